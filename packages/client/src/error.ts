@@ -1,0 +1,24 @@
+import type { ErrorBody, ErrorCode, ErrorDetail } from "@socle/protocol";
+
+/** An answer with a status of 400 or more. */
+export class SocleError extends Error {
+  override readonly name = "SocleError";
+  readonly status: number;
+  readonly code: ErrorCode;
+  /** For `validation_error`: every problem of the body. */
+  readonly details: readonly ErrorDetail[];
+  /** For `rate_limited`: seconds until it is worth trying again. */
+  readonly retryAfter: number | null;
+  /** Names the request in the server's log. */
+  readonly requestId: string | null;
+
+  constructor(response: Response, body: ErrorBody["error"]) {
+    super(body.message);
+    this.status = response.status;
+    this.code = body.code;
+    this.details = body.details ?? [];
+    const retryAfter = response.headers.get("retry-after");
+    this.retryAfter = retryAfter === null ? null : Number(retryAfter);
+    this.requestId = response.headers.get("x-request-id");
+  }
+}

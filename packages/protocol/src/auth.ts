@@ -1,0 +1,30 @@
+export const ROLES = ["admin", "authenticated", "public"] as const;
+export type Role = (typeof ROLES)[number];
+
+export interface User {
+  /** `usr_` and a UUIDv7. */
+  id: string;
+  email: string;
+  role: Role;
+  createdAt: string;
+}
+
+/** The body of a register or login request. */
+export interface Credentials {
+  email: string;
+  password: string;
+}
+
+/** What register, login and refresh answer. */
+export interface TokenResponse {
+  /** A JWT for `Authorization: Bearer …`. */
+  accessToken: string;
+  /** The same as `accessToken`. */
+  token: string;
+  /** Works once; the answer to its use carries the next. */
+  refreshToken: string;
+  tokenType: "Bearer";
+  /** Seconds until the access token expires. */
+  expiresIn: number;
+  user: User;
+}

@@ -1,0 +1,63 @@
+/** The nine field types (spec, "Field definition"). */
+export const FIELD_TYPES = [
+  "string",
+  "text",
+  "integer",
+  "float",
+  "boolean",
+  "datetime",
+  "json",
+  "relation",
+  "file",
+] as const;
+export type FieldType = (typeof FIELD_TYPES)[number];
+
+/** Who may do an operation (spec, "Permissions"). */
+export const PERMISSION_RULES = ["public", "authenticated", "owner", "admin"] as const;
+export type PermissionRule = (typeof PERMISSION_RULES)[number];
+
+/** The operations a rule is given for. One that is left out takes the rule of the one before it; the first is public. */
+export const OPERATIONS = ["read", "create", "update", "delete"] as const;
+export type Operation = (typeof OPERATIONS)[number];
+export type Permissions = { [operation in Operation]?: PermissionRule };
+
+export interface FieldDefinition {
+  name: string;
+  type: FieldType;
+  required?: boolean;
+  /** Smallest value of a number, smallest length in code points of a string; inclusive. */
+  min?: number;
+  /** Largest value of a number, largest length in code points of a string; inclusive. */
+  max?: number;
+  /** A pattern that must occur somewhere in the string. It runs in linear time: no backreferences, no lookaround. */
+  regex?: string;
+  unique?: boolean;
+  /** For a relation: the collection it points to. */
+  collection?: string;
+  /** For a relation to `users`: the field shows who owns the record. One per collection. */
+  owner?: boolean;
+}
+
+export interface CollectionDefinition {
+  name: string;
+  fields: FieldDefinition[];
+  permissions?: Permissions;
+}
+
+/** The fields that the service manages on every record. */
+export interface SystemFields {
+  /** `rec_` and a UUIDv7. */
+  id: string;
+  /** ISO 8601, UTC, with milliseconds. */
+  createdAt: string;
+  updatedAt: string;
+}
+
+export type JsonValue = null | boolean | number | string | JsonValue[] | { [key: string]: JsonValue };
+
+/** A record as it is answered: the system fields and every field of the definition, null where there is no value. */
+export type StoredRecord = SystemFields & { [field: string]: JsonValue };
+
+export interface RecordList<T = StoredRecord> {
+  items: T[];
+}

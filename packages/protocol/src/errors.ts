@@ -1,0 +1,40 @@
+/** Every code that `error.code` can hold (spec, "Errors"; the last five are additions). A closed set. */
+export const ERROR_CODES = [
+  "validation_error",
+  "bad_request",
+  "unauthorized",
+  "forbidden",
+  "not_found",
+  "method_not_allowed",
+  "conflict",
+  "payload_too_large",
+  "rate_limited",
+  "internal_error",
+  "unavailable",
+] as const;
+export type ErrorCode = (typeof ERROR_CODES)[number];
+
+/** Which rule a value broke. */
+export type ErrorRule =
+  | "required"
+  | "type"
+  | "min"
+  | "max"
+  | "regex"
+  | "unique"
+  | "relation"
+  | "file"
+  | "unknown"
+  | "readonly";
+
+/** One problem of one field; a `validation_error` lists all of them. */
+export interface ErrorDetail {
+  field: string;
+  rule: ErrorRule;
+  message: string;
+}
+
+/** The body of every answer with a status of 400 or more. */
+export interface ErrorBody {
+  error: { code: ErrorCode; message: string; details?: ErrorDetail[] };
+}

@@ -1,0 +1,6 @@
+/** What goes over the wire. This package imports nothing, so that a server and any client can share it. */
+export * from "./auth.ts";
+export * from "./collections.ts";
+export * from "./errors.ts";
+export * from "./events.ts";
+export * from "./health.ts";

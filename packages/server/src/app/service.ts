@@ -1,0 +1,79 @@
+import { join } from "node:path";
+import { Auth, authSchema } from "../auth/index.ts";
+import { applyDefinitionFiles, Collections, collectionSchema } from "../collections/index.ts";
+import type { Config } from "../config/index.ts";
+import { Database } from "../database/index.ts";
+import { EventLog, eventSchema } from "../events/index.ts";
+import { Clock } from "../kernel/index.ts";
+import type { Logger } from "../logging/index.ts";
+import { Records } from "../records/index.ts";
+
+export interface ServiceOptions {
+  config: Config;
+  logger: Logger;
+  /** Called once when the disk has failed: nothing is accepted any more, and the process should end. */
+  onFatal: (error: unknown) => void;
+}
+
+/** Everything but the network: what `socle serve` puts behind HTTP and what other commands work with. */
+export interface Service {
+  readonly database: Database;
+  readonly clock: Clock;
+  readonly events: EventLog;
+  readonly collections: Collections;
+  readonly auth: Auth;
+  readonly records: Records;
+  close(): Promise<void>;
+}
+
+/**
+ * Builds the service: opens the database, brings every table to this version and to the definition files.
+ * @throws SetupError with one readable line; the database is closed again then.
+ */
+export async function openService({ config, logger, onFatal }: ServiceOptions): Promise<Service> {
+  const database = new Database({ path: config.database, logger: logger.for("database"), onFatal });
+  try {
+    const clock = new Clock();
+    const events = new EventLog({ database, clock, logger: logger.for("events") });
+    const collections = new Collections({ database, events, clock });
+    const auth = new Auth({
+      database,
+      events,
+      clock,
+      logger: logger.for("auth"),
+      jwtSecret: config["auth.jwtSecret"],
+      accessTokenTtlMs: config["auth.accessTokenTtl"],
+      refreshTokenTtlMs: config["auth.refreshTokenTtl"],
+      registration: config["auth.registration"],
+      passwordMinLength: config["auth.passwordMinLength"],
+      adminEmail: config["admin.email"],
+    });
+    const records = new Records({
+      database,
+      collections,
+      events,
+      clock,
+      lookups: {
+        userExists: (reader, id) => auth.userExists(reader, id),
+        // Until there is a storage module, no file can exist.
+        fileExists: () => false,
+      },
+    });
+
+    await database.prepare([eventSchema, collectionSchema, authSchema]);
+    await events.start();
+    await collections.start();
+    await applyDefinitionFiles({
+      folder: join(config.folder, "collections"),
+      collections,
+      database,
+      logger: logger.for("collections"),
+    });
+    await auth.start();
+    await records.start();
+    return { database, clock, events, collections, auth, records, close: () => database.close() };
+  } catch (thrown) {
+    await database.close();
+    throw thrown;
+  }
+}

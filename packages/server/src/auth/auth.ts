@@ -1,0 +1,246 @@
+import type { Credentials, Role, TokenResponse, User } from "@socle/protocol";
+import type { Database, Reader, Transactor } from "../database/index.ts";
+import type { EventLog } from "../events/index.ts";
+import { AppError, type Clock, randomToken, Secret, type SignedIn } from "../kernel/index.ts";
+import type { Logger } from "../logging/index.ts";
+import { checkNewCredentials, normaliseEmail } from "./credentials.ts";
+import { hashPassword, verifyPassword } from "./passwords.ts";
+import { type Session, Sessions } from "./sessions.ts";
+import { Throttle } from "./throttle.ts";
+import { AccessTokens, invalidToken } from "./tokens.ts";
+import { adminExists, emailTaken, findByEmail, findById, insertUser } from "./users.ts";
+
+export interface AuthOptions {
+  database: Database;
+  events: EventLog;
+  clock: Clock;
+  logger: Logger;
+  /** Signs access tokens; when absent, one is made and kept in the database. */
+  jwtSecret?: Secret | undefined;
+  accessTokenTtlMs: number;
+  refreshTokenTtlMs: number;
+  registration: boolean;
+  passwordMinLength: number;
+  /** Who registers with this address becomes admin. */
+  adminEmail?: string | undefined;
+}
+
+/** Users and their sessions: registration, login, refresh, logout; and from a token to the caller it stands for. */
+export class Auth {
+  readonly #options: AuthOptions;
+  readonly #database: Database;
+  readonly #clock: Clock;
+  readonly #sessions: Sessions;
+  readonly #throttle: Throttle;
+  #tokens: AccessTokens | null = null;
+
+  constructor(options: AuthOptions) {
+    this.#options = options;
+    this.#database = options.database;
+    this.#clock = options.clock;
+    this.#sessions = new Sessions({ database: options.database, ttlMs: options.refreshTokenTtlMs });
+    this.#throttle = new Throttle(() => options.clock.now());
+  }
+
+  /** Finds or makes the key that signs tokens. To be called once, at start. */
+  async start(): Promise<void> {
+    this.#tokens = new AccessTokens(this.#options.jwtSecret ?? (await this.#storedSecret()));
+  }
+
+  /**
+   * The caller that an access token stands for: signature, time, session and role of this moment. At once when both
+   * were seen before.
+   * @throws AppError `unauthorized`.
+   */
+  authenticate(token: string): SignedIn | Promise<SignedIn> {
+    const claims = this.#issuer.known(token);
+    if (claims === undefined) return this.#authenticateNew(token);
+    const session = this.#sessions.known(claims.sid);
+    if (session === undefined) return this.#authenticateNew(token);
+    return this.#principal(claims, session);
+  }
+
+  /**
+   * @param address where the request comes from.
+   * @throws AppError `validation_error`, `conflict`, or `forbidden` when registration is off.
+   */
+  async register(credentials: Credentials): Promise<TokenResponse> {
+    if (!this.#options.registration) throw new AppError("forbidden", "Registration is switched off.");
+    const { email, password } = checkNewCredentials(credentials, this.#options.passwordMinLength);
+    if ((await findByEmail(this.#database.reader, email)) !== null) throw emailTaken();
+    const passwordHash = await hashPassword(password);
+    const role: Role = email === this.#options.adminEmail ? "admin" : "authenticated";
+    const now = this.#clock.now();
+    const opened = await this.#database.transact(async (tx) => {
+      const user = await insertUser(tx, { email, passwordHash, role }, now);
+      const session = await this.#sessions.open(tx, user, now);
+      await this.#announce(tx, "auth.register", user, session.session.id);
+      return { user, ...session };
+    });
+    return this.#respond(opened.user, opened.session, opened.refreshToken);
+  }
+
+  /** @throws AppError `unauthorized`, the same whether the user exists or not; `rate_limited`. */
+  async login(credentials: Credentials, address: string): Promise<TokenResponse> {
+    const email = normaliseEmail(credentials.email) ?? credentials.email;
+    const found = await findByEmail(this.#database.reader, email);
+    const emailKey = `email ${email}`;
+    const check = (): Promise<boolean> => verifyPassword(credentials.password, found?.passwordHash ?? null);
+    const isRight = await this.#throttle.guard(`address ${address}`, () => this.#throttle.guard(emailKey, check));
+    if (!isRight || found === null) throw new AppError("unauthorized", "The email or the password is wrong.");
+    this.#throttle.forgive(emailKey);
+    const now = this.#clock.now();
+    const opened = await this.#database.transact(async (tx) => {
+      // The user may have gone while the password was checked.
+      const user = await findById(tx, found.user.id);
+      if (user === null) throw new AppError("unauthorized", "The email or the password is wrong.");
+      const session = await this.#sessions.open(tx, user, now);
+      await this.#announce(tx, "auth.login", user, session.session.id);
+      return { user, ...session };
+    });
+    return this.#respond(opened.user, opened.session, opened.refreshToken);
+  }
+
+  /** @throws AppError `unauthorized` for a token that is unknown, expired or was used before. */
+  async refresh(refreshToken: string): Promise<TokenResponse> {
+    const now = this.#clock.now();
+    const outcome = await this.#database.transact((tx) => this.#sessions.refresh(tx, refreshToken, now));
+    if (outcome.kind === "reused")
+      this.#options.logger.warn("A refresh token was used twice; its session is revoked", {
+        userId: outcome.session.userId,
+        sessionId: outcome.session.id,
+      });
+    if (outcome.kind !== "refreshed")
+      throw new AppError("unauthorized", "The refresh token is invalid, expired or revoked.");
+    const user = await this.user(outcome.session.userId);
+    return this.#respond(user, outcome.session, outcome.refreshToken);
+  }
+
+  /**
+   * Ends the caller's session, that of the refresh token, or both.
+   * @throws AppError `unauthorized` when there is neither, or the refresh token is unknown.
+   */
+  async logout(principal: SignedIn | null, refreshToken: string | null): Promise<void> {
+    if (principal === null && refreshToken === null)
+      throw new AppError("unauthorized", "Logging out needs the access token or the refresh token.");
+    await this.#database.transact(async (tx) => {
+      const sessions = new Map<string, { userId: string; role: Role }>();
+      if (principal !== null) sessions.set(principal.sessionId, principal);
+      if (refreshToken !== null) {
+        const session = await this.#sessions.ofRefreshToken(tx, refreshToken);
+        if (session === null) throw new AppError("unauthorized", "The refresh token is invalid, expired or revoked.");
+        sessions.set(session.id, session);
+      }
+      for (const [id, { userId, role }] of sessions) {
+        await this.#sessions.end(tx, id);
+        await this.#announce(tx, "auth.logout", { id: userId, role }, id);
+      }
+    });
+  }
+
+  /** @throws AppError `unauthorized` when the user is gone. */
+  async user(id: string): Promise<User> {
+    const user = await findById(this.#database.reader, id);
+    if (user === null) throw invalidToken(null);
+    return user;
+  }
+
+  userExists(reader: Reader, id: string): Promise<boolean> {
+    return findById(reader, id).then((user) => user !== null);
+  }
+
+  adminExists(): Promise<boolean> {
+    return adminExists(this.#database.reader);
+  }
+
+  /**
+   * Makes an admin, or makes one of the user who has this email: with the new password, and all sessions ended.
+   * @throws AppError `validation_error`.
+   */
+  async createAdmin(credentials: Credentials): Promise<"created" | "promoted"> {
+    const { email, password } = checkNewCredentials(credentials, this.#options.passwordMinLength);
+    const passwordHash = await hashPassword(password);
+    return this.#database.transact(async (tx) => {
+      const found = await findByEmail(tx, email);
+      if (found === null) {
+        await insertUser(tx, { email, passwordHash, role: "admin" }, this.#clock.now());
+        return "created";
+      }
+      await tx.run("UPDATE _users SET role = 'admin', passwordHash = ? WHERE email = ?", passwordHash, email);
+      await this.#sessions.endAll(tx, found.user.id);
+      return "promoted";
+    });
+  }
+
+  /**
+   * The user with this email, made when missing; of one who is there, the password stays.
+   * @throws AppError `validation_error`.
+   */
+  async ensureUser(credentials: Credentials): Promise<{ user: User; added: boolean }> {
+    const { email, password } = checkNewCredentials(credentials, this.#options.passwordMinLength);
+    const found = await findByEmail(this.#database.reader, email);
+    if (found !== null) return { user: found.user, added: false };
+    const passwordHash = await hashPassword(password);
+    const now = this.#clock.now();
+    const user = await this.#database.transact((tx) =>
+      insertUser(tx, { email, passwordHash, role: "authenticated" }, now),
+    );
+    return { user, added: true };
+  }
+
+  /** Makes the admin that the configuration names, when that user is missing. Answers whether it did. */
+  async seedAdmin(credentials: Credentials): Promise<boolean> {
+    const email = normaliseEmail(credentials.email);
+    if (email !== null && (await findByEmail(this.#database.reader, email)) !== null) return false;
+    await this.createAdmin(credentials);
+    return true;
+  }
+
+  get #issuer(): AccessTokens {
+    if (this.#tokens === null) throw new Error("Auth is used before its start");
+    return this.#tokens;
+  }
+
+  async #authenticateNew(token: string): Promise<SignedIn> {
+    const claims = this.#issuer.known(token) ?? (await this.#issuer.verify(token));
+    const session = this.#sessions.known(claims.sid) ?? (await this.#sessions.find(claims.sid));
+    if (session === null) throw invalidToken(null);
+    return this.#principal(claims, session);
+  }
+
+  #principal(claims: { sub: string; exp: number }, session: Session): SignedIn {
+    const now = Date.now();
+    if (claims.exp * 1_000 <= now || session.expiresAt <= now || session.userId !== claims.sub)
+      throw invalidToken(null);
+    return { userId: session.userId, role: session.role, sessionId: session.id };
+  }
+
+  async #respond(user: User, session: Session, refreshToken: string): Promise<TokenResponse> {
+    const ttlMs = this.#options.accessTokenTtlMs;
+    const claims = { sub: user.id, role: user.role, sid: session.id };
+    const accessToken = await this.#issuer.issue(claims, Date.now(), ttlMs);
+    const expiresIn = Math.ceil(ttlMs / 1_000);
+    return { accessToken, token: accessToken, refreshToken, tokenType: "Bearer", expiresIn, user };
+  }
+
+  async #announce(tx: Transactor, type: string, user: { id: string; role: Role }, sessionId: string): Promise<void> {
+    const payload = { userId: user.id, role: user.role };
+    const principal: SignedIn = { userId: user.id, role: user.role, sessionId };
+    await this.#events.append(tx, { type, source: "auth", payload, principal });
+  }
+
+  get #events(): EventLog {
+    return this.#options.events;
+  }
+
+  /** Two services never share a database, so whoever finds no secret may make it. */
+  async #storedSecret(): Promise<Secret> {
+    return this.#database.transact(async (tx) => {
+      const row = await tx.get<{ value: string }>("SELECT value FROM _secrets WHERE name = 'jwt'");
+      if (row !== null) return new Secret(row.value);
+      const value = randomToken(32);
+      await tx.run("INSERT INTO _secrets (name, value) VALUES ('jwt', ?)", value);
+      return new Secret(value);
+    });
+  }
+}

@@ -1,0 +1,72 @@
+import type { Credentials, ErrorDetail } from "@socle/protocol";
+import { AppError, isObject, quote } from "../kernel/index.ts";
+
+/** Longer ones only cost time. */
+const maxPassword = 1_000;
+/** RFC 5321, 4.5.3.1: local part and whole address. */
+const maxLocal = 64;
+const maxEmail = 254;
+
+const localPart = /^[^\s@"(),:;<>[\\\]\p{C}]+$/u;
+const domain = /^(?:[\p{L}\p{N}](?:[\p{L}\p{N}-]*[\p{L}\p{N}])?\.)+[\p{L}\p{N}-]*[\p{L}\p{N}]$/u;
+
+/** An address in the form in which it is stored and compared, or null when it has not the form of one. */
+export function normaliseEmail(text: string): string | null {
+  const email = text.trim().toLowerCase();
+  const at = email.lastIndexOf("@");
+  const local = email.slice(0, at);
+  if (at < 1 || email.length > maxEmail || local.length > maxLocal) return null;
+  const dots = local.startsWith(".") || local.endsWith(".") || local.includes("..");
+  return !dots && localPart.test(local) && domain.test(email.slice(at + 1)) ? email : null;
+}
+
+function credential(body: Record<string, unknown>, field: string, problems: ErrorDetail[]): string | null {
+  const value = Object.hasOwn(body, field) ? body[field] : undefined;
+  if (value === undefined || value === null || value === "") {
+    problems.push({ field, rule: "required", message: `${field} is required` });
+    return null;
+  }
+  if (typeof value !== "string" || !value.isWellFormed() || value.includes("\0")) {
+    problems.push({ field, rule: "type", message: `${field} must be a string` });
+    return null;
+  }
+  return value;
+}
+
+/**
+ * Email and password of a request; other keys, also a `role`, are ignored.
+ * @throws AppError `validation_error`.
+ */
+export function readCredentials(body: unknown): Credentials {
+  if (!isObject(body)) throw new AppError("bad_request", `The body must be a JSON object, not ${quote(body)}.`);
+  const problems: ErrorDetail[] = [];
+  const email = credential(body, "email", problems);
+  const password = credential(body, "password", problems);
+  if (email === null || password === null) throw AppError.validation(problems);
+  return { email, password };
+}
+
+/**
+ * Credentials of somebody new.
+ * @throws AppError `validation_error` for a bad email or password.
+ */
+export function checkNewCredentials(credentials: Credentials, passwordMinLength: number): Credentials {
+  const problems: ErrorDetail[] = [];
+  const email = normaliseEmail(credentials.email);
+  if (email === null) problems.push({ field: "email", rule: "type", message: "email must be an email address" });
+  const length = [...credentials.password].length;
+  if (length < passwordMinLength)
+    problems.push({
+      field: "password",
+      rule: "min",
+      message: `password must be at least ${passwordMinLength} characters long`,
+    });
+  if (length > maxPassword)
+    problems.push({
+      field: "password",
+      rule: "max",
+      message: `password must be at most ${maxPassword} characters long`,
+    });
+  if (email === null || problems.length > 0) throw AppError.validation(problems);
+  return { email, password: credentials.password };
+}

@@ -1,0 +1,4 @@
+/** Auth: users, sessions and tokens; from an access token to the principal it stands for. */
+export { Auth } from "./auth.ts";
+export { readCredentials } from "./credentials.ts";
+export { authSchema } from "./schema.ts";

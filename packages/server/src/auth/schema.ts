@@ -1,0 +1,15 @@
+import type { ModuleSchema } from "../database/index.ts";
+
+/** Times of sessions and refresh tokens are milliseconds since 1970; a user's is what the API answers. */
+export const authSchema: ModuleSchema = {
+  module: "auth",
+  steps: [
+    "CREATE TABLE _users (_seq INTEGER PRIMARY KEY, id TEXT NOT NULL UNIQUE, email TEXT NOT NULL UNIQUE, passwordHash TEXT NOT NULL, role TEXT NOT NULL, createdAt TEXT NOT NULL) STRICT",
+    "CREATE TABLE _sessions (id TEXT PRIMARY KEY, userId TEXT NOT NULL, createdAt INTEGER NOT NULL, expiresAt INTEGER NOT NULL) STRICT, WITHOUT ROWID",
+    "CREATE INDEX _sessions_user ON _sessions (userId)",
+    "CREATE INDEX _sessions_expiry ON _sessions (expiresAt)",
+    "CREATE TABLE _refresh_tokens (hash TEXT PRIMARY KEY, sessionId TEXT NOT NULL, createdAt INTEGER NOT NULL, usedAt INTEGER) STRICT, WITHOUT ROWID",
+    "CREATE INDEX _refresh_tokens_session ON _refresh_tokens (sessionId)",
+    "CREATE TABLE _secrets (name TEXT PRIMARY KEY, value TEXT NOT NULL) STRICT, WITHOUT ROWID",
+  ],
+};

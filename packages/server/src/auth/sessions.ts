@@ -1,0 +1,128 @@
+import type { Role, User } from "@socle/protocol";
+import type { Database, Transactor } from "../database/index.ts";
+import { BoundedMap, newId } from "../kernel/index.ts";
+import { hashRefreshToken, newRefreshToken } from "./tokens.ts";
+
+/** Two tabs that refresh at once both use the same token; this long it works again. */
+const graceMs = 10_000;
+const capacity = 20_000;
+/** Expired sessions that one login clears away. */
+const sweep = 50;
+
+/** A session in force and the user it belongs to, with the role of this moment. */
+export interface Session {
+  readonly id: string;
+  readonly userId: string;
+  readonly role: Role;
+  /** Milliseconds since 1970. */
+  readonly expiresAt: number;
+}
+
+export type RefreshOutcome =
+  | { kind: "refreshed"; session: Session; refreshToken: string }
+  | { kind: "unknown" }
+  /** The token had been used before: somebody has a copy of it, and the session is over. */
+  | { kind: "reused"; session: Session };
+
+const selectSession =
+  "SELECT s.id AS id, s.userId AS userId, u.role AS role, s.expiresAt AS expiresAt FROM _sessions s JOIN _users u ON u.id = s.userId";
+
+/** Sessions and their refresh tokens. What a request needs of them is answered from memory. */
+export class Sessions {
+  readonly #database: Database;
+  readonly #ttlMs: number;
+  #ended = 0;
+  readonly #live = new BoundedMap<string, Session>(capacity);
+
+  constructor(options: { database: Database; ttlMs: number }) {
+    this.#database = options.database;
+    this.#ttlMs = options.ttlMs;
+  }
+
+  /** A session that was asked for lately. */
+  known(id: string): Session | undefined {
+    return this.#live.get(id);
+  }
+
+  async find(id: string): Promise<Session | null> {
+    const ended = this.#ended;
+    const session = await this.#database.reader.get<Session>(`${selectSession} WHERE s.id = ?`, id);
+    // A session that ended while it was read must not come back to life in memory.
+    if (session !== null && ended === this.#ended) this.#live.set(id, session);
+    return session;
+  }
+
+  async open(tx: Transactor, user: User, now: number): Promise<{ session: Session; refreshToken: string }> {
+    const session: Session = { id: newId("ses", now), userId: user.id, role: user.role, expiresAt: now + this.#ttlMs };
+    await tx.run(
+      "INSERT INTO _sessions (id, userId, createdAt, expiresAt) VALUES (?, ?, ?, ?)",
+      session.id,
+      user.id,
+      now,
+      session.expiresAt,
+    );
+    const refreshToken = await this.#issue(tx, session.id, now);
+    await this.#sweep(tx, now);
+    tx.afterCommit(() => this.#live.set(session.id, session));
+    return { session, refreshToken };
+  }
+
+  /** Exchanges a refresh token (single use, rotated; reuse ends the session). */
+  async refresh(tx: Transactor, token: string, now: number): Promise<RefreshOutcome> {
+    const hash = hashRefreshToken(token);
+    const found = await tx.get<{ sessionId: string; usedAt: number | null }>(
+      "SELECT sessionId, usedAt FROM _refresh_tokens WHERE hash = ?",
+      hash,
+    );
+    if (found === null) return { kind: "unknown" };
+    const old = await tx.get<Session>(`${selectSession} WHERE s.id = ?`, found.sessionId);
+    if (old === null || old.expiresAt <= now) return { kind: "unknown" };
+    if (found.usedAt !== null && now - found.usedAt > graceMs) {
+      await this.end(tx, old.id);
+      return { kind: "reused", session: old };
+    }
+    const session: Session = { ...old, expiresAt: now + this.#ttlMs };
+    await tx.run("UPDATE _refresh_tokens SET usedAt = coalesce(usedAt, ?) WHERE hash = ?", now, hash);
+    await tx.run("UPDATE _sessions SET expiresAt = ? WHERE id = ?", session.expiresAt, session.id);
+    // Used tokens are kept to know them again, as long as an unused one of their time could have lived.
+    await tx.run("DELETE FROM _refresh_tokens WHERE sessionId = ? AND usedAt < ?", session.id, now - this.#ttlMs);
+    const refreshToken = await this.#issue(tx, session.id, now);
+    tx.afterCommit(() => this.#live.set(session.id, session));
+    return { kind: "refreshed", session, refreshToken };
+  }
+
+  /** The session of a refresh token, used or not. */
+  async ofRefreshToken(tx: Transactor, token: string): Promise<Session | null> {
+    return tx.get<Session>(
+      `${selectSession} JOIN _refresh_tokens t ON t.sessionId = s.id WHERE t.hash = ?`,
+      hashRefreshToken(token),
+    );
+  }
+
+  /** Ends a session; its tokens are refused from the commit on. */
+  async end(tx: Transactor, id: string): Promise<void> {
+    await tx.run("DELETE FROM _refresh_tokens WHERE sessionId = ?", id);
+    await tx.run("DELETE FROM _sessions WHERE id = ?", id);
+    tx.afterCommit(() => {
+      this.#ended += 1;
+      this.#live.delete(id);
+    });
+  }
+
+  /** Ends every session of a user. */
+  async endAll(tx: Transactor, userId: string): Promise<void> {
+    for (const { id } of await tx.all<{ id: string }>("SELECT id FROM _sessions WHERE userId = ?", userId))
+      await this.end(tx, id);
+  }
+
+  async #issue(tx: Transactor, sessionId: string, now: number): Promise<string> {
+    const { token, hash } = newRefreshToken();
+    await tx.run("INSERT INTO _refresh_tokens (hash, sessionId, createdAt) VALUES (?, ?, ?)", hash, sessionId, now);
+    return token;
+  }
+
+  async #sweep(tx: Transactor, now: number): Promise<void> {
+    const expired = await tx.all<{ id: string }>("SELECT id FROM _sessions WHERE expiresAt <= ? LIMIT ?", now, sweep);
+    for (const { id } of expired) await this.end(tx, id);
+  }
+}

@@ -1,0 +1,53 @@
+import type { ParseArgsConfig } from "node:util";
+
+/** What a command gets from the process: nothing in this folder touches `process` itself. */
+export interface Terminal {
+  readonly environment: { readonly [name: string]: string | undefined };
+  /** Writes to standard output. */
+  out(text: string): void;
+  /** Writes to standard error. */
+  err(text: string): void;
+  /** Asks for a secret: without echo on a terminal, else a line of standard input. */
+  askSecret(question: string): Promise<string>;
+  /** Resolves with the first SIGINT or SIGTERM; the second ends the process at once. */
+  untilSignal(): Promise<string>;
+}
+
+/** Options as parsed: by their name, absent when not given. */
+export type OptionValues = { readonly [name: string]: string | boolean | undefined };
+
+export interface Command {
+  /** As it is typed: `admin create`. */
+  readonly name: string;
+  /** The positional arguments, as the help shows them: `EMAIL`. All are needed. */
+  readonly args: readonly string[];
+  readonly summary: string;
+  /** Option name → what it is; those with a value name it. */
+  readonly options: { readonly [name: string]: { value?: string; summary: string } };
+  /** Answers the exit code. */
+  run(invocation: Invocation): Promise<number>;
+}
+
+export interface Invocation {
+  readonly args: readonly string[];
+  readonly options: OptionValues;
+  readonly terminal: Terminal;
+}
+
+/** Wrong usage: exit code 2, the message and where help is. */
+export class UsageError extends Error {
+  override readonly name = "UsageError";
+}
+
+export function parseOptionsOf(command: Command): NonNullable<ParseArgsConfig["options"]> {
+  const options: NonNullable<ParseArgsConfig["options"]> = { help: { type: "boolean", short: "h" } };
+  for (const [name, { value }] of Object.entries(command.options))
+    options[name] = { type: value === undefined ? "boolean" : "string" };
+  return options;
+}
+
+/** An option that takes a value. */
+export function textOption(options: OptionValues, name: string): string | undefined {
+  const value = options[name];
+  return typeof value === "string" ? value : undefined;
+}

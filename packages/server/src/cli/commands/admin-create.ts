@@ -1,0 +1,55 @@
+import { Auth, authSchema } from "../../auth/index.ts";
+import { Database } from "../../database/index.ts";
+import { EventLog } from "../../events/index.ts";
+import { AppError, Clock, SetupError } from "../../kernel/index.ts";
+import { type Command, textOption } from "../command.ts";
+import { configOption, loadSettings } from "../settings.ts";
+
+/** Also while the service runs: the database lets both write. */
+export const adminCreate: Command = {
+  name: "admin create",
+  args: ["EMAIL"],
+  summary: "Make an admin, or make one of the user with this email",
+  options: {
+    ...configOption,
+    password: { value: "PASSWORD", summary: "else it is asked for, or read from standard input" },
+  },
+  async run({ args: [email = ""], options, terminal }) {
+    const { config, logger } = await loadSettings(options, {
+      ...terminal,
+      // The log of this command is not its answer.
+      out: () => undefined,
+    });
+    const password = textOption(options, "password") ?? (await terminal.askSecret("Password: "));
+    const clock = new Clock();
+    const database = new Database({
+      path: config.database,
+      logger,
+      exclusive: false,
+      onFatal: (error) => logger.error("The disk refused a write", { error }),
+    });
+    try {
+      await database.prepare([authSchema]);
+      const auth = new Auth({
+        database,
+        clock,
+        logger,
+        events: new EventLog({ database, clock, logger }),
+        accessTokenTtlMs: config["auth.accessTokenTtl"],
+        refreshTokenTtlMs: config["auth.refreshTokenTtl"],
+        registration: config["auth.registration"],
+        passwordMinLength: config["auth.passwordMinLength"],
+      });
+      const outcome = await auth.createAdmin({ email, password });
+      terminal.out(
+        outcome === "created" ? `Made the admin ${email}\n` : `${email} is an admin now, with this password\n`,
+      );
+      return 0;
+    } catch (thrown) {
+      if (!(thrown instanceof AppError)) throw thrown;
+      throw new SetupError(thrown.details?.map((detail) => detail.message).join("; ") ?? thrown.message);
+    } finally {
+      await database.close();
+    }
+  },
+};

@@ -1,0 +1,26 @@
+import { existsSync } from "node:fs";
+import { mkdir, writeFile } from "node:fs/promises";
+import { dirname, join, resolve } from "node:path";
+import { SetupError } from "../../kernel/index.ts";
+import type { Command } from "../command.ts";
+import { template } from "../template.ts";
+
+export const init: Command = {
+  name: "init",
+  args: ["DIR"],
+  summary: "Write a small project to start from",
+  options: {},
+  async run({ args: [dir = "."], terminal }) {
+    const folder = resolve(dir);
+    const taken = Object.keys(template).filter((file) => existsSync(join(folder, file)));
+    if (taken.length > 0) throw new SetupError(`${folder}: ${taken.join(", ")} is already there; nothing was written`);
+    for (const [file, content] of Object.entries(template)) {
+      const path = join(folder, file);
+      await mkdir(dirname(path), { recursive: true });
+      await writeFile(path, content);
+      terminal.out(`  ${join(dir, file)}\n`);
+    }
+    terminal.out(`\nStart it with:\n\n  cd ${dir} && socle dev\n`);
+    return 0;
+  },
+};

@@ -1,0 +1,13 @@
+import { version } from "../../app/index.ts";
+import type { Command } from "../command.ts";
+
+export const versionCommand: Command = {
+  name: "version",
+  args: [],
+  summary: "Say which version this is",
+  options: {},
+  async run({ terminal }) {
+    terminal.out(`${version}\n`);
+    return 0;
+  },
+};

@@ -1,0 +1,23 @@
+import type { Command } from "./command.ts";
+
+function column(rows: readonly (readonly [string, string])[]): string {
+  const width = Math.max(...rows.map(([left]) => left.length));
+  return rows.map(([left, right]) => `  ${left.padEnd(width)}  ${right}\n`).join("");
+}
+
+/** What `socle help` prints. */
+export function overview(commands: readonly Command[]): string {
+  const rows = commands.map(
+    (command) => [`socle ${[command.name, ...command.args].join(" ")}`, command.summary] as const,
+  );
+  return `Socle, a backend in one file.\n\n${column(rows)}\nMore about one of them: socle help COMMAND\n`;
+}
+
+/** What `socle help COMMAND` prints. */
+export function helpOf(command: Command): string {
+  const usage = ["socle", command.name, ...command.args].join(" ");
+  const rows = Object.entries(command.options).map(
+    ([name, { value, summary }]) => [`--${name}${value === undefined ? "" : ` ${value}`}`, summary] as const,
+  );
+  return `${command.summary}.\n\nUsage: ${usage}${rows.length > 0 ? ` [options]\n\n${column(rows)}` : "\n"}`;
+}

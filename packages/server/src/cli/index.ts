@@ -1,0 +1,3 @@
+/** The command line: commands, their options, their help. */
+export type { Terminal } from "./command.ts";
+export { run } from "./run.ts";

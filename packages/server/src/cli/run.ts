@@ -1,0 +1,92 @@
+import { parseArgs } from "node:util";
+import { messageOf, nearest, SetupError } from "../kernel/index.ts";
+import { type Command, parseOptionsOf, type Terminal, UsageError } from "./command.ts";
+import { adminCreate } from "./commands/admin-create.ts";
+import { init } from "./commands/init.ts";
+import { seed } from "./commands/seed.ts";
+import { dev, serve } from "./commands/serve.ts";
+import { versionCommand } from "./commands/version.ts";
+import { helpOf, overview } from "./help.ts";
+
+const help: Command = {
+  name: "help",
+  args: [],
+  summary: "Show this, or the options of a command",
+  options: {},
+  async run({ terminal }) {
+    terminal.out(overview(commands));
+    return 0;
+  },
+};
+
+const commands: readonly Command[] = [serve, dev, init, adminCreate, seed, versionCommand, help];
+
+/** The command that the words start with, and the words after it. */
+function findCommand(words: readonly string[]): { command: Command; rest: string[] } {
+  const [first] = words;
+  if (first === undefined || (first.startsWith("-") && first !== "--version" && first !== "-v"))
+    return { command: first === "--help" || first === "-h" ? help : serve, rest: [...words] };
+  if (first === "--version" || first === "-v") return { command: versionCommand, rest: words.slice(1) };
+  for (const command of commands) {
+    const name = command.name.split(" ");
+    if (name.every((word, i) => words[i] === word)) return { command, rest: words.slice(name.length) };
+  }
+  const near = nearest(
+    first,
+    commands.map((command) => command.name),
+  );
+  throw new UsageError(`there is no command "${first}"${near === null ? "" : `; did you mean "${near}"?`}`);
+}
+
+function helpFor(words: readonly string[], terminal: Terminal): number {
+  if (words.length === 0) terminal.out(overview(commands));
+  else terminal.out(helpOf(findCommand(words).command));
+  return 0;
+}
+
+async function dispatch(words: readonly string[], terminal: Terminal): Promise<number> {
+  const { command, rest } = findCommand(words);
+  if (command === help)
+    return helpFor(
+      rest.filter((word) => !word.startsWith("-")),
+      terminal,
+    );
+  let parsed: ReturnType<typeof parseArgs>;
+  try {
+    parsed = parseArgs({ args: rest, options: parseOptionsOf(command), allowPositionals: true });
+  } catch (thrown) {
+    throw new UsageError(messageOf(thrown).split("\n")[0] ?? "wrong options");
+  }
+  if (parsed.values["help"] === true) return helpFor(command.name.split(" "), terminal);
+  const { positionals } = parsed;
+  if (positionals.length !== command.args.length) {
+    const usage = ["socle", command.name, ...command.args].join(" ");
+    const surplus = positionals.at(command.args.length);
+    throw new UsageError(
+      surplus === undefined
+        ? `missing ${command.args[positionals.length]}; usage: ${usage}`
+        : `unexpected "${surplus}"; usage: ${usage}`,
+    );
+  }
+  const options: Record<string, string | boolean | undefined> = {};
+  for (const [name, value] of Object.entries(parsed.values)) if (!Array.isArray(value)) options[name] = value;
+  return command.run({ args: positionals, options, terminal });
+}
+
+/** Runs the command line and answers the exit code: 0 fine, 1 failed, 2 wrong usage or configuration. */
+export async function run(words: readonly string[], terminal: Terminal): Promise<number> {
+  try {
+    return await dispatch(words, terminal);
+  } catch (thrown) {
+    if (thrown instanceof UsageError) {
+      terminal.err(`socle: ${thrown.message}\nTry: socle help\n`);
+      return 2;
+    }
+    if (thrown instanceof SetupError) {
+      terminal.err(`socle: ${thrown.message}\n`);
+      return 2;
+    }
+    terminal.err(`socle: ${messageOf(thrown)}\n`);
+    return 1;
+  }
+}

@@ -1,0 +1,62 @@
+/** What `socle init` writes: path → content. It starts as it stands. */
+export const template: { readonly [path: string]: string } = {
+  "config.json": `{
+  // Every key can also be given by the environment: SERVICE_PORT, SERVICE_AUTH_REGISTRATION, …
+  // What is commented out shows its default.
+  "port": 8080,
+  // "host": "0.0.0.0",
+  "database": "./data/socle.db",
+  "storage": "./data/storage",
+  "auth": {
+    // Who may register by themselves? With false, nobody.
+    "registration": true
+    // "accessTokenTtl": "1h",
+    // "refreshTokenTtl": "30d",
+    // "passwordMinLength": 8
+  },
+  // "cors": { "origins": ["https://app.example.com"] },
+  // "events": { "retention": "7d", "maxCount": 1000000 },
+  "log": { "level": "INFO" }
+}
+`,
+  "collections/notes.json": `{
+  "name": "notes",
+  "fields": [
+    { "name": "title", "type": "string", "required": true, "max": 200 },
+    { "name": "body", "type": "text" },
+    { "name": "done", "type": "boolean" },
+    { "name": "author", "type": "relation", "collection": "users", "owner": true }
+  ],
+  "permissions": { "read": "public", "create": "authenticated", "update": "owner", "delete": "owner" }
+}
+`,
+  "functions/notes/announce.ts": `/** Runs after a note was saved. */
+export const onCreate = async ({ record, logger }: { record: { title: string }; logger: Console }) => {
+  logger.info(\`New note: \${record.title}\`);
+};
+`,
+  "jobs/hello.ts": `/** Every day at 6:00, UTC. */
+export const schedule = "0 6 * * *";
+
+export default async ({ logger }: { logger: Console }) => {
+  logger.info("Good morning");
+};
+`,
+  "tsconfig.json": `{
+  "compilerOptions": {
+    "target": "ESNext",
+    "module": "Preserve",
+    "moduleResolution": "bundler",
+    "lib": ["ESNext", "DOM"],
+    "strict": true,
+    "noEmit": true,
+    "skipLibCheck": true
+  },
+  "include": ["functions", "jobs", ".socle"]
+}
+`,
+  ".gitignore": `data/
+node_modules/
+.socle/
+`,
+};

@@ -1,0 +1,39 @@
+import type { CollectionDefinition, FieldDefinition, Operation, PermissionRule } from "@socle/protocol";
+import type { Pattern } from "./pattern.ts";
+
+/** The column of a record's owner; an owner field shows it and has no column of its own. */
+export const ownerColumn = "_owner";
+
+/** A collection in force: its definition, and what is derived from it. Immutable; a migration makes a new one. */
+export interface Collection {
+  readonly name: string;
+  readonly definition: CollectionDefinition;
+  /** The name of its table. */
+  readonly table: string;
+  /** The rule of every operation, with what was left out filled in. */
+  readonly rules: { readonly [operation in Operation]: PermissionRule };
+  readonly ownerField: FieldDefinition | null;
+  /** The compiled `regex` rules by field name. */
+  readonly patterns: ReadonlyMap<string, Pattern>;
+  readonly createdAt: string;
+  readonly updatedAt: string;
+}
+
+/** SQLite keeps names that start with `sqlite_` for itself. */
+export function tableName(collection: string): string {
+  return collection.toLowerCase().startsWith("sqlite_") ? `_${collection}` : collection;
+}
+
+/** The column that holds a field. */
+export function columnName(field: FieldDefinition): string {
+  return field.owner === true ? ownerColumn : field.name;
+}
+
+/** Every operation's rule: one that is left out takes that of the operation before it; `read` is public. */
+export function resolveRules(definition: CollectionDefinition): Collection["rules"] {
+  const given = definition.permissions ?? {};
+  const read = given.read ?? "public";
+  const create = given.create ?? read;
+  const update = given.update ?? create;
+  return { read, create, update, delete: given.delete ?? update };
+}

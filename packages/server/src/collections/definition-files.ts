@@ -1,0 +1,98 @@
+import { readdir } from "node:fs/promises";
+import { join } from "node:path";
+import type { Database } from "../database/index.ts";
+import { AppError, isObject, messageOf, readJsonFile, SetupError } from "../kernel/index.ts";
+import type { Logger } from "../logging/index.ts";
+import { type Collections, MigrationError } from "./collections.ts";
+import { type ParsedDefinition, parseDefinition } from "./definition.ts";
+import type { Plan } from "./plan.ts";
+
+/** A definition file, read and checked by itself. */
+interface DefinitionFile {
+  readonly file: string;
+  readonly path: string;
+  /** Of its content, so that a new layout or a comment is no change. */
+  readonly fingerprint: string;
+  readonly parsed: ParsedDefinition;
+}
+
+async function listFiles(folder: string): Promise<string[]> {
+  try {
+    const names = await readdir(folder);
+    return names.filter((name) => name.endsWith(".json")).sort();
+  } catch (thrown) {
+    if (isObject(thrown) && thrown["code"] === "ENOENT") return [];
+    throw new SetupError(`${folder}: cannot be read: ${messageOf(thrown)}`);
+  }
+}
+
+async function readDefinitionFile(folder: string, file: string): Promise<DefinitionFile> {
+  const path = join(folder, file);
+  const content = await readJsonFile(path);
+  try {
+    const parsed = await parseDefinition(content);
+    return { file, path, fingerprint: Bun.SHA256.hash(JSON.stringify(content), "hex"), parsed };
+  } catch (thrown) {
+    throw thrown instanceof AppError ? new SetupError(`${path}: ${thrown.message}`) : thrown;
+  }
+}
+
+function refuseTwins(files: readonly DefinitionFile[]): void {
+  const seen = new Map<string, string>();
+  for (const { path, parsed } of files) {
+    const name = parsed.definition.name.toLowerCase();
+    const twin = seen.get(name);
+    if (twin !== undefined)
+      throw new SetupError(`${path}: the collection "${parsed.definition.name}" is already defined by ${twin}`);
+    seen.set(name, path);
+  }
+}
+
+function describe(plan: Plan): string {
+  const steps = plan.steps.map((step) => {
+    if (step.step === "rename") return `rename ${step.from} to ${step.field}`;
+    if (!("field" in step)) return step.step;
+    return `${step.step} ${step.field}`;
+  });
+  return steps.join(", ");
+}
+
+/**
+ * Applies `collections/*.json` (spec, "Startup rules" 2) in one transaction: all of them or, when one is refused, none.
+ * A file whose content was applied before is left out, so that what was changed since through the API stays.
+ * @throws SetupError naming the file and the reason.
+ */
+export async function applyDefinitionFiles(options: {
+  folder: string;
+  collections: Collections;
+  database: Database;
+  logger: Logger;
+}): Promise<void> {
+  const files: DefinitionFile[] = [];
+  for (const file of await listFiles(options.folder)) files.push(await readDefinitionFile(options.folder, file));
+  refuseTwins(files);
+  const rows = await options.database.reader.all<{ file: string; fingerprint: string }>(
+    "SELECT file, fingerprint FROM _definition_files",
+  );
+  const applied = new Map(rows.map((row) => [row.file, row.fingerprint]));
+  const changed = files.filter(({ file, fingerprint }) => applied.get(file) !== fingerprint);
+  if (changed.length === 0) return;
+  const plans = await options.database
+    .transact(async (tx) => {
+      for (const { file, fingerprint } of changed)
+        await tx.run("INSERT OR REPLACE INTO _definition_files (file, fingerprint) VALUES (?, ?)", file, fingerprint);
+      return options.collections.migrate(
+        tx,
+        changed.map(({ parsed }) => parsed),
+        null,
+      );
+    })
+    .catch((thrown: unknown) => {
+      if (!(thrown instanceof MigrationError)) throw thrown;
+      const path = changed.find(({ parsed }) => parsed.definition.name === thrown.collection)?.path;
+      throw new SetupError(`${path}: ${thrown.message}`);
+    });
+  for (const [i, plan] of plans.entries())
+    if (plan.steps.length > 0)
+      options.logger.info(`Applied ${changed[i]?.file}`, { collection: plan.after.name, changes: describe(plan) });
+}

@@ -1,0 +1,198 @@
+import {
+  type CollectionDefinition,
+  FIELD_TYPES,
+  type FieldDefinition,
+  OPERATIONS,
+  PERMISSION_RULES,
+  type Permissions,
+} from "@socle/protocol";
+import * as z from "zod/mini";
+import { AppError, isObject, messageOf, nearest, oneOf, quote } from "../kernel/index.ts";
+import { nameProblem } from "./names.ts";
+import { compilePattern } from "./pattern.ts";
+
+/** SQLite allows 2,000 columns; nobody reads a form of more than this. */
+const maxFields = 500;
+
+const fieldShape = {
+  name: z.string("must be a string"),
+  type: z.enum(FIELD_TYPES, `must be ${oneOf(FIELD_TYPES)}`),
+  required: z.optional(z.boolean("must be true or false")),
+  min: z.optional(z.number("must be a number")),
+  max: z.optional(z.number("must be a number")),
+  regex: z.optional(z.string("must be a string")),
+  unique: z.optional(z.boolean("must be true or false")),
+  collection: z.optional(z.string("must be the name of a collection")),
+  owner: z.optional(z.boolean("must be true or false")),
+  renamedFrom: z.optional(z.nullable(z.string("must be the name of a field, or null"))),
+};
+const rule = z.optional(z.enum(PERMISSION_RULES, `must be ${oneOf(PERMISSION_RULES)}`));
+const permissionsShape = { read: rule, create: rule, update: rule, delete: rule } satisfies Record<
+  (typeof OPERATIONS)[number],
+  unknown
+>;
+const definitionShape = {
+  name: z.string(),
+  fields: z.array(z.unknown()),
+  permissions: z.unknown(),
+  $schema: z.unknown(),
+};
+
+const fieldSchema = z.object(fieldShape);
+const permissionsSchema = z.object(permissionsShape);
+
+/** A definition as somebody asks for it: with what it says about renames, which is not stored. */
+export interface ParsedDefinition {
+  definition: CollectionDefinition;
+  /** New name → old name, or null for a field that is new on purpose. */
+  renamedFrom: ReadonlyMap<string, string | null>;
+}
+
+function unknownAttributes(object: object, shape: object, where: string): string[] {
+  const known = Object.keys(shape).filter((name) => name !== "$schema");
+  return Object.keys(object)
+    .filter((name) => !Object.hasOwn(shape, name))
+    .map((name) => {
+      const near = nearest(name, known);
+      const hint = near === null ? `; allowed: ${known.join(", ")}` : `; did you mean "${near}"?`;
+      return `${where}: unknown attribute ${quote(name)}${hint}`;
+    });
+}
+
+function shapeProblems(error: z.core.$ZodError, value: object, where: string): string[] {
+  return error.issues.map((issue) => {
+    const [attribute = ""] = issue.path.map(String);
+    const given = Object.hasOwn(value, attribute) ? Reflect.get(value, attribute) : undefined;
+    if (given === undefined) return `${where}: "${attribute}" is missing; it ${issue.message}`;
+    return `${where}: "${attribute}" ${issue.message}, not ${quote(given)}`;
+  });
+}
+
+function parseField(
+  input: unknown,
+  position: number,
+  problems: string[],
+): [FieldDefinition, string | null | undefined] | null {
+  if (!isObject(input)) {
+    problems.push(`field ${position + 1} must be an object, not ${quote(input)}`);
+    return null;
+  }
+  const badName = nameProblem("field", input["name"]);
+  const where = badName === null ? `field "${input["name"]}"` : `field ${position + 1}`;
+  if (badName !== null) problems.push(`${where}: ${badName}`);
+  const before = problems.length;
+  problems.push(...unknownAttributes(input, fieldShape, where));
+  const result = fieldSchema.safeParse(badName === null ? input : { ...input, name: "unnamed" });
+  if (!result.success) problems.push(...shapeProblems(result.error, input, where));
+  if (!result.success || badName !== null || problems.length > before) return null;
+  const { renamedFrom, ...attributes } = result.data;
+  // Zod writes optional attributes as `T | undefined`; absent ones are not there at all.
+  return [attributes as FieldDefinition, renamedFrom];
+}
+
+/** A rule on a type where it means nothing is refused: whoever wrote it believes that it protects something. */
+async function ruleProblems(field: FieldDefinition): Promise<string[]> {
+  const problems: string[] = [];
+  const where = `field "${field.name}"`;
+  const refuse = (attribute: string, types: string): void => {
+    problems.push(`${where}: "${attribute}" means nothing on type ${field.type}; it is for ${types}`);
+  };
+  const isText = field.type === "string" || field.type === "text";
+  const isNumber = field.type === "integer" || field.type === "float";
+  for (const bound of ["min", "max"] as const) {
+    const value = field[bound];
+    if (value === undefined) continue;
+    if (!isText && !isNumber) refuse(bound, "string, text, integer and float");
+    else if (isText && (!Number.isSafeInteger(value) || value < 0))
+      problems.push(`${where}: "${bound}" is a length here and must be a whole number from 0, not ${quote(value)}`);
+  }
+  if (field.min !== undefined && field.max !== undefined && field.min > field.max)
+    problems.push(`${where}: "min" (${field.min}) is greater than "max" (${field.max})`);
+  if (field.regex !== undefined) {
+    if (!isText) refuse("regex", "string and text");
+    else {
+      try {
+        await compilePattern(field.regex);
+      } catch (thrown) {
+        const reason = messageOf(thrown).replace(/^error parsing regexp: /, "");
+        problems.push(
+          `${where}: "regex" ${quote(field.regex)} cannot be used: ${reason} (patterns run in linear time: no backreferences, no lookaround)`,
+        );
+      }
+    }
+  }
+  if (field.unique === true && field.type === "json") refuse("unique", "all other types");
+  if (field.type === "relation" && field.collection === undefined)
+    problems.push(`${where}: a relation needs "collection", the name of the collection it points to`);
+  if (field.type !== "relation" && field.collection !== undefined) refuse("collection", "relation");
+  if (field.owner === true && field.collection !== "users") refuse("owner", 'a relation to "users"');
+  return problems;
+}
+
+function parsePermissions(input: unknown, problems: string[]): Permissions | undefined {
+  if (input === undefined || input === null) return undefined;
+  if (!isObject(input)) {
+    problems.push(`"permissions" must be an object, not ${quote(input)}`);
+    return undefined;
+  }
+  for (const name of Object.keys(input))
+    if (!Object.hasOwn(permissionsShape, name))
+      problems.push(`permissions: unknown operation ${quote(name)}; allowed: ${OPERATIONS.join(", ")}`);
+  const result = permissionsSchema.safeParse(input);
+  if (!result.success) {
+    problems.push(...shapeProblems(result.error, input, "permissions"));
+    return undefined;
+  }
+  return result.data as Permissions;
+}
+
+function collectionProblems(fields: readonly FieldDefinition[]): string[] {
+  const problems: string[] = [];
+  const seen = new Map<string, string>();
+  for (const { name } of fields) {
+    const twin = seen.get(name.toLowerCase());
+    if (twin === name) problems.push(`field "${name}" is defined twice`);
+    else if (twin !== undefined) problems.push(`fields "${twin}" and "${name}" differ only in case`);
+    seen.set(name.toLowerCase(), name);
+  }
+  const owners = fields.filter((field) => field.owner === true).map((field) => `"${field.name}"`);
+  if (owners.length > 1) problems.push(`only one field can carry "owner": ${owners.join(", ")} do`);
+  if (fields.length > maxFields)
+    problems.push(`${fields.length} fields are too many; at most ${maxFields} are allowed`);
+  return problems;
+}
+
+/**
+ * Reads a collection definition from JSON (spec, "Collection definition"; contract, "Collections and fields"). Whether
+ * relations point to something is for whoever knows the other collections.
+ * @throws AppError `bad_request` whose message lists everything that is wrong.
+ */
+export async function parseDefinition(input: unknown): Promise<ParsedDefinition> {
+  if (!isObject(input))
+    throw new AppError("bad_request", `A collection definition is a JSON object, not ${quote(input)}`);
+  const problems = unknownAttributes(input, definitionShape, "collection");
+  const badName = nameProblem("collection", input["name"]);
+  if (badName !== null) problems.push(badName);
+  const fields: FieldDefinition[] = [];
+  const renamedFrom = new Map<string, string | null>();
+  if (!Array.isArray(input["fields"])) {
+    problems.push(
+      `"fields" must be an array of field definitions${"fields" in input ? `, not ${quote(input["fields"])}` : ""}`,
+    );
+  } else {
+    for (const [position, item] of input["fields"].entries()) {
+      const parsed = parseField(item, position, problems);
+      if (parsed === null) continue;
+      const [field, oldName] = parsed;
+      fields.push(field);
+      if (oldName !== undefined) renamedFrom.set(field.name, oldName);
+      problems.push(...(await ruleProblems(field)));
+    }
+    problems.push(...collectionProblems(fields));
+  }
+  const permissions = parsePermissions(input["permissions"], problems);
+  if (problems.length > 0) throw new AppError("bad_request", problems.join("; "));
+  const definition: CollectionDefinition = { name: String(input["name"]), fields };
+  if (permissions !== undefined) definition.permissions = permissions;
+  return { definition, renamedFrom };
+}

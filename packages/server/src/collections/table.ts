@@ -1,0 +1,206 @@
+import type { CollectionDefinition, FieldDefinition, FieldType } from "@socle/protocol";
+import { identifier, type Transactor } from "../database/index.ts";
+import { AppError, count } from "../kernel/index.ts";
+import { columnName, ownerColumn, resolveRules, tableName } from "./collection.ts";
+import type { Plan, PlanStep } from "./plan.ts";
+
+/** How each type is stored. Booleans are 0 and 1, datetimes their ISO text, json its text. */
+const columnTypes: { readonly [type in FieldType]: "TEXT" | "INTEGER" | "REAL" } = {
+  string: "TEXT",
+  text: "TEXT",
+  integer: "INTEGER",
+  float: "REAL",
+  boolean: "INTEGER",
+  datetime: "TEXT",
+  json: "TEXT",
+  relation: "TEXT",
+  file: "TEXT",
+};
+
+interface Index {
+  readonly column: string;
+  readonly unique: boolean;
+}
+
+/** What is indexed without asking: unique fields, relations, and the owner where it is searched by. */
+function wantedIndexes(definition: CollectionDefinition): Index[] {
+  const indexes: Index[] = definition.fields
+    .filter((field) => field.unique === true || field.type === "relation")
+    .map((field) => ({ column: columnName(field), unique: field.unique === true }));
+  const hasOwner = indexes.some((index) => index.column === ownerColumn);
+  if (!hasOwner && resolveRules(definition).read === "owner") indexes.push({ column: ownerColumn, unique: false });
+  return indexes;
+}
+
+function sameColumn(a: string, b: string): boolean {
+  return a.toLowerCase() === b.toLowerCase();
+}
+
+/** A collection's table, for as long as one migration runs. Fields have been checked; every name is quoted. */
+export class Table {
+  readonly #tx: Transactor;
+  readonly #name: string;
+  readonly #sqlName: string;
+
+  constructor(tx: Transactor, collection: string) {
+    this.#tx = tx;
+    this.#name = tableName(collection);
+    this.#sqlName = identifier(this.#name);
+  }
+
+  async drop(): Promise<void> {
+    await this.#tx.run(`DROP TABLE ${this.#sqlName}`);
+  }
+
+  async apply(plan: Plan): Promise<void> {
+    const { before, after } = plan;
+    if (before === null) await this.#create(after);
+    else await this.#change(before, plan);
+    await this.#reconcileIndexes(wantedIndexes(after));
+  }
+
+  async #create(definition: CollectionDefinition): Promise<void> {
+    const columns = definition.fields
+      .filter((field) => field.owner !== true)
+      .map((field) => `, ${this.#declaration(field)}`);
+    await this.#tx.run(
+      `CREATE TABLE ${this.#sqlName} (_seq INTEGER PRIMARY KEY, id TEXT NOT NULL UNIQUE, createdAt TEXT NOT NULL, updatedAt TEXT NOT NULL, ${ownerColumn} TEXT${columns.join("")}) STRICT`,
+    );
+  }
+
+  async #change(before: CollectionDefinition, plan: Plan): Promise<void> {
+    const newField = new Map(plan.after.fields.map((field) => [field.name, field]));
+    const oldField = new Map(before.fields.map((field) => [field.name, field]));
+    const origin = new Map<string, string>();
+    for (const step of plan.steps) if (step.step === "rename") origin.set(step.field, step.from);
+    const oldOf = (name: string): FieldDefinition | undefined => oldField.get(origin.get(name) ?? name);
+
+    // Through a name that no field can have, so that two fields may swap names or one may take the name of a dropped one.
+    const moved = plan.steps.filter((step) => step.step === "rename" && oldField.get(step.from)?.owner !== true);
+    for (const step of moved) if (step.step === "rename") await this.#rename(step.from, `_new_${step.field}`);
+    for (const step of plan.steps) {
+      if (step.step !== "drop" || oldField.get(step.field)?.owner === true) continue;
+      await this.#dropColumn(step.field);
+    }
+    for (const step of moved) if (step.step === "rename") await this.#rename(`_new_${step.field}`, step.field);
+
+    for (const step of plan.steps) {
+      const field = "field" in step ? newField.get(step.field) : undefined;
+      if (field !== undefined) await this.#applyStep(step, field, oldOf(field.name));
+    }
+  }
+
+  async #applyStep(step: PlanStep, field: FieldDefinition, old: FieldDefinition | undefined): Promise<void> {
+    const column = identifier(field.name);
+    switch (step.step) {
+      case "add":
+        if (field.owner !== true)
+          await this.#tx.run(`ALTER TABLE ${this.#sqlName} ADD COLUMN ${this.#declaration(field)}`);
+        return;
+      case "owner":
+        if (step.on) {
+          await this.#tx.run(`UPDATE ${this.#sqlName} SET ${ownerColumn} = coalesce(${column}, ${ownerColumn})`);
+          await this.#dropColumn(field.name);
+        } else {
+          await this.#tx.run(`ALTER TABLE ${this.#sqlName} ADD COLUMN ${this.#declaration(field)}`);
+          await this.#tx.run(`UPDATE ${this.#sqlName} SET ${column} = ${ownerColumn}`);
+        }
+        return;
+      case "require":
+        await this.#refuseRecords(
+          field,
+          this.#isEmpty(field),
+          `cannot be required: ${old === undefined ? "it is new and" : ""}`,
+          "no value in it",
+        );
+        return;
+      case "unique":
+        if (step.on) await this.#refuseDuplicates(field);
+        return;
+      case "retarget":
+        await this.#refuseRecords(
+          field,
+          `${identifier(columnName(field))} IS NOT NULL`,
+          `cannot point to "${step.to}" instead of "${step.from}":`,
+          "a value in it",
+        );
+        return;
+      default:
+    }
+  }
+
+  #declaration(field: FieldDefinition): string {
+    return `${identifier(field.name)} ${columnTypes[field.type]}`;
+  }
+
+  #isEmpty(field: FieldDefinition): string {
+    const column = identifier(columnName(field));
+    return columnTypes[field.type] === "TEXT" ? `(${column} IS NULL OR ${column} = '')` : `${column} IS NULL`;
+  }
+
+  async #rename(from: string, to: string): Promise<void> {
+    await this.#tx.run(`ALTER TABLE ${this.#sqlName} RENAME COLUMN ${identifier(from)} TO ${identifier(to)}`);
+  }
+
+  async #dropColumn(column: string): Promise<void> {
+    for (const index of await this.#indexes())
+      if (sameColumn(index.column, column)) await this.#tx.run(`DROP INDEX ${identifier(index.name)}`);
+    await this.#tx.run(`ALTER TABLE ${this.#sqlName} DROP COLUMN ${identifier(column)}`);
+  }
+
+  async #refuseRecords(field: FieldDefinition, condition: string, verb: string, state: string): Promise<void> {
+    const row = await this.#tx.get<{ n: number }>(`SELECT count(*) AS n FROM ${this.#sqlName} WHERE ${condition}`);
+    if (row === null || row.n === 0) return;
+    const have = row.n === 1 ? "has" : "have";
+    throw new AppError(
+      "bad_request",
+      `field "${field.name}" ${verb} ${count(row.n, "record")} ${have} ${state}`.replace(/ +/g, " "),
+    );
+  }
+
+  async #refuseDuplicates(field: FieldDefinition): Promise<void> {
+    const column = identifier(columnName(field));
+    const row = await this.#tx.get<{ n: number | null }>(
+      `SELECT sum(n) AS n FROM (SELECT count(*) AS n FROM ${this.#sqlName} WHERE ${column} IS NOT NULL GROUP BY ${column} HAVING count(*) > 1)`,
+    );
+    const duplicates = row?.n ?? 0;
+    if (duplicates > 0)
+      throw new AppError(
+        "bad_request",
+        `field "${field.name}" cannot be unique: ${count(duplicates, "record")} have a value that another has too`,
+      );
+  }
+
+  async #indexes(): Promise<(Index & { name: string })[]> {
+    const rows = await this.#tx.all<{ name: string; unique: number; column: string }>(
+      `SELECT list.name AS name, list."unique" AS "unique", info.name AS "column"
+       FROM pragma_index_list(?) AS list, pragma_index_info(list.name) AS info WHERE list.origin = 'c'`,
+      this.#name,
+    );
+    return rows.map((row) => ({ name: row.name, column: row.column, unique: row.unique === 1 }));
+  }
+
+  /** Drops the indexes that nothing asks for any more, and makes those that are missing. */
+  async #reconcileIndexes(wanted: readonly Index[]): Promise<void> {
+    const present = await this.#indexes();
+    const isSame = (a: Index, b: Index): boolean => sameColumn(a.column, b.column) && a.unique === b.unique;
+    for (const index of present)
+      if (!wanted.some((other) => isSame(index, other))) await this.#tx.run(`DROP INDEX ${identifier(index.name)}`);
+    for (const index of wanted) {
+      if (present.some((other) => isSame(index, other))) continue;
+      const unique = index.unique ? "UNIQUE " : "";
+      const name = identifier(await this.#freeIndexName(index.column));
+      await this.#tx.run(`CREATE ${unique}INDEX ${name} ON ${this.#sqlName} (${identifier(index.column)})`);
+    }
+  }
+
+  /** After a rename, an index keeps the name that it got from the old name of its field. */
+  async #freeIndexName(column: string): Promise<string> {
+    const base = `${this.#name}.${column}`;
+    for (let n = 1; ; n++) {
+      const name = n === 1 ? base : `${base}.${n}`;
+      const taken = await this.#tx.get("SELECT 1 FROM sqlite_schema WHERE name = ? COLLATE NOCASE", name);
+      if (taken === null) return name;
+    }
+  }
+}

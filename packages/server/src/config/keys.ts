@@ -1,0 +1,79 @@
+import { LOG_LEVELS, type LogFormat, type LogLevel } from "../logging/index.ts";
+import {
+  boolean,
+  duration,
+  email,
+  secret,
+  size,
+  text,
+  textList,
+  textOf,
+  type ValueKind,
+  wholeNumber,
+} from "./values.ts";
+
+interface Key<T> {
+  readonly kind: ValueKind<T>;
+  /** As the file would have it; undefined when there is none. */
+  readonly default: unknown;
+  readonly meaning: string;
+}
+
+function key<T>(kind: ValueKind<T>, fallback: unknown, meaning: string): Key<T> {
+  return { kind, default: fallback, meaning };
+}
+
+function optional<T>(kind: ValueKind<T>, meaning: string): Key<T | undefined> {
+  return { kind, default: undefined, meaning };
+}
+
+const logFormats: readonly LogFormat[] = ["text", "json"];
+
+/**
+ * Every configuration key, its default and its meaning; the user documentation prints this table. The path in the file
+ * gives the name in the environment: `auth.jwtSecret` is `SERVICE_AUTH_JWT_SECRET`.
+ */
+export const keys = {
+  port: key(wholeNumber(0, 65_535), 8080, "HTTP port; 0 picks a free one, which the start log tells"),
+  host: key(text, "0.0.0.0", "address to listen on"),
+  trustedProxies: key(
+    wholeNumber(0, 10),
+    0,
+    "how many reverse proxies stand in front; that many entries of X-Forwarded-For are believed",
+  ),
+  database: key(text, "./socle.db", "path of the database file; made when missing"),
+  storage: key(text, "./storage", "folder for uploaded files"),
+  "dashboard.enabled": key(boolean, true, "serve the admin dashboard under /_/"),
+  "auth.jwtSecret": optional(secret, "key that signs access tokens; when absent, one is made and kept in the database"),
+  "auth.accessTokenTtl": key(duration(1_000), "1h", "lifetime of an access token"),
+  "auth.refreshTokenTtl": key(duration(1_000), "30d", "lifetime of a session without a refresh"),
+  "auth.registration": key(boolean, true, "whether anybody may register"),
+  "auth.passwordMinLength": key(wholeNumber(1, 1_000), 8, "shortest password, in characters"),
+  "admin.email": optional(email, "this address is an admin; made at start when missing and admin.password is given"),
+  "admin.password": optional(secret, "password of the admin that is made at start"),
+  "cors.origins": key(textList, ["*"], "origins whose pages may call the API"),
+  "limits.body": key(size(1_024, 1_024 ** 3), "1MiB", "largest JSON body"),
+  "events.retention": key(duration(0), "7d", "how long the event log keeps an event"),
+  "events.maxCount": key(wholeNumber(0, 1_000_000_000), 1_000_000, "how many events the event log keeps"),
+  "log.level": key(textOf<LogLevel>(LOG_LEVELS), "INFO", "least level that is logged"),
+  "log.format": key(textOf<LogFormat>(logFormats), "text", "how the terminal's log is written"),
+};
+
+export type KeyPath = keyof typeof keys;
+type ValueOf<P extends KeyPath> = (typeof keys)[P] extends Key<infer T> ? T : never;
+
+/** Every key with its value: paths absolute, times in milliseconds, sizes in bytes. */
+export type Values = { readonly [P in KeyPath]: ValueOf<P> };
+
+export type Config = Values & {
+  /** The configuration file's folder; relative paths count from it, and `collections/` lies in it. */
+  readonly folder: string;
+};
+
+/** `auth.jwtSecret` → `SERVICE_AUTH_JWT_SECRET`. */
+export function environmentName(path: string): string {
+  return `SERVICE_${path
+    .replace(/([a-z])([A-Z])/g, "$1_$2")
+    .replaceAll(".", "_")
+    .toUpperCase()}`;
+}

@@ -1,0 +1,96 @@
+import { dirname, resolve } from "node:path";
+import { isObject, nearest, quote, readJsonFile, SetupError } from "../kernel/index.ts";
+import { type Config, environmentName, type KeyPath, keys, type Values } from "./keys.ts";
+
+export interface LoadOptions {
+  /** The configuration file that was asked for, or null for `./config.json` if there is one. */
+  file: string | null;
+  environment: { readonly [name: string]: string | undefined };
+  /** Values from the command line; they win over the environment. */
+  overrides?: { readonly [path in KeyPath]?: string };
+}
+
+export interface LoadedConfig {
+  config: Config;
+  /** What the log should say once there is one. */
+  warnings: string[];
+  notes: string[];
+}
+
+const paths = Object.keys(keys) as KeyPath[];
+const secretPaths: ReadonlySet<string> = new Set<KeyPath>(["auth.jwtSecret", "admin.password"]);
+const pathPaths: readonly KeyPath[] = ["database", "storage"];
+
+/** The values of a file by their dotted path. */
+function flatten(object: Record<string, unknown>, prefix = ""): Map<string, unknown> {
+  const values = new Map<string, unknown>();
+  for (const [name, value] of Object.entries(object)) {
+    const path = `${prefix}${name}`;
+    const isGroup = isObject(value) && paths.some((candidate) => candidate.startsWith(`${path}.`));
+    if (isGroup) for (const [inner, innerValue] of flatten(value, `${path}.`)) values.set(inner, innerValue);
+    else values.set(path, value);
+  }
+  return values;
+}
+
+function unknownKeys(values: Map<string, unknown>, file: string): string[] {
+  const warnings: string[] = [];
+  for (const path of values.keys()) {
+    if (Object.hasOwn(keys, path) || path === "$schema") continue;
+    const near = nearest(path, paths);
+    warnings.push(`${file}: unknown key "${path}"${near === null ? "" : `; did you mean "${near}"?`}`);
+  }
+  return warnings;
+}
+
+function parseValue(path: KeyPath, value: unknown, where: string): unknown {
+  const result = keys[path].kind.schema.safeParse(value);
+  if (result.success) return result.data;
+  const shown = secretPaths.has(path) ? "its value" : quote(value);
+  throw new SetupError(`${where}: ${shown} is not valid for "${path}"; allowed: ${keys[path].kind.allowed}`);
+}
+
+/**
+ * File, then environment, then command line; checked as a whole, relative paths resolved, frozen.
+ * @throws SetupError for a file that cannot be read and for the first value that is not allowed.
+ */
+export async function loadConfig(options: LoadOptions): Promise<LoadedConfig> {
+  const file = resolve(options.file ?? "config.json");
+  const notes: string[] = [];
+  let fromFile = new Map<string, unknown>();
+  if (options.file !== null || (await Bun.file(file).exists())) {
+    const content = await readJsonFile(file);
+    if (!isObject(content)) throw new SetupError(`${file}: must hold a JSON object, not ${quote(content)}`);
+    fromFile = flatten(content);
+  } else {
+    notes.push(`No ${file}: defaults apply`);
+  }
+
+  const values: Record<string, unknown> = {};
+  for (const path of paths) {
+    const name = environmentName(path);
+    const override = options.overrides?.[path];
+    const variable = options.environment[name];
+    if (override !== undefined) values[path] = parseValue(path, keys[path].kind.fromText(override), `--${path}`);
+    else if (variable !== undefined && variable !== "")
+      values[path] = parseValue(path, keys[path].kind.fromText(variable), name);
+    else if (fromFile.has(path) && fromFile.get(path) !== null)
+      values[path] = parseValue(path, fromFile.get(path), file);
+    else if (keys[path].default !== undefined) values[path] = parseValue(path, keys[path].default, "default");
+  }
+  const folder = dirname(file);
+  for (const path of pathPaths) values[path] = resolve(folder, String(values[path]));
+  // Every key of the table has just been parsed by its own schema.
+  const config = Object.freeze({ ...(values as Values), folder });
+  return { config, warnings: [...unknownKeys(fromFile, file), ...advice(config)], notes };
+}
+
+function advice(config: Config): string[] {
+  const warnings: string[] = [];
+  const length = config["auth.jwtSecret"]?.reveal().length;
+  if (length !== undefined && length < 32)
+    warnings.push(`auth.jwtSecret has ${length} characters; use at least 32 random ones (RFC 7518, 3.2)`);
+  if (config["admin.password"] !== undefined && config["admin.email"] === undefined)
+    warnings.push("admin.password has no effect without admin.email");
+  return warnings;
+}

@@ -1,0 +1,85 @@
+import type { Logger } from "../logging/index.ts";
+import type { CheckpointResult } from "./checkpoint-worker.ts";
+import type { Connection } from "./connection.ts";
+
+/** Pages of 4 KiB. From `start` on the worker copies the log; at `limit` the writer waits until it has caught up. */
+const pages = { start: 2_000, limit: 16_384 };
+const lookEveryMs = 25;
+
+/**
+ * Keeps the write-ahead log short. Copying it is the worker's work; the log only starts over when a checkpoint has
+ * copied all of it, which under steady writes needs a moment without them: `catchUp` is that moment.
+ */
+export class Checkpointer {
+  readonly #path: string;
+  readonly #writer: Connection;
+  readonly #logger: Logger;
+  #worker: Worker | null = null;
+  #running: Promise<CheckpointResult | null> | null = null;
+  #lastLook = 0;
+
+  constructor(options: { path: string; writer: Connection; logger: Logger }) {
+    this.#path = options.path;
+    this.#writer = options.writer;
+    this.#logger = options.logger;
+  }
+
+  /** To be called between transactions. Resolves at once unless the log has reached its limit. */
+  catchUp(now: number): Promise<void> | null {
+    if (now - this.#lastLook < lookEveryMs) return null;
+    this.#lastLook = now;
+    // A "noop" checkpoint copies nothing and tells how long the log is.
+    const state = this.#writer.get<CheckpointResult>("PRAGMA wal_checkpoint(NOOP)");
+    if (state === null || state.log < pages.start) return null;
+    if (state.log < pages.limit) {
+      if (state.checkpointed < state.log) this.#running ??= this.#checkpoint();
+      return null;
+    }
+    return this.#pause();
+  }
+
+  async close(): Promise<void> {
+    await this.#running;
+    this.#worker?.terminate();
+    this.#worker = null;
+  }
+
+  async #pause(): Promise<void> {
+    await this.#running;
+    const result = await this.#checkpoint();
+    if (result !== null && result.checkpointed < result.log)
+      this.#logger.warn("The write-ahead log cannot start over while another process reads it", {
+        pages: result.log,
+      });
+  }
+
+  #checkpoint(): Promise<CheckpointResult | null> {
+    const worker = this.#start();
+    const running = new Promise<CheckpointResult | null>((resolve) => {
+      worker.onmessage = (event: MessageEvent<CheckpointResult | Error>) => {
+        if (event.data instanceof Error) this.#logger.error("Checkpoint failed", { error: event.data });
+        resolve(event.data instanceof Error ? null : event.data);
+      };
+      worker.onerror = (event) => {
+        this.#logger.error("The checkpoint thread failed", { error: event.message });
+        this.#worker = null;
+        resolve(null);
+      };
+      worker.postMessage("checkpoint");
+    }).finally(() => {
+      this.#running = null;
+    });
+    this.#running = running;
+    return running;
+  }
+
+  /** The thread costs memory, so it starts with the first checkpoint. */
+  #start(): Worker {
+    if (this.#worker === null) {
+      this.#worker = new Worker(new URL("./checkpoint-worker.ts", import.meta.url).href);
+      this.#worker.unref();
+      this.#worker.postMessage(this.#path);
+    }
+    return this.#worker;
+  }
+}

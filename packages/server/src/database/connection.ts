@@ -1,0 +1,66 @@
+import { Database as Driver, SQLiteError, type Statement } from "bun:sqlite";
+import type { Reader, Value } from "./types.ts";
+
+/** More than enough for every statement of hundreds of collections; a bound all the same. */
+const maxStatements = 4_000;
+
+type AnyStatement = Statement<unknown, Value[]>;
+
+/** One SQLite connection with its prepared statements. Nothing outside this folder sees it. */
+export class Connection implements Reader {
+  readonly #driver: Driver;
+  readonly #statements = new Map<string, AnyStatement>();
+
+  constructor(path: string, options: { readonly: boolean }) {
+    this.#driver = options.readonly
+      ? new Driver(path, { readonly: true })
+      : new Driver(path, { readwrite: true, create: true });
+  }
+
+  get inTransaction(): boolean {
+    return this.#driver.inTransaction;
+  }
+
+  get<T>(sql: string, ...values: Value[]): T | null {
+    // The shape of a row is what the SQL text says; its author names it.
+    return this.#prepare(sql).get(...values) as T | null;
+  }
+
+  all<T>(sql: string, ...values: Value[]): T[] {
+    return this.#prepare(sql).all(...values) as T[];
+  }
+
+  run(sql: string, ...values: Value[]): number {
+    return this.#prepare(sql).run(...values).changes;
+  }
+
+  /** For statements that are run once: pragmas, DDL. */
+  execute(sql: string): void {
+    this.#driver.run(sql);
+  }
+
+  close(): void {
+    this.#forgetStatements();
+    this.#driver.close();
+  }
+
+  #prepare(sql: string): AnyStatement {
+    let statement = this.#statements.get(sql);
+    if (statement === undefined) {
+      if (this.#statements.size >= maxStatements) this.#forgetStatements();
+      statement = this.#driver.prepare<unknown, Value[]>(sql);
+      this.#statements.set(sql, statement);
+    }
+    return statement;
+  }
+
+  #forgetStatements(): void {
+    for (const statement of this.#statements.values()) statement.finalize();
+    this.#statements.clear();
+  }
+}
+
+/** SQLite's extended result code, such as `SQLITE_CONSTRAINT_UNIQUE`, or null for any other error. */
+export function sqliteCode(thrown: unknown): string | null {
+  return thrown instanceof SQLiteError ? (thrown.code ?? "SQLITE_ERROR") : null;
+}

@@ -1,0 +1,98 @@
+import { type Awaitable, SetupError } from "../kernel/index.ts";
+import type { Logger } from "../logging/index.ts";
+import { Checkpointer } from "./checkpointer.ts";
+import type { Connection } from "./connection.ts";
+import { Flusher } from "./flusher.ts";
+import { lockDatabase, openLogSync, openReader, openWriter } from "./open-file.ts";
+import type { Reader, Transactor } from "./types.ts";
+import { Writer } from "./writer.ts";
+
+export interface DatabaseOptions {
+  /** Absolute path of the database file. */
+  path: string;
+  logger: Logger;
+  /** Called once when a flush has failed: everything is refused from then on, and the process should end. */
+  onFatal: (error: unknown) => void;
+  /** Refuse when another service has the database open; a command beside a running service says false. Default true. */
+  exclusive?: boolean;
+  /** In place of flushing the log, for a test of what happens when that fails. */
+  sync?: () => Promise<void>;
+}
+
+/** One module's tables: each step is run once, in order; its count is the version of the module's schema. */
+export interface ModuleSchema {
+  module: string;
+  steps: readonly string[];
+}
+
+/** The embedded database: `reader` for what is committed, `transact` for every change. */
+export class Database {
+  readonly path: string;
+  readonly #writer: Writer;
+  readonly #writeConnection: Connection;
+  readonly #readConnection: Connection;
+  readonly #lock: Connection | null;
+  readonly #checkpointer: Checkpointer;
+  readonly #closeLog: () => void;
+
+  /** @throws SetupError with one readable line when the file cannot be used. */
+  constructor(options: DatabaseOptions) {
+    this.path = options.path;
+    this.#lock = (options.exclusive ?? true) ? lockDatabase(options.path) : null;
+    this.#writeConnection = openWriter(options.path);
+    this.#readConnection = openReader(options.path);
+    const log = openLogSync(options.path);
+    this.#closeLog = log.close;
+    this.#checkpointer = new Checkpointer({
+      path: options.path,
+      writer: this.#writeConnection,
+      logger: options.logger,
+    });
+    this.#writer = new Writer({
+      connection: this.#writeConnection,
+      flusher: new Flusher(options.sync ?? log.sync),
+      checkpointer: this.#checkpointer,
+      onFatal: options.onFatal,
+    });
+  }
+
+  get reader(): Reader {
+    return this.#readConnection;
+  }
+
+  /**
+   * Runs `work` in a transaction of its own and resolves with its answer once that is on disk. What it throws takes the
+   * transaction back and is thrown here. `work` must not wait for another transaction.
+   * @throws AppError `unavailable` when the disk does not take the change, or while the service stops.
+   */
+  transact<T>(work: (tx: Transactor) => Awaitable<T>): Promise<T> {
+    return this.#writer.transact(work);
+  }
+
+  /** Brings the tables of the modules to what this version needs, in one transaction. */
+  async prepare(schemas: readonly ModuleSchema[]): Promise<void> {
+    await this.transact(async (tx) => {
+      for (const { module, steps } of schemas) {
+        const row = await tx.get<{ version: number }>("SELECT version FROM _schema WHERE module = ?", module);
+        const version = row?.version ?? 0;
+        if (version > steps.length)
+          throw new SetupError(
+            `database ${this.path}: its ${module} tables have version ${version}; this socle knows ${steps.length}, so it is too old`,
+          );
+        for (const step of steps.slice(version)) await tx.run(step);
+        if (version < steps.length)
+          await tx.run("INSERT OR REPLACE INTO _schema (module, version) VALUES (?, ?)", module, steps.length);
+      }
+    });
+  }
+
+  /** Waits for what was accepted, copies the log into the file and closes it. */
+  async close(): Promise<void> {
+    await this.#writer.close();
+    await this.#checkpointer.close();
+    this.#readConnection.close();
+    this.#closeLog();
+    this.#writeConnection.close();
+    this.#lock?.close();
+  }
+}

@@ -1,0 +1,19 @@
+import { AppError, messageOf } from "../kernel/index.ts";
+import { sqliteCode } from "./connection.ts";
+
+/** Whether a write was refused because another row has the same value in a unique column. */
+export function isUniqueViolation(thrown: unknown): boolean {
+  const code = sqliteCode(thrown);
+  return code === "SQLITE_CONSTRAINT_UNIQUE" || code === "SQLITE_CONSTRAINT_PRIMARYKEY";
+}
+
+const outOfService = /^SQLITE_(FULL|IOERR|BUSY|LOCKED|READONLY|CANTOPEN|NOMEM)/;
+
+/** Trouble with the disk is `unavailable` (503): the request may be sent again. Anything else stays as it is. */
+export function asUnavailable(thrown: unknown): unknown {
+  const code = sqliteCode(thrown);
+  if (code === null || !outOfService.test(code)) return thrown;
+  return new AppError("unavailable", `The database cannot be written at the moment: ${messageOf(thrown)}.`, {
+    cause: thrown,
+  });
+}

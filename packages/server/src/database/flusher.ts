@@ -1,0 +1,35 @@
+/**
+ * Makes commits durable. One flush runs at a time; whoever asks while one runs shares the next, because the running
+ * one may have started before their commit was written.
+ */
+export class Flusher {
+  readonly #sync: () => Promise<void>;
+  #running: Promise<void> | null = null;
+  #next: Promise<void> | null = null;
+
+  /** `sync` resolves when everything that was written to the log before its call is on disk. */
+  constructor(sync: () => Promise<void>) {
+    this.#sync = sync;
+  }
+
+  /** Resolves when all that was committed before the call is on disk. After a failure every flush fails. */
+  flush(): Promise<void> {
+    if (this.#running === null) return this.#start();
+    // A failed flush is final: fsync reports an error once and then forgets the pages that it lost.
+    this.#next ??= this.#running.then(() => this.#start());
+    return this.#next;
+  }
+
+  #start(): Promise<void> {
+    this.#next = null;
+    const flush = this.#sync();
+    this.#running = flush;
+    flush.then(
+      () => {
+        if (this.#running === flush) this.#running = null;
+      },
+      () => undefined,
+    );
+    return flush;
+  }
+}

@@ -1,0 +1,90 @@
+import { closeSync, existsSync, fdatasync, fsyncSync, mkdirSync, openSync, statSync } from "node:fs";
+import { dirname } from "node:path";
+import { messageOf, SetupError } from "../kernel/index.ts";
+import { Connection, sqliteCode } from "./connection.ts";
+
+/** Flushes a directory, so that the names of new files survive a power cut. Windows keeps them without being told. */
+function syncFolder(folder: string): void {
+  if (process.platform === "win32") return;
+  const fd = openSync(folder, "r");
+  fsyncSync(fd);
+  closeSync(fd);
+}
+
+/** The readable line for what SQLite says about a file that it cannot use. */
+function explain(path: string, thrown: unknown): SetupError {
+  const code = sqliteCode(thrown) ?? "";
+  if (code.startsWith("SQLITE_NOTADB")) return new SetupError(`database ${path}: is not a SQLite database`);
+  if (code.startsWith("SQLITE_READONLY")) return new SetupError(`database ${path}: is read-only`);
+  if (code.startsWith("SQLITE_BUSY"))
+    return new SetupError(`database ${path}: is in use by another process that does not let go of it`);
+  if (code.startsWith("SQLITE_CORRUPT"))
+    return new SetupError(`database ${path}: is damaged (${messageOf(thrown)}); restore a backup`);
+  return new SetupError(`database ${path}: cannot be opened: ${messageOf(thrown)}`);
+}
+
+function prepareFolder(path: string): void {
+  if (existsSync(path) && statSync(path).isDirectory())
+    throw new SetupError(`database ${path}: is a folder; it must be a file`);
+  try {
+    mkdirSync(dirname(path), { recursive: true });
+  } catch (thrown) {
+    throw new SetupError(`database ${path}: its folder cannot be made: ${messageOf(thrown)}`);
+  }
+}
+
+/** Opens the writing connection, makes the file when it is missing, and proves that it can be written. */
+export function openWriter(path: string): Connection {
+  prepareFolder(path);
+  try {
+    const connection = new Connection(path, { readonly: false });
+    connection.execute("PRAGMA busy_timeout = 5000");
+    connection.execute("PRAGMA journal_mode = WAL");
+    connection.execute("PRAGMA synchronous = NORMAL");
+    connection.execute("PRAGMA wal_autocheckpoint = 0");
+    connection.execute("PRAGMA journal_size_limit = 67108864");
+    connection.execute("PRAGMA cache_size = -16000");
+    connection.execute("PRAGMA temp_store = MEMORY");
+    connection.execute("BEGIN IMMEDIATE");
+    connection.execute("CREATE TABLE IF NOT EXISTS _schema (module TEXT PRIMARY KEY, version INTEGER NOT NULL) STRICT");
+    connection.execute("COMMIT");
+    syncFolder(dirname(path));
+    return connection;
+  } catch (thrown) {
+    throw explain(path, thrown);
+  }
+}
+
+export function openReader(path: string): Connection {
+  const connection = new Connection(path, { readonly: true });
+  connection.execute("PRAGMA busy_timeout = 5000");
+  connection.execute("PRAGMA cache_size = -8000");
+  return connection;
+}
+
+/**
+ * Keeps a second service off the same database: an exclusive lock on a file beside it, which the operating system
+ * releases with the process, however that ends.
+ */
+export function lockDatabase(path: string): Connection {
+  prepareFolder(path);
+  try {
+    const lock = new Connection(`${path}-lock`, { readonly: false });
+    lock.execute("BEGIN EXCLUSIVE");
+    return lock;
+  } catch (thrown) {
+    if (sqliteCode(thrown)?.startsWith("SQLITE_BUSY") === true)
+      throw new SetupError(`database ${path}: is in use by another socle process`);
+    throw explain(path, thrown);
+  }
+}
+
+/** A function that flushes the write-ahead log; its file keeps its identity as long as a connection is open. */
+export function openLogSync(path: string): { sync: () => Promise<void>; close: () => void } {
+  const fd = openSync(`${path}-wal`, "r+");
+  const sync = (): Promise<void> =>
+    new Promise((resolve, reject) => {
+      fdatasync(fd, (error) => (error === null || error === undefined ? resolve() : reject(error)));
+    });
+  return { sync, close: () => closeSync(fd) };
+}

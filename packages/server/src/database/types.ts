@@ -1,0 +1,28 @@
+import type { Awaitable } from "../kernel/index.ts";
+
+/** What a column holds and a parameter may be. */
+export type Value = string | number | null;
+
+/**
+ * Reads what is committed. `T` is the row's shape, which the author of the SQL text knows; names of tables and columns
+ * in a text are quoted by `identifier`, values are always parameters.
+ */
+export interface Reader {
+  get<T>(sql: string, ...values: Value[]): Awaitable<T | null>;
+  all<T>(sql: string, ...values: Value[]): Awaitable<T[]>;
+}
+
+/** Reads and writes inside one transaction; it ends with the function that it was given to. */
+export interface Transactor extends Reader {
+  /** Answers the number of rows that changed. */
+  run(sql: string, ...values: Value[]): Awaitable<number>;
+  /** `effect` is called in the moment of the commit: for state in memory that readers must find changed with the data. */
+  afterCommit(effect: () => void): void;
+  /** `effect` is called once the transaction is on disk, in the order of commits; never when it was taken back. */
+  afterFlush(effect: () => void): void;
+}
+
+/** A name as SQL quotes it. */
+export function identifier(name: string): string {
+  return `"${name.replaceAll('"', '""')}"`;
+}

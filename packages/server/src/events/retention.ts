@@ -1,0 +1,92 @@
+import type { Database } from "../database/index.ts";
+import type { Clock } from "../kernel/index.ts";
+import type { Logger } from "../logging/index.ts";
+
+/** Rows that one transaction removes: small enough that a write which waits for it does not notice. */
+const step = 500;
+const everyMs = 10_000;
+
+/** Trims the event log, oldest first, to what the configuration keeps. */
+export class EventRetention {
+  readonly #database: Database;
+  readonly #clock: Clock;
+  readonly #logger: Logger;
+  readonly #maxAgeMs: number;
+  readonly #maxCount: number;
+  #timer: Timer | null = null;
+  #running: Promise<void> = Promise.resolve();
+
+  constructor(options: { database: Database; clock: Clock; logger: Logger; maxAgeMs: number; maxCount: number }) {
+    this.#database = options.database;
+    this.#clock = options.clock;
+    this.#logger = options.logger;
+    this.#maxAgeMs = options.maxAgeMs;
+    this.#maxCount = options.maxAgeMs === 0 ? 0 : options.maxCount;
+  }
+
+  start(signal: AbortSignal): void {
+    const run = (): void => {
+      this.#running = this.trim(signal).catch((error) => {
+        if (!signal.aborted) this.#logger.error("The event log could not be trimmed", { error });
+      });
+      this.#running.then(() => {
+        if (!signal.aborted) this.#timer = setTimeout(run, everyMs).unref();
+      });
+    };
+    this.#timer = setTimeout(run, everyMs).unref();
+    signal.addEventListener("abort", () => clearTimeout(this.#timer ?? undefined), { once: true });
+  }
+
+  /** Resolves when no trimming is under way. */
+  settled(): Promise<void> {
+    return this.#running;
+  }
+
+  /** Removes, in small steps, every event that is too old or too many. */
+  async trim(signal?: AbortSignal): Promise<void> {
+    while (signal?.aborted !== true && (await this.#trimStep())) {
+      // Between two steps the writes that wait get their turn.
+      await Bun.sleep(5);
+    }
+  }
+
+  /** Answers whether there may be more to remove. */
+  async #trimStep(): Promise<boolean> {
+    const border = await this.#border();
+    if (border === null) return false;
+    return this.#database.transact(async (tx) => {
+      await tx.run(
+        `INSERT INTO _event_position (only, seq, at) SELECT 1, seq, at FROM _events ORDER BY seq DESC LIMIT 1
+         ON CONFLICT (only) DO UPDATE SET seq = excluded.seq, at = excluded.at`,
+      );
+      const removed = await tx.run(
+        "DELETE FROM _events WHERE seq IN (SELECT seq FROM _events WHERE seq <= ? ORDER BY seq LIMIT ?)",
+        border,
+        step,
+      );
+      return removed === step;
+    });
+  }
+
+  /** The newest place that must go, or null when none must. Time rises with the place, so the oldest event tells. */
+  async #border(): Promise<number | null> {
+    const { reader } = this.#database;
+    const first = await reader.get<{ seq: number; at: number }>("SELECT seq, at FROM _events ORDER BY seq LIMIT 1");
+    if (first === null) return null;
+    const last = await reader.get<{ seq: number }>("SELECT max(seq) AS seq FROM _events");
+    const byCount = (last?.seq ?? 0) - this.#maxCount;
+    const horizon = this.#clock.now() - this.#maxAgeMs;
+    let byAge = 0;
+    if (first.at < horizon || this.#maxAgeMs === 0) {
+      // Only as far as one step goes: there is no index on the time, and none is needed.
+      const window = await reader.get<{ seq: number | null }>(
+        "SELECT max(seq) AS seq FROM (SELECT seq, at FROM _events ORDER BY seq LIMIT ?) WHERE at <= ?",
+        step,
+        horizon,
+      );
+      byAge = window?.seq ?? 0;
+    }
+    const border = Math.max(byCount, byAge);
+    return border >= first.seq ? border : null;
+  }
+}

@@ -1,0 +1,31 @@
+/** Cross-origin headers (Fetch standard, "CORS protocol"). Tokens travel in a header, so credentials are never allowed. */
+export class Cors {
+  readonly #any: boolean;
+  readonly #origins: ReadonlySet<string>;
+
+  constructor(origins: readonly string[]) {
+    this.#any = origins.includes("*");
+    this.#origins = new Set(origins.map((origin) => origin.replace(/\/$/, "").toLowerCase()));
+  }
+
+  /** Adds what an answer to this request needs. */
+  apply(headers: Record<string, string>, request: Request): void {
+    if (this.#any) {
+      headers["Access-Control-Allow-Origin"] = "*";
+    } else {
+      headers["Vary"] = "Origin";
+      const origin = request.headers.get("origin");
+      if (origin === null || !this.#origins.has(origin.toLowerCase())) return;
+      headers["Access-Control-Allow-Origin"] = origin;
+    }
+    headers["Access-Control-Expose-Headers"] = "X-Request-Id, Retry-After";
+  }
+
+  /** Adds what the answer to a preflight needs, too. */
+  preflight(headers: Record<string, string>, request: Request, allow: string): void {
+    this.apply(headers, request);
+    headers["Access-Control-Allow-Methods"] = allow;
+    headers["Access-Control-Allow-Headers"] = "Authorization, Content-Type, If-None-Match, Range";
+    headers["Access-Control-Max-Age"] = "86400";
+  }
+}

@@ -1,0 +1,89 @@
+import type { ErrorBody } from "@socle/protocol";
+import { AppError, type SignedIn } from "../kernel/index.ts";
+import type { Cors } from "./cors.ts";
+import { statusOf } from "./status.ts";
+
+/** From the token of a request to the caller it stands for. */
+export type Authenticate = (token: string) => SignedIn | Promise<SignedIn>;
+
+const bearer = /^bearer +(\S+)$/i;
+
+/** One request on its way to its answer: its parameters, who asks, and the headers that every answer carries. */
+export class Exchange {
+  readonly request: Request;
+  /** The named parts of the path, percent-decoded once. */
+  readonly params: { readonly [name: string]: string };
+  readonly requestId: string;
+  readonly #cors: Cors;
+  readonly #authenticate: Authenticate;
+
+  constructor(options: {
+    request: Request;
+    params: { readonly [name: string]: string };
+    requestId: string;
+    cors: Cors;
+    authenticate: Authenticate;
+  }) {
+    this.request = options.request;
+    this.params = options.params;
+    this.requestId = options.requestId;
+    this.#cors = options.cors;
+    this.#authenticate = options.authenticate;
+  }
+
+  /** A part of the path. The router has made sure that the route has it. */
+  param(name: string): string {
+    return this.params[name] ?? "";
+  }
+
+  /**
+   * Who asks; null without a token. At once when the token was seen before.
+   * @throws AppError `unauthorized` for a header that holds no valid token.
+   */
+  principal(): SignedIn | null | Promise<SignedIn | null> {
+    const header = this.request.headers.get("authorization");
+    if (header === null || header === "") return null;
+    const token = header.startsWith("Bearer ") ? header.slice(7) : bearer.exec(header)?.[1];
+    if (token === undefined) throw new AppError("unauthorized", "The Authorization header must be: Bearer TOKEN.");
+    return this.#authenticate(token);
+  }
+
+  /** An answer with a JSON text. */
+  text(status: number, json: string | ReadableStream<Uint8Array>): Response {
+    return new Response(json, { status, headers: this.#headers("application/json") });
+  }
+
+  json(status: number, body: unknown): Response {
+    return this.text(status, JSON.stringify(body));
+  }
+
+  /** 204. */
+  empty(): Response {
+    return new Response(null, { status: 204, headers: this.#headers(null) });
+  }
+
+  /** 204 to OPTIONS. */
+  options(allow: string): Response {
+    const headers = this.#headers(null);
+    headers["Allow"] = allow;
+    this.#cors.preflight(headers, this.request, allow);
+    return new Response(null, { status: 204, headers });
+  }
+
+  error(error: AppError): Response {
+    const { code, message, details, retryAfter, allow } = error;
+    const body: ErrorBody = { error: { code, message, ...(details === undefined ? {} : { details }) } };
+    const headers = this.#headers("application/json");
+    if (allow !== undefined) headers["Allow"] = allow;
+    if (retryAfter !== undefined) headers["Retry-After"] = String(retryAfter);
+    if (code === "unauthorized") headers["WWW-Authenticate"] = "Bearer";
+    return new Response(JSON.stringify(body), { status: statusOf[code], headers });
+  }
+
+  #headers(contentType: string | null): Record<string, string> {
+    const headers: Record<string, string> = { "X-Content-Type-Options": "nosniff", "X-Request-Id": this.requestId };
+    if (contentType !== null) headers["Content-Type"] = contentType;
+    this.#cors.apply(headers, this.request);
+    return headers;
+  }
+}

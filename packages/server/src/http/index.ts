@@ -1,0 +1,2 @@
+/** HTTP: routes, one file a noun; the error → status table; CORS; the server itself. */
+export { HttpServer } from "./server.ts";

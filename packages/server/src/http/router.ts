@@ -1,0 +1,182 @@
+import { AppError, messageOf } from "../kernel/index.ts";
+import type { Logger } from "../logging/index.ts";
+import type { Cors } from "./cors.ts";
+import { type Authenticate, Exchange } from "./exchange.ts";
+
+export const METHODS = ["GET", "POST", "PUT", "PATCH", "DELETE"] as const;
+export type Method = (typeof METHODS)[number];
+
+export type Handler = (exchange: Exchange) => Response | Promise<Response>;
+
+/** One path and what its methods do. `:name` stands for one part of the path. */
+export interface Route {
+  readonly path: string;
+  readonly methods: { readonly [method in Method]?: Handler };
+}
+
+const nativeMethods = [...METHODS, "OPTIONS"] as const;
+type NativeMethod = (typeof nativeMethods)[number];
+type NativeHandler = (request: Request & { params?: Record<string, string> }) => Response | Promise<Response>;
+export type NativeRoutes = Record<string, Partial<Record<NativeMethod, NativeHandler>>>;
+
+function allowed(route: Route): string {
+  const methods: string[] = METHODS.filter((method) => route.methods[method] !== undefined);
+  if (methods.includes("GET")) methods.splice(1, 0, "HEAD");
+  return [...methods, "OPTIONS"].join(", ");
+}
+
+/** A part of a path as it was meant, or null when it cannot be a name or an id. */
+function decodePart(part: string): string | null {
+  try {
+    return decodeURIComponent(part);
+  } catch {
+    // Not valid percent-encoding: it names nothing.
+    return null;
+  }
+}
+
+function matchPath(pattern: string, parts: readonly string[]): Record<string, string> | null {
+  const wanted = pattern.split("/");
+  if (wanted.length !== parts.length) return null;
+  const params: Record<string, string> = {};
+  for (const [i, want] of wanted.entries()) {
+    const part = parts[i] ?? "";
+    if (want.startsWith(":")) {
+      const value = decodePart(part);
+      if (value === null || value === "") return null;
+      params[want.slice(1)] = value;
+    } else if (want !== part) {
+      return null;
+    }
+  }
+  return params;
+}
+
+/**
+ * Dispatches requests. What clients usually send is matched by Bun's own router; everything else (a trailing slash,
+ * OPTIONS, a wrong method, an unknown path) comes to `fallback`, which knows the same table.
+ */
+export class Router {
+  readonly #routes: readonly Route[];
+  readonly #cors: Cors;
+  readonly #authenticate: Authenticate;
+  readonly #logger: Logger;
+  readonly #idPrefix = crypto.randomUUID().slice(0, 8);
+  #count = 0;
+  #running = 0;
+  #isStopping = false;
+  #whenIdle: (() => void) | null = null;
+
+  constructor(options: { routes: readonly Route[]; cors: Cors; authenticate: Authenticate; logger: Logger }) {
+    this.#routes = options.routes;
+    this.#cors = options.cors;
+    this.#authenticate = options.authenticate;
+    this.#logger = options.logger;
+  }
+
+  /** The table in the form in which `Bun.serve` takes it. */
+  native(): NativeRoutes {
+    const routes: NativeRoutes = {};
+    for (const route of this.#routes) {
+      const handlers: Partial<Record<NativeMethod, NativeHandler>> = {};
+      for (const method of nativeMethods) {
+        // A method that is left out would be looked for at the next pattern that matches.
+        const handler: Handler =
+          (method === "OPTIONS" ? undefined : route.methods[method]) ?? ((exchange) => this.#byMethod(route, exchange));
+        handlers[method] = (request) => this.#run(request, request.params ?? {}, handler);
+      }
+      routes[route.path] = handlers;
+    }
+    return routes;
+  }
+
+  fallback(request: Request): Response | Promise<Response> {
+    const { pathname } = new URL(request.url);
+    const path = pathname.length > 1 && pathname.endsWith("/") ? pathname.slice(0, -1) : pathname;
+    const parts = path.split("/");
+    for (const route of this.#routes) {
+      const params = matchPath(route.path, parts);
+      if (params !== null) return this.#run(request, params, (exchange) => this.#byMethod(route, exchange));
+    }
+    return this.#run(request, {}, () => {
+      throw new AppError("not_found", "There is nothing at this path.");
+    });
+  }
+
+  /** What is left when even a handler's own error handling failed. */
+  crashed(error: unknown): Response {
+    this.#logger.error("A request failed outside its handler", { error });
+    return new Response('{"error":{"code":"internal_error","message":"Something went wrong."}}', {
+      status: 500,
+      headers: { "Content-Type": "application/json", "X-Content-Type-Options": "nosniff" },
+    });
+  }
+
+  /** Refuses new requests and resolves when those that run have their answers, or after `graceMs`. */
+  async drain(graceMs: number): Promise<void> {
+    this.#isStopping = true;
+    if (this.#running === 0) return;
+    await new Promise<void>((resolve) => {
+      const timer = setTimeout(resolve, graceMs);
+      this.#whenIdle = () => {
+        clearTimeout(timer);
+        resolve();
+      };
+    });
+  }
+
+  async #byMethod(route: Route, exchange: Exchange): Promise<Response> {
+    const { method } = exchange.request;
+    const allow = allowed(route);
+    if (method === "OPTIONS") return exchange.options(allow);
+    const handler = METHODS.find((name) => name === (method === "HEAD" ? "GET" : method));
+    const run = handler === undefined ? undefined : route.methods[handler];
+    if (run === undefined)
+      throw new AppError("method_not_allowed", `${method} is not possible here; allowed: ${allow}.`, { allow });
+    return run(exchange);
+  }
+
+  #run(request: Request, params: Record<string, string>, handler: Handler): Response | Promise<Response> {
+    this.#count += 1;
+    const exchange = new Exchange({
+      request,
+      params,
+      requestId: `${this.#idPrefix}-${this.#count.toString(36)}`,
+      cors: this.#cors,
+      authenticate: this.#authenticate,
+    });
+    if (this.#isStopping) return exchange.error(new AppError("unavailable", "The service is stopping."));
+    try {
+      const response = handler(exchange);
+      if (!(response instanceof Promise)) return response;
+      this.#running += 1;
+      return response
+        .catch((thrown: unknown) => this.#failed(exchange, thrown))
+        .finally(() => {
+          this.#running -= 1;
+          if (this.#running === 0) this.#whenIdle?.();
+        });
+    } catch (thrown) {
+      return this.#failed(exchange, thrown);
+    }
+  }
+
+  /** Known errors are for the caller; all others are for the log, and the caller learns only that there was one. */
+  #failed(exchange: Exchange, thrown: unknown): Response {
+    const { requestId, request } = exchange;
+    const { method } = request;
+    if (!(thrown instanceof AppError) || thrown.code === "internal_error") {
+      this.#logger.error("A request failed", { requestId, method, path: pathOf(request), error: thrown });
+      return exchange.error(new AppError("internal_error", `Something went wrong; the log has it as ${requestId}.`));
+    }
+    if (thrown.code === "unavailable") {
+      const cause = thrown.cause === undefined ? thrown.message : messageOf(thrown.cause);
+      this.#logger.error("A request was turned away", { requestId, method, path: pathOf(request), cause });
+    }
+    return exchange.error(thrown);
+  }
+}
+
+function pathOf(request: Request): string {
+  return new URL(request.url).pathname;
+}

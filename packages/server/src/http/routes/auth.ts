@@ -1,0 +1,75 @@
+import { type Auth, readCredentials } from "../../auth/index.ts";
+import { AppError } from "../../kernel/index.ts";
+import { readObject, readOptionalObject } from "../body.ts";
+import type { Route } from "../router.ts";
+
+/** The refresh token of a body, or null when there is none. */
+function refreshTokenOf(body: Record<string, unknown> | null): string | null {
+  const token = body !== null && Object.hasOwn(body, "refreshToken") ? body["refreshToken"] : null;
+  if (token === null || token === undefined) return null;
+  if (typeof token === "string") return token;
+  throw AppError.validation([{ field: "refreshToken", rule: "type", message: "refreshToken must be a string" }]);
+}
+
+/** `/api/auth/…` (spec, "Authentication endpoints"). `addressOf` tells where a request comes from. */
+export function authRoutes(options: {
+  auth: Auth;
+  bodyLimit: number;
+  addressOf: (request: Request) => string;
+}): Route[] {
+  const { auth, bodyLimit, addressOf } = options;
+  return [
+    {
+      path: "/api/auth/register",
+      methods: {
+        async POST(exchange) {
+          const credentials = readCredentials(await readObject(exchange.request, bodyLimit));
+          return exchange.json(201, await auth.register(credentials));
+        },
+      },
+    },
+    {
+      path: "/api/auth/login",
+      methods: {
+        async POST(exchange) {
+          const credentials = readCredentials(await readObject(exchange.request, bodyLimit));
+          return exchange.json(200, await auth.login(credentials, addressOf(exchange.request)));
+        },
+      },
+    },
+    {
+      path: "/api/auth/refresh",
+      methods: {
+        async POST(exchange) {
+          const token = refreshTokenOf(await readObject(exchange.request, bodyLimit));
+          if (token === null)
+            throw AppError.validation([
+              { field: "refreshToken", rule: "required", message: "refreshToken is required" },
+            ]);
+          return exchange.json(200, await auth.refresh(token));
+        },
+      },
+    },
+    {
+      path: "/api/auth/logout",
+      methods: {
+        async POST(exchange) {
+          const principal = await exchange.principal();
+          const token = refreshTokenOf(await readOptionalObject(exchange.request, bodyLimit));
+          await auth.logout(principal, token);
+          return exchange.empty();
+        },
+      },
+    },
+    {
+      path: "/api/auth/me",
+      methods: {
+        async GET(exchange) {
+          const principal = await exchange.principal();
+          if (principal === null) throw new AppError("unauthorized", "Sign in to see who you are.");
+          return exchange.json(200, { user: await auth.user(principal.userId) });
+        },
+      },
+    },
+  ];
+}

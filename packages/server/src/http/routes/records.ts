@@ -1,0 +1,71 @@
+import type { Operation } from "@socle/protocol";
+import { AppError, type Principal } from "../../kernel/index.ts";
+import type { RecordBody, Records } from "../../records/index.ts";
+import { isJsonType, readObject } from "../body.ts";
+import type { Exchange } from "../exchange.ts";
+import { listBody } from "../list-body.ts";
+import type { Route } from "../router.ts";
+
+/** `/api/{collection}` and `/api/{collection}/:id` (spec, "Collection records"). */
+export function recordRoutes(options: { records: Records; bodyLimit: number }): Route[] {
+  const { records, bodyLimit } = options;
+
+  /** Collection (404), token (401) and role (401, 403), in this order; the body is not read before. */
+  async function admit(exchange: Exchange, operation: Operation): Promise<Principal> {
+    const collection = records.collection(exchange.param("collection"));
+    const found = exchange.principal();
+    const principal = found instanceof Promise ? await found : found;
+    records.authorize(collection, operation, principal);
+    return principal;
+  }
+
+  /** The body, or what is wrong with it: the record and its owner are looked at first. */
+  async function body(exchange: Exchange): Promise<RecordBody> {
+    try {
+      if (!isJsonType(exchange.request))
+        throw new AppError("bad_request", "The request needs the header Content-Type: application/json.");
+      return await readObject(exchange.request, bodyLimit);
+    } catch (thrown) {
+      if (thrown instanceof AppError) return thrown;
+      throw thrown;
+    }
+  }
+
+  return [
+    {
+      path: "/api/:collection",
+      methods: {
+        async GET(exchange) {
+          const principal = await admit(exchange, "read");
+          const pages = await records.list(records.collection(exchange.param("collection")), principal);
+          return exchange.text(200, listBody(pages));
+        },
+        async POST(exchange) {
+          const principal = await admit(exchange, "create");
+          const record = await records.create(exchange.param("collection"), principal, await body(exchange));
+          return exchange.json(201, record);
+        },
+      },
+    },
+    {
+      path: "/api/:collection/:id",
+      methods: {
+        async GET(exchange) {
+          const principal = await admit(exchange, "read");
+          const collection = records.collection(exchange.param("collection"));
+          return exchange.json(200, await records.get(collection, principal, exchange.param("id")));
+        },
+        async PUT(exchange) {
+          const principal = await admit(exchange, "update");
+          const [collection, id] = [exchange.param("collection"), exchange.param("id")];
+          return exchange.json(200, await records.update(collection, principal, id, await body(exchange)));
+        },
+        async DELETE(exchange) {
+          const principal = await admit(exchange, "delete");
+          await records.delete(exchange.param("collection"), principal, exchange.param("id"));
+          return exchange.empty();
+        },
+      },
+    },
+  ];
+}

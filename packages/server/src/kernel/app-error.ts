@@ -1,0 +1,52 @@
+import type { ErrorCode, ErrorDetail } from "@socle/protocol";
+
+/** What an error may carry beside its message. */
+export interface AppErrorOptions {
+  details?: ErrorDetail[];
+  /** Seconds after which it is worth trying again (`rate_limited`). */
+  retryAfter?: number;
+  /** The methods that would have been right (`method_not_allowed`). */
+  allow?: string;
+  cause?: unknown;
+}
+
+/**
+ * An error whose message is meant for the caller. Every module throws only this one on purpose; whatever else reaches
+ * the edge is a defect and is answered as `internal_error`, with its details in the log alone.
+ */
+export class AppError extends Error {
+  override readonly name = "AppError";
+  readonly code: ErrorCode;
+  readonly details: ErrorDetail[] | undefined;
+  readonly retryAfter: number | undefined;
+  readonly allow: string | undefined;
+
+  constructor(code: ErrorCode, message: string, options: AppErrorOptions = {}) {
+    super(message, options.cause === undefined ? undefined : { cause: options.cause });
+    this.code = code;
+    this.details = options.details;
+    this.retryAfter = options.retryAfter;
+    this.allow = options.allow;
+  }
+
+  /** 400 with every problem of a body at once (spec, "Errors"). */
+  static validation(details: ErrorDetail[]): AppError {
+    const fields = [...new Set(details.map((detail) => detail.field))];
+    const what =
+      fields.length === 1 ? `The field "${fields[0]}" is not valid.` : `${fields.length} fields are not valid.`;
+    return new AppError("validation_error", what, { details });
+  }
+}
+
+/**
+ * A mistake in the configuration, a definition file or the command line: the start ends with its message, one line,
+ * and exit code 2.
+ */
+export class SetupError extends Error {
+  override readonly name = "SetupError";
+}
+
+/** The message of anything that was thrown. */
+export function messageOf(thrown: unknown): string {
+  return thrown instanceof Error ? thrown.message : String(thrown);
+}

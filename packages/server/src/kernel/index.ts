@@ -1,0 +1,10 @@
+/** The words every module shares: errors, principals, ids, the clock. A closed list of small files without state. */
+export { AppError, messageOf, SetupError } from "./app-error.ts";
+export type { Awaitable } from "./awaitable.ts";
+export { BoundedMap } from "./bounded-map.ts";
+export { Clock, toTimestamp } from "./clock.ts";
+export { newId, randomToken } from "./ids.ts";
+export { isObject, readJsonFile } from "./json.ts";
+export { isAdmin, type Principal, type SignedIn, system } from "./principal.ts";
+export { Secret } from "./secret.ts";
+export { count, nearest, oneOf, quote } from "./text.ts";

@@ -1,0 +1,25 @@
+import { messageOf, SetupError } from "./app-error.ts";
+
+/** Whether a value is a JSON object: not null, not an array. */
+export function isObject(value: unknown): value is Record<string, unknown> {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
+}
+
+/**
+ * Reads a file that a person writes: JSON, with comments and trailing commas allowed.
+ * @throws SetupError naming the file and, for a syntax error, the line.
+ */
+export async function readJsonFile(path: string): Promise<unknown> {
+  let text: string;
+  try {
+    text = await Bun.file(path).text();
+  } catch (thrown) {
+    throw new SetupError(`${path}: cannot be read: ${messageOf(thrown)}`);
+  }
+  try {
+    return Bun.JSONC.parse(text);
+  } catch (thrown) {
+    const line = isObject(thrown) && typeof thrown["line"] === "number" ? ` (line ${thrown["line"]})` : "";
+    throw new SetupError(`${path}: is not JSON: ${messageOf(thrown).replace(/^JSONC Parse error: /, "")}${line}`);
+  }
+}

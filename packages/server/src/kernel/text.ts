@@ -1,0 +1,44 @@
+/** The number of single-character edits between two words (Levenshtein). */
+function distance(a: string, b: string): number {
+  let row = Array.from({ length: b.length + 1 }, (_, i) => i);
+  for (let i = 1; i <= a.length; i++) {
+    const next = [i];
+    for (let j = 1; j <= b.length; j++) {
+      const change = (row[j - 1] ?? 0) + (a[i - 1] === b[j - 1] ? 0 : 1);
+      next.push(Math.min(change, (row[j] ?? 0) + 1, (next[j - 1] ?? 0) + 1));
+    }
+    row = next;
+  }
+  return row[b.length] ?? 0;
+}
+
+/** The candidate that was probably meant by a misspelt word, or null when none is near. */
+export function nearest(word: string, candidates: Iterable<string>): string | null {
+  let best: string | null = null;
+  let bestDistance = Math.max(2, Math.floor(word.length / 3)) + 1;
+  for (const candidate of candidates) {
+    const edits = distance(word.toLowerCase(), candidate.toLowerCase());
+    if (edits < bestDistance) {
+      best = candidate;
+      bestDistance = edits;
+    }
+  }
+  return best;
+}
+
+/** "a, b or c". */
+export function oneOf(words: readonly string[]): string {
+  if (words.length < 2) return words.join("");
+  return `${words.slice(0, -1).join(", ")} or ${words.at(-1)}`;
+}
+
+/** A value as an error message quotes it: JSON, cut to a readable length. */
+export function quote(value: unknown): string {
+  const text = JSON.stringify(value) ?? String(value);
+  return text.length <= 60 ? text : `${text.slice(0, 57)}…`;
+}
+
+/** "1 record", "2 records". */
+export function count(n: number, noun: string): string {
+  return `${n} ${noun}${n === 1 ? "" : "s"}`;
+}

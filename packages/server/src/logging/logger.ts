@@ -1,0 +1,47 @@
+import { LOG_LEVELS, type LogEntry, type LogFields, type LogLevel, type LogSink } from "./entry.ts";
+
+/** What the parts of the service write to. An entry below the level costs one comparison. */
+export class Logger {
+  readonly #sinks: readonly LogSink[];
+  readonly #threshold: number;
+  readonly #source: string;
+
+  constructor(options: { level: LogLevel; sinks: readonly LogSink[]; source?: string }) {
+    this.#sinks = options.sinks;
+    this.#threshold = LOG_LEVELS.indexOf(options.level);
+    this.#source = options.source ?? "socle";
+  }
+
+  /** The same log, for another part of the service. */
+  for(source: string): Logger {
+    return new Logger({ level: LOG_LEVELS[this.#threshold] ?? "INFO", sinks: this.#sinks, source });
+  }
+
+  debug(message: string, fields?: LogFields): void {
+    this.#write("DEBUG", message, fields);
+  }
+
+  info(message: string, fields?: LogFields): void {
+    this.#write("INFO", message, fields);
+  }
+
+  warn(message: string, fields?: LogFields): void {
+    this.#write("WARN", message, fields);
+  }
+
+  error(message: string, fields?: LogFields): void {
+    this.#write("ERROR", message, fields);
+  }
+
+  #write(level: LogLevel, message: string, fields: LogFields | undefined): void {
+    if (LOG_LEVELS.indexOf(level) < this.#threshold) return;
+    const entry: LogEntry = {
+      timestamp: new Date().toISOString(),
+      level,
+      message,
+      source: this.#source,
+      ...(fields === undefined ? {} : { fields }),
+    };
+    for (const sink of this.#sinks) sink(entry);
+  }
+}

@@ -1,0 +1,23 @@
+import type { LogEntry } from "./entry.ts";
+
+/** The most recent entries in memory (spec, "Logging"); the oldest make room. */
+export class LogRing {
+  readonly #entries: LogEntry[] = [];
+  readonly #capacity: number;
+  #next = 0;
+
+  constructor(capacity = 2_000) {
+    this.#capacity = capacity;
+  }
+
+  add(entry: LogEntry): void {
+    this.#entries[this.#next] = entry;
+    this.#next = (this.#next + 1) % this.#capacity;
+  }
+
+  /** Oldest first. */
+  entries(): LogEntry[] {
+    if (this.#entries.length < this.#capacity) return [...this.#entries];
+    return [...this.#entries.slice(this.#next), ...this.#entries.slice(0, this.#next)];
+  }
+}

@@ -1,0 +1,41 @@
+import type { LogEntry, LogFields, LogSink } from "./entry.ts";
+
+export type LogFormat = "text" | "json";
+
+/** Errors have no enumerable members; a log wants their message and stack. */
+function plain(_key: string, value: unknown): unknown {
+  if (value instanceof Error) return { name: value.name, message: value.message, stack: value.stack };
+  return typeof value === "bigint" ? value.toString() : value;
+}
+
+function textFields(fields: LogFields): string {
+  let text = "";
+  let stacks = "";
+  for (const [name, value] of Object.entries(fields)) {
+    if (value instanceof Error) {
+      text += ` ${name}=${JSON.stringify(value.message)}`;
+      stacks += `\n${value.stack ?? ""}`;
+    } else {
+      text += ` ${name}=${typeof value === "string" && /^[\w./:-]+$/.test(value) ? value : JSON.stringify(value, plain)}`;
+    }
+  }
+  return text + stacks;
+}
+
+/** Control characters of user data must not move the cursor of whoever reads the log. */
+function printable(message: string): string {
+  // biome-ignore lint/suspicious/noControlCharactersInRegex: these are what must go
+  return message.replace(/[\u0000-\u0008\u000b-\u001f\u007f]/g, (char) => JSON.stringify(char).slice(1, -1));
+}
+
+/** One entry as one line: for people as text, for machines as JSON. */
+export function formatEntry(entry: LogEntry, format: LogFormat): string {
+  if (format === "json") return JSON.stringify(entry, plain);
+  const fields = entry.fields === undefined ? "" : textFields(entry.fields);
+  return `${entry.timestamp} ${entry.level.padEnd(5)} ${printable(entry.message)}${fields}`;
+}
+
+/** Writes each entry as a line to `write`. */
+export function lineSink(write: (line: string) => void, format: LogFormat): LogSink {
+  return (entry) => write(`${formatEntry(entry, format)}\n`);
+}

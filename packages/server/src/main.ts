@@ -1,0 +1,57 @@
+/** The executable: gives the command line a real process. Only here does anything exit, print or listen to signals. */
+import { createInterface } from "node:readline";
+import { run, type Terminal } from "./cli/index.ts";
+
+/** Without echo on a terminal; from a pipe, the first line. */
+function askSecret(question: string): Promise<string> {
+  const isTerminal = process.stdin.isTTY === true;
+  if (isTerminal) {
+    process.stderr.write(question);
+    process.stdin.setRawMode(true);
+  }
+  const lines = createInterface({ input: process.stdin, terminal: false });
+  return new Promise((resolve) => {
+    if (!isTerminal) {
+      lines.once("line", (line) => resolve(line));
+      lines.once("close", () => resolve(""));
+      return;
+    }
+    lines.close();
+    let secret = "";
+    process.stdin.on("data", (data: Buffer) => {
+      for (const char of data.toString()) {
+        if (char === "\u0003") process.exit(1);
+        if (char === "\r" || char === "\n") {
+          process.stdin.setRawMode(false);
+          process.stdin.pause();
+          process.stderr.write("\n");
+          resolve(secret);
+          return;
+        }
+        secret = char === "\u007f" ? secret.slice(0, -1) : secret + char;
+      }
+    });
+  });
+}
+
+function untilSignal(): Promise<string> {
+  return new Promise((resolve) => {
+    let isFirst = true;
+    for (const signal of ["SIGINT", "SIGTERM"] as const)
+      process.on(signal, () => {
+        if (!isFirst) process.exit(1);
+        isFirst = false;
+        resolve(signal);
+      });
+  });
+}
+
+const terminal: Terminal = {
+  environment: process.env,
+  out: (text) => void process.stdout.write(text),
+  err: (text) => void process.stderr.write(text),
+  askSecret,
+  untilSignal,
+};
+
+run(process.argv.slice(2), terminal).then((code) => process.exit(code));

@@ -1,0 +1,3 @@
+/** Records: validation of values, permissions, create, read, update, delete, lists. */
+export type { RecordPages } from "./list.ts";
+export { type RecordBody, Records } from "./records.ts";

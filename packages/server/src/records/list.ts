@@ -1,0 +1,51 @@
+import type { StoredRecord } from "@socle/protocol";
+import type { Reader } from "../database/index.ts";
+import type { Model } from "./model.ts";
+
+/** Most lists fit into the first page and are answered at once. */
+const firstPageSize = 64;
+const maxPageSize = 1_000;
+/** What a later page should weigh: large enough to be quick, small enough for many lists at a time. */
+const pageBytes = 128 * 1024;
+
+/** All records of a list, newest first: the first page, and a way to the others when there are any. */
+export interface RecordPages {
+  readonly first: StoredRecord[];
+  /** Pages are read while the consumer takes them, so that memory does not grow with the list. */
+  readonly rest: AsyncGenerator<StoredRecord[], void, number> | null;
+}
+
+/**
+ * Reads later pages by position. A record that is created meanwhile is newer than the list and not in it; one that is
+ * changed or deleted meanwhile is as the moment finds it. `next(bytes)` tells how heavy the last page was.
+ */
+async function* laterPages(
+  reader: Reader,
+  model: Model,
+  owner: string | null,
+  lastId: string,
+): AsyncGenerator<StoredRecord[], void, number> {
+  const ownerValue = owner === null ? [] : [owner];
+  const [endSql, pageSql] = [model.pageEnd(owner !== null), model.page(owner !== null)];
+  let size = firstPageSize;
+  let start = (await reader.get<{ seq: number }>(model.sequenceOf, lastId))?.seq ?? 0;
+  while (true) {
+    const end = (await reader.get<{ seq: number | null }>(endSql, start, ...ownerValue, size))?.seq;
+    if (end === null || end === undefined) return;
+    const rows = await reader.all<StoredRecord>(pageSql, start, end, ...ownerValue);
+    const bytes = yield rows.map((row) => model.toRecord(row));
+    const perRecord = Math.max(1, bytes / Math.max(1, rows.length));
+    size = Math.min(maxPageSize, Math.max(1, Math.floor(pageBytes / perRecord)));
+    start = end;
+  }
+}
+
+/** Lists a collection, or what one user owns of it. */
+export async function listRecords(reader: Reader, model: Model, owner: string | null): Promise<RecordPages> {
+  const ownerValue = owner === null ? [] : [owner];
+  const rows = await reader.all<StoredRecord>(model.firstPage(owner !== null), ...ownerValue, firstPageSize + 1);
+  const isWhole = rows.length <= firstPageSize;
+  const first = (isWhole ? rows : rows.slice(0, firstPageSize)).map((row) => model.toRecord(row));
+  const last = first.at(-1);
+  return { first, rest: isWhole || last === undefined ? null : laterPages(reader, model, owner, last.id) };
+}

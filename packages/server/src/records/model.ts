@@ -1,0 +1,116 @@
+import type { FieldDefinition, StoredRecord } from "@socle/protocol";
+import { type Collection, columnName, ownerColumn } from "../collections/index.ts";
+import { identifier } from "../database/index.ts";
+import { decode, needsDecoding } from "./values.ts";
+
+/** A row with the hidden owner beside the record's own columns. */
+export interface OwnedRow {
+  readonly record: StoredRecord;
+  readonly owner: string | null;
+}
+
+const owned = "_owned_by";
+
+/** What is derived from a collection once and used by every request: its fields by name and its SQL. */
+export class Model {
+  readonly collection: Collection;
+  readonly fields: readonly FieldDefinition[];
+  readonly positions: ReadonlyMap<string, number>;
+  /** The position of the owner field among the fields, or -1. */
+  readonly ownerPosition: number;
+  readonly #decoded: readonly FieldDefinition[];
+  readonly #table: string;
+  readonly #columns: string;
+  readonly insert: string;
+  readonly delete: string;
+  readonly byId: string;
+  readonly byIdWithOwner: string;
+  readonly exists: string;
+  /** The time of the newest record. */
+  readonly newest: string;
+
+  constructor(collection: Collection) {
+    this.collection = collection;
+    this.fields = collection.definition.fields;
+    this.positions = new Map(this.fields.map((field, position) => [field.name, position]));
+    this.ownerPosition = this.fields.findIndex((field) => field.owner === true);
+    this.#decoded = this.fields.filter(needsDecoding);
+    this.#table = identifier(collection.table);
+    const selected = this.fields.map((field) => `${identifier(columnName(field))} AS ${identifier(field.name)}`);
+    this.#columns = ["id", "createdAt", "updatedAt", ...selected].join(", ");
+    const stored = this.storedFields.map((field) => identifier(field.name));
+    const inserted = ["id", "createdAt", "updatedAt", ownerColumn, ...stored];
+    this.insert = `INSERT INTO ${this.#table} (${inserted.join(", ")}) VALUES (${inserted.map(() => "?").join(", ")})`;
+    this.delete = `DELETE FROM ${this.#table} WHERE id = ?`;
+    this.byId = `SELECT ${this.#columns} FROM ${this.#table} WHERE id = ?`;
+    this.byIdWithOwner = `SELECT ${this.#columns}, ${ownerColumn} AS ${owned} FROM ${this.#table} WHERE id = ?`;
+    this.newest = `SELECT createdAt FROM ${this.#table} ORDER BY _seq DESC LIMIT 1`;
+    this.exists = `SELECT 1 FROM ${this.#table} WHERE id = ?`;
+  }
+
+  /** The fields that have a column of their own, in the order of `insert`. */
+  get storedFields(): readonly FieldDefinition[] {
+    return this.fields.filter((field) => field.owner !== true);
+  }
+
+  /** Changes the given columns and `updatedAt`, and answers the record. Parameters: their values, the time, the id. */
+  update(fields: readonly FieldDefinition[]): string {
+    const set = fields.map((field) => `${identifier(columnName(field))} = ?, `).join("");
+    return `UPDATE ${this.#table} SET ${set}updatedAt = ? WHERE id = ? RETURNING ${this.#columns}`;
+  }
+
+  /** Whether another record has the value. Parameters: the value, the id of the record itself. */
+  duplicate(field: FieldDefinition): string {
+    return `SELECT 1 FROM ${this.#table} WHERE ${identifier(columnName(field))} = ? AND id <> ?`;
+  }
+
+  /** The newest records. Parameters: the owner if `byOwner`, the most that are wanted. */
+  firstPage(byOwner: boolean): string {
+    const where = byOwner ? ` WHERE ${ownerColumn} = ?` : "";
+    return `SELECT ${this.#columns} FROM ${this.#table}${where} ORDER BY _seq DESC LIMIT ?`;
+  }
+
+  /** Where a page ends. Parameters: where it starts, the owner if `byOwner`, the most that are wanted. */
+  pageEnd(byOwner: boolean): string {
+    const where = byOwner ? ` AND ${ownerColumn} = ?` : "";
+    return `SELECT min(_seq) AS seq FROM (SELECT _seq FROM ${this.#table} WHERE _seq < ?${where} ORDER BY _seq DESC LIMIT ?)`;
+  }
+
+  /** A page. Parameters: where it starts and ends, the owner if `byOwner`. */
+  page(byOwner: boolean): string {
+    const where = byOwner ? ` AND ${ownerColumn} = ?` : "";
+    return `SELECT ${this.#columns} FROM ${this.#table} WHERE _seq < ? AND _seq >= ?${where} ORDER BY _seq DESC`;
+  }
+
+  get sequenceOf(): string {
+    return `SELECT _seq AS seq FROM ${this.#table} WHERE id = ?`;
+  }
+
+  /** Turns a row into the record that is answered, in place. */
+  toRecord(row: StoredRecord): StoredRecord {
+    for (const field of this.#decoded) {
+      const value = row[field.name];
+      if (typeof value === "number" || typeof value === "string") row[field.name] = decode(field, value);
+    }
+    return row;
+  }
+
+  /** Takes the owner out of a row of `byIdWithOwner`. */
+  toOwned(row: StoredRecord): OwnedRow {
+    const { [owned]: owner, ...record } = row;
+    // `id` and the timestamps are among the columns.
+    return { record: this.toRecord(record as StoredRecord), owner: typeof owner === "string" ? owner : null };
+  }
+}
+
+const models = new WeakMap<Collection, Model>();
+
+/** A collection is immutable, so its model is made once. */
+export function modelOf(collection: Collection): Model {
+  let model = models.get(collection);
+  if (model === undefined) {
+    model = new Model(collection);
+    models.set(collection, model);
+  }
+  return model;
+}

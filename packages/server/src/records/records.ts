@@ -1,0 +1,212 @@
+import type { FieldDefinition, Operation, StoredRecord } from "@socle/protocol";
+import type { Collection, Collections } from "../collections/index.ts";
+import type { Database, Transactor, Value } from "../database/index.ts";
+import type { EventLog } from "../events/index.ts";
+import { AppError, type Clock, newId, type Principal, quote, toTimestamp } from "../kernel/index.ts";
+import { listRecords, type RecordPages } from "./list.ts";
+import { type Model, modelOf, type OwnedRow } from "./model.ts";
+import { ownerOfChanged, ownerOfNew } from "./ownership.ts";
+import { authorize, authorizeOwner, onlyOwn } from "./permissions.ts";
+import { type Lookups, References } from "./references.ts";
+import { type ValidatedBody, validateBody } from "./validate.ts";
+import { decode } from "./values.ts";
+
+/** A request's body, or why it is none: the body's turn comes after the caller's rights and the record's existence. */
+export type RecordBody = Record<string, unknown> | AppError;
+
+/** Ids are made by the service; what has another form is not worth a look. */
+const idPattern = /^rec_[0-9a-f-]{36}$/;
+
+/**
+ * Records of every collection: create, read, update, delete and list, each with the caller's permissions, the
+ * definition's rules and the event of the change. Every method throws AppError: `not_found`, `unauthorized`,
+ * `forbidden`, `bad_request`, `validation_error`, `unavailable`, in this order of checks.
+ */
+export class Records {
+  readonly #database: Database;
+  readonly #collections: Collections;
+  readonly #events: EventLog;
+  readonly #clock: Clock;
+  readonly #references: References;
+
+  constructor(options: {
+    database: Database;
+    collections: Collections;
+    events: EventLog;
+    clock: Clock;
+    lookups: Lookups;
+  }) {
+    this.#database = options.database;
+    this.#collections = options.collections;
+    this.#events = options.events;
+    this.#clock = options.clock;
+    this.#references = new References({ collections: options.collections, lookups: options.lookups });
+  }
+
+  /** Makes sure that no time is given that is older than one that is stored. */
+  async start(): Promise<void> {
+    for (const collection of this.#collections.all()) {
+      const newest = await this.#database.reader.get<{ createdAt: string }>(modelOf(collection).newest);
+      if (newest !== null) this.#clock.atLeast(Date.parse(newest.createdAt));
+    }
+  }
+
+  /** The collection of a path. */
+  collection(name: string): Collection {
+    const collection = this.#collections.get(name);
+    if (collection === undefined) throw new AppError("not_found", `There is no collection ${quote(name)}.`);
+    return collection;
+  }
+
+  /** What can be said before the record and the body are looked at. */
+  authorize(collection: Collection, operation: Operation, principal: Principal): void {
+    authorize(collection, operation, principal);
+  }
+
+  async list(collection: Collection, principal: Principal): Promise<RecordPages> {
+    authorize(collection, "read", principal);
+    const owner = onlyOwn(collection, "read", principal) ? (principal?.userId ?? "") : null;
+    return listRecords(this.#database.reader, modelOf(collection), owner);
+  }
+
+  async get(collection: Collection, principal: Principal, id: string): Promise<StoredRecord> {
+    authorize(collection, "read", principal);
+    const model = modelOf(collection);
+    if (onlyOwn(collection, "read", principal)) {
+      const row = await this.#database.reader.get<StoredRecord>(model.byIdWithOwner, id);
+      if (row === null) throw missing(collection, id);
+      const { record, owner } = model.toOwned(row);
+      authorizeOwner(collection, "read", principal, owner);
+      return record;
+    }
+    const row = await this.#database.reader.get<StoredRecord>(model.byId, id);
+    if (row === null) throw missing(collection, id);
+    return model.toRecord(row);
+  }
+
+  async create(name: string, principal: Principal, body: RecordBody): Promise<StoredRecord> {
+    authorize(this.collection(name), "create", principal);
+    if (body instanceof AppError) throw body;
+    return this.#database.transact((tx) => this.#create(tx, name, principal, body));
+  }
+
+  async update(name: string, principal: Principal, id: string, body: RecordBody): Promise<StoredRecord> {
+    authorize(this.collection(name), "update", principal);
+    return this.#database.transact(async (tx) => {
+      const { model, row } = await this.#find(tx, name, principal, "update", id);
+      if (body instanceof AppError) throw body;
+      return this.#update(tx, model, principal, row, body);
+    });
+  }
+
+  async delete(name: string, principal: Principal, id: string): Promise<void> {
+    authorize(this.collection(name), "delete", principal);
+    await this.#database.transact(async (tx) => {
+      const { model, row } = await this.#find(tx, name, principal, "delete", id);
+      await tx.run(model.delete, id);
+      await this.#events.append(tx, {
+        type: `${name}.deleted`,
+        source: "collections",
+        payload: { id },
+        principal,
+        owner: row.owner,
+      });
+    });
+  }
+
+  async #create(
+    tx: Transactor,
+    name: string,
+    principal: Principal,
+    body: Record<string, unknown>,
+  ): Promise<StoredRecord> {
+    // The definition may have changed while the request waited for its turn.
+    const model = modelOf(this.collection(name));
+    authorize(model.collection, "create", principal);
+    const { values, problems } = validateBody(model, body, "create");
+    const owner = ownerOfNew(model, principal, values, problems);
+    const now = this.#clock.now();
+    const id = newId("rec", now);
+    const timestamp = toTimestamp(now);
+    await this.#refuse(tx, model, { values, problems }, id);
+    const stored: Value[] = [];
+    const record: StoredRecord = { id, createdAt: timestamp, updatedAt: timestamp };
+    for (const [position, field] of model.fields.entries()) {
+      const value = values[position] ?? null;
+      if (field.owner !== true) stored.push(value);
+      record[field.name] = decode(field, value);
+    }
+    await this.#references.write(
+      () => tx.run(model.insert, id, timestamp, timestamp, owner, ...stored),
+      () => this.#references.duplicates(tx, model, values, id),
+    );
+    const type = `${name}.created`;
+    await this.#events.append(tx, { type, source: "collections", payload: record, principal, owner }, now);
+    return record;
+  }
+
+  async #update(
+    tx: Transactor,
+    model: Model,
+    principal: Principal,
+    row: OwnedRow,
+    body: Record<string, unknown>,
+  ): Promise<StoredRecord> {
+    const { values, problems } = validateBody(model, body, "update");
+    const owner = ownerOfChanged(model, principal, values, problems, row.owner);
+    const id = row.record.id;
+    await this.#refuse(tx, model, { values, problems }, id);
+    const changed: FieldDefinition[] = [];
+    const stored: Value[] = [];
+    for (const [position, field] of model.fields.entries()) {
+      const value = values[position];
+      if (value === undefined) continue;
+      changed.push(field);
+      stored.push(value);
+    }
+    if (changed.length === 0) return row.record;
+    const now = this.#clock.now();
+    // Strictly later than before, also within one millisecond.
+    const updatedAt = toTimestamp(Math.max(now, Date.parse(row.record.updatedAt) + 1));
+    const updated = await this.#references.write(
+      () => tx.get<StoredRecord>(model.update(changed), ...stored, updatedAt, id),
+      () => this.#references.duplicates(tx, model, values, id),
+    );
+    if (updated === null) throw missing(model.collection, id);
+    const record = model.toRecord(updated);
+    const type = `${model.collection.name}.updated`;
+    await this.#events.append(tx, { type, source: "collections", payload: record, principal, owner }, now);
+    return record;
+  }
+
+  /** The record that an update or delete is about, once the caller may do that. */
+  async #find(
+    tx: Transactor,
+    name: string,
+    principal: Principal,
+    operation: Operation,
+    id: string,
+  ): Promise<{ model: Model; row: OwnedRow }> {
+    const collection = this.collection(name);
+    authorize(collection, operation, principal);
+    const model = modelOf(collection);
+    const found = idPattern.test(id) ? await tx.get<StoredRecord>(model.byIdWithOwner, id) : null;
+    if (found === null) throw missing(collection, id);
+    const row = model.toOwned(found);
+    authorizeOwner(collection, operation, principal, row.owner);
+    return { model, row };
+  }
+
+  /** Throws everything that is wrong with a body, at once. */
+  async #refuse(tx: Transactor, model: Model, body: ValidatedBody, id: string): Promise<void> {
+    const { values, problems } = body;
+    await this.#references.check(tx, model, values, problems);
+    if (problems.length === 0) return;
+    problems.push(...(await this.#references.duplicates(tx, model, values, id)));
+    throw AppError.validation(problems);
+  }
+}
+
+function missing(collection: Collection, id: string): AppError {
+  return new AppError("not_found", `There is no record ${quote(id)} in "${collection.name}".`);
+}

@@ -1,0 +1,98 @@
+import type { ErrorDetail, ErrorRule, FieldDefinition } from "@socle/protocol";
+import type { Pattern } from "../collections/index.ts";
+import type { Value } from "../database/index.ts";
+import { count, nearest, quote } from "../kernel/index.ts";
+import type { Model } from "./model.ts";
+import { codecOf } from "./values.ts";
+
+export type ValidationMode = "create" | "update";
+
+/** The fields of a body, in the order of the definition: what to store, or undefined where the body is silent. */
+export interface ValidatedBody {
+  readonly values: (Value | undefined)[];
+  /** Everything that can be said without the database. */
+  readonly problems: ErrorDetail[];
+}
+
+const systemFields: ReadonlySet<string> = new Set(["id", "createdAt", "updatedAt"]);
+
+function codePoints(text: string): number {
+  let length = text.length;
+  for (let i = 0; i < text.length - 1; i++) {
+    const unit = text.charCodeAt(i);
+    if (unit >= 0xd800 && unit <= 0xdbff) {
+      length -= 1;
+      i += 1;
+    }
+  }
+  return length;
+}
+
+function boundProblem(field: FieldDefinition, value: Value): [ErrorRule, string] | null {
+  if (field.min === undefined && field.max === undefined) return null;
+  const isText = typeof value === "string";
+  const measure = isText ? codePoints(value) : Number(value);
+  const unit = (bound: number): string => (isText ? `${count(bound, "character")} long` : String(bound));
+  if (field.min !== undefined && measure < field.min) return ["min", `must be at least ${unit(field.min)}`];
+  if (field.max !== undefined && measure > field.max) return ["max", `must be at most ${unit(field.max)}`];
+  return null;
+}
+
+/** Checks one value by its type and rules; adds a problem or answers what to store. */
+function validateValue(
+  field: FieldDefinition,
+  value: unknown,
+  pattern: Pattern | undefined,
+  problems: ErrorDetail[],
+): Value | undefined {
+  const refuse = (rule: ErrorRule, message: string): undefined => {
+    problems.push({ field: field.name, rule, message: `${field.name} ${message}` });
+  };
+  if (value === null || (value === "" && field.required === true)) {
+    return field.required === true ? refuse("required", "is required") : null;
+  }
+  const codec = codecOf(field);
+  const stored = codec.encode(value);
+  if (stored === undefined) return refuse("type", `must be ${codec.expected}`);
+  const outOfBounds = boundProblem(field, stored);
+  if (outOfBounds !== null) return refuse(...outOfBounds);
+  if (pattern !== undefined && !pattern.test(String(stored))) return refuse("regex", `must match ${field.regex}`);
+  return stored;
+}
+
+function keyProblems(model: Model, body: object, mode: ValidationMode): ErrorDetail[] {
+  const problems: ErrorDetail[] = [];
+  for (const key of Object.keys(body)) {
+    if (model.positions.has(key)) continue;
+    if (systemFields.has(key)) {
+      if (mode === "create")
+        problems.push({ field: key, rule: "readonly", message: `${key} is managed by the service` });
+      continue;
+    }
+    const near = nearest(key, model.positions.keys());
+    const hint = near === null ? "" : `; did you mean ${near}?`;
+    problems.push({ field: key, rule: "unknown", message: `${quote(key)} is not a field of this collection${hint}` });
+  }
+  return problems;
+}
+
+/**
+ * Checks a body against everything that needs no database. In `create` mode an absent field is null; in `update` mode it
+ * is left as it is. The owner field's presence is for whoever knows the caller.
+ */
+export function validateBody(model: Model, body: Record<string, unknown>, mode: ValidationMode): ValidatedBody {
+  const problems = keyProblems(model, body, mode);
+  const values: (Value | undefined)[] = [];
+  for (const field of model.fields) {
+    if (!Object.hasOwn(body, field.name)) {
+      const isFilled = mode === "update" || field.owner === true;
+      values.push(isFilled ? undefined : validateValue(field, null, undefined, problems));
+    } else if (field.owner === true && body[field.name] === null) {
+      values.push(null);
+    } else {
+      const pattern = model.collection.patterns.get(field.name);
+      values.push(validateValue(field, body[field.name], pattern, problems));
+    }
+  }
+  return { values, problems };
+}
