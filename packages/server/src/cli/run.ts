@@ -1,6 +1,5 @@
-import { parseArgs } from "node:util";
 import { messageOf, nearest, SetupError } from "../kernel/index.ts";
-import { type Command, parseOptionsOf, type Terminal, UsageError } from "./command.ts";
+import { type Command, type OptionValues, parseOptionsOf, type Terminal, UsageError } from "./command.ts";
 import { adminCreate } from "./commands/admin-create.ts";
 import { init } from "./commands/init.ts";
 import { seed } from "./commands/seed.ts";
@@ -44,6 +43,23 @@ function helpFor(words: readonly string[], terminal: Terminal): number {
   return 0;
 }
 
+async function parseWords(
+  command: Command,
+  words: readonly string[],
+): Promise<{ positionals: string[]; options: OptionValues }> {
+  if (words.length === 0) return { positionals: [], options: {} };
+  // Loaded when there is something to parse: a service started without options is spared 2 MB.
+  const { parseArgs } = await import("node:util");
+  try {
+    const parsed = parseArgs({ args: [...words], options: parseOptionsOf(command), allowPositionals: true });
+    const options: Record<string, string | boolean | undefined> = {};
+    for (const [name, value] of Object.entries(parsed.values)) if (!Array.isArray(value)) options[name] = value;
+    return { positionals: parsed.positionals, options };
+  } catch (thrown) {
+    throw new UsageError(messageOf(thrown).split("\n")[0] ?? "wrong options");
+  }
+}
+
 async function dispatch(words: readonly string[], terminal: Terminal): Promise<number> {
   const { command, rest } = findCommand(words);
   if (command === help)
@@ -51,14 +67,8 @@ async function dispatch(words: readonly string[], terminal: Terminal): Promise<n
       rest.filter((word) => !word.startsWith("-")),
       terminal,
     );
-  let parsed: ReturnType<typeof parseArgs>;
-  try {
-    parsed = parseArgs({ args: rest, options: parseOptionsOf(command), allowPositionals: true });
-  } catch (thrown) {
-    throw new UsageError(messageOf(thrown).split("\n")[0] ?? "wrong options");
-  }
-  if (parsed.values["help"] === true) return helpFor(command.name.split(" "), terminal);
-  const { positionals } = parsed;
+  const { positionals, options } = await parseWords(command, rest);
+  if (options["help"] === true) return helpFor(command.name.split(" "), terminal);
   if (positionals.length !== command.args.length) {
     const usage = ["socle", command.name, ...command.args].join(" ");
     const surplus = positionals.at(command.args.length);
@@ -68,8 +78,6 @@ async function dispatch(words: readonly string[], terminal: Terminal): Promise<n
         : `unexpected "${surplus}"; usage: ${usage}`,
     );
   }
-  const options: Record<string, string | boolean | undefined> = {};
-  for (const [name, value] of Object.entries(parsed.values)) if (!Array.isArray(value)) options[name] = value;
   return command.run({ args: positionals, options, terminal });
 }
 

@@ -28,7 +28,7 @@ async function listFiles(folder: string): Promise<string[]> {
 
 async function readDefinitionFile(folder: string, file: string): Promise<DefinitionFile> {
   const path = join(folder, file);
-  const content = await readJsonFile(path);
+  const content = readJsonFile(path);
   try {
     const parsed = await parseDefinition(content);
     return { file, path, fingerprint: Bun.SHA256.hash(JSON.stringify(content), "hex"), parsed };

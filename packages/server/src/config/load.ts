@@ -1,3 +1,4 @@
+import { existsSync } from "node:fs";
 import { dirname, resolve } from "node:path";
 import { isObject, nearest, quote, readJsonFile, SetupError } from "../kernel/index.ts";
 import { type Config, environmentName, type KeyPath, keys, type Values } from "./keys.ts";
@@ -54,12 +55,12 @@ function parseValue(path: KeyPath, value: unknown, where: string): unknown {
  * File, then environment, then command line; checked as a whole, relative paths resolved, frozen.
  * @throws SetupError for a file that cannot be read and for the first value that is not allowed.
  */
-export async function loadConfig(options: LoadOptions): Promise<LoadedConfig> {
+export function loadConfig(options: LoadOptions): LoadedConfig {
   const file = resolve(options.file ?? "config.json");
   const notes: string[] = [];
   let fromFile = new Map<string, unknown>();
-  if (options.file !== null || (await Bun.file(file).exists())) {
-    const content = await readJsonFile(file);
+  if (options.file !== null || existsSync(file)) {
+    const content = readJsonFile(file);
     if (!isObject(content)) throw new SetupError(`${file}: must hold a JSON object, not ${quote(content)}`);
     fromFile = flatten(content);
   } else {

@@ -15,7 +15,7 @@ function joined(records: readonly object[]): string {
  */
 export function listBody(pages: RecordPages): string | ReadableStream<Uint8Array> {
   const { first, rest } = pages;
-  if (rest === null) return `${opening}${joined(first)}${ending}`;
+  if (rest === null) return JSON.stringify({ items: first });
   const encoder = new TextEncoder();
   let weight = 0;
   let isOpen = false;

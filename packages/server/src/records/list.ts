@@ -33,7 +33,7 @@ async function* laterPages(
     const end = (await reader.get<{ seq: number | null }>(endSql, start, ...ownerValue, size))?.seq;
     if (end === null || end === undefined) return;
     const rows = await reader.all<StoredRecord>(pageSql, start, end, ...ownerValue);
-    const bytes = yield rows.map((row) => model.toRecord(row));
+    const bytes = yield model.toRecords(rows);
     const perRecord = Math.max(1, bytes / Math.max(1, rows.length));
     size = Math.min(maxPageSize, Math.max(1, Math.floor(pageBytes / perRecord)));
     start = end;
@@ -43,9 +43,9 @@ async function* laterPages(
 /** Lists a collection, or what one user owns of it. */
 export async function listRecords(reader: Reader, model: Model, owner: string | null): Promise<RecordPages> {
   const ownerValue = owner === null ? [] : [owner];
-  const rows = await reader.all<StoredRecord>(model.firstPage(owner !== null), ...ownerValue, firstPageSize + 1);
+  const rows = await reader.all<StoredRecord>(model.firstPage(owner !== null, firstPageSize + 1), ...ownerValue);
   const isWhole = rows.length <= firstPageSize;
-  const first = (isWhole ? rows : rows.slice(0, firstPageSize)).map((row) => model.toRecord(row));
+  const first = model.toRecords(isWhole ? rows : rows.slice(0, firstPageSize));
   const last = first.at(-1);
   return { first, rest: isWhole || last === undefined ? null : laterPages(reader, model, owner, last.id) };
 }
