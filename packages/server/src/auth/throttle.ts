@@ -31,7 +31,6 @@ export class Throttle {
    */
   async guard(key: string, check: () => Promise<boolean>): Promise<boolean> {
     const failures = await this.#admit(key);
-    failures.running += 1;
     let hasFailed = false;
     try {
       const isRight = await check();
@@ -50,6 +49,7 @@ export class Throttle {
     if (failures !== undefined) failures.times = [];
   }
 
+  /** Counts the login as running, as soon as it may run. */
   async #admit(key: string): Promise<Failures> {
     while (true) {
       const failures = this.#entry(key);
@@ -61,7 +61,11 @@ export class Throttle {
         const retryAfter = Math.max(1, Math.ceil((oldest + windowMs - now) / 1_000));
         throw new AppError("rate_limited", "Too many failed logins; try again later.", { retryAfter });
       }
-      if (failures.times.length + failures.running < limit) return failures;
+      if (failures.times.length + failures.running < limit) {
+        // Counted at once: whoever comes in the same turn must see it.
+        failures.running += 1;
+        return failures;
+      }
       await new Promise<void>((resolve) => failures.waiting.push(resolve));
     }
   }

@@ -36,7 +36,7 @@ export class Model {
     this.ownerPosition = this.fields.findIndex((field) => field.owner === true);
     this.#decoded = this.fields.filter(needsDecoding);
     this.#table = identifier(collection.table);
-    const selected = this.fields.map((field) => `${identifier(columnName(field))} AS ${identifier(field.name)}`);
+    const selected = this.fields.map((field) => `${this.#column(field)} AS ${identifier(field.name)}`);
     this.#columns = ["id", "createdAt", "updatedAt", ...selected].join(", ");
     const stored = this.storedFields.map((field) => identifier(field.name));
     const inserted = ["id", "createdAt", "updatedAt", ownerColumn, ...stored];
@@ -46,6 +46,11 @@ export class Model {
     this.byIdWithOwner = `SELECT ${this.#columns}, ${ownerColumn} AS ${owned} FROM ${this.#table} WHERE id = ?`;
     this.newest = `SELECT createdAt FROM ${this.#table} ORDER BY _seq DESC LIMIT 1`;
     this.exists = `SELECT 1 FROM ${this.#table} WHERE id = ?`;
+  }
+
+  /** SQLite takes a quoted name that it does not know for a string, unless the name of its table stands before it. */
+  #column(field: FieldDefinition): string {
+    return `${this.#table}.${identifier(columnName(field))}`;
   }
 
   /** The fields that have a column of their own, in the order of `insert`. */
@@ -61,7 +66,7 @@ export class Model {
 
   /** Whether another record has the value. Parameters: the value, the id of the record itself. */
   duplicate(field: FieldDefinition): string {
-    return `SELECT 1 FROM ${this.#table} WHERE ${identifier(columnName(field))} = ? AND id <> ?`;
+    return `SELECT 1 FROM ${this.#table} WHERE ${this.#column(field)} = ? AND id <> ?`;
   }
 
   /** The newest records, at most `limit` (in the text: a literal is measurably quicker). Parameter: the owner if `byOwner`. */

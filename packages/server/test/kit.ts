@@ -1,0 +1,131 @@
+/** What tests of the server share: a service on a fresh database in a temporary folder, and HTTP without a socket. */
+import { afterAll } from "bun:test";
+import { mkdtempSync, rmSync } from "node:fs";
+import { mkdir } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import type { TokenResponse } from "@socle/protocol";
+import { openService, type Service } from "../src/app/index.ts";
+import { type Config, loadConfig } from "../src/config/index.ts";
+import { Cors } from "../src/http/cors.ts";
+import { Router } from "../src/http/router.ts";
+import { authRoutes } from "../src/http/routes/auth.ts";
+import { healthRoutes } from "../src/http/routes/health.ts";
+import { recordRoutes } from "../src/http/routes/records.ts";
+import { Logger } from "../src/logging/index.ts";
+
+/** A folder that is gone after the file's tests. */
+export function temporaryFolder(): string {
+  const folder = mkdtempSync(join(tmpdir(), "socle-test-"));
+  afterAll(() => rmSync(folder, { recursive: true, force: true }));
+  return folder;
+}
+
+/** A log that keeps its lines. */
+export function quietLogger(lines: string[] = []): Logger {
+  return new Logger({ level: "DEBUG", sinks: [(entry) => lines.push(`${entry.level} ${entry.message}`)] });
+}
+
+export interface Answer {
+  status: number;
+  // Tests look into bodies of many shapes.
+  body: Body;
+  headers: Headers;
+}
+/** An answer's JSON; reading a member that is not there gives undefined. */
+export interface Body {
+  [name: string]: Body;
+}
+
+export interface TestApi {
+  service: Service;
+  config: Config;
+  log: string[];
+  /** The whole HTTP API but its socket. A body that is no string is sent as JSON. */
+  request(method: string, path: string, options?: RequestOptions): Promise<Answer>;
+  /** Before the end of the file's tests, which closes it too. */
+  close(): Promise<void>;
+  register(email: string): Promise<TokenResponse>;
+  /** An admin's access token. */
+  admin(): Promise<string>;
+}
+
+export interface RequestOptions {
+  body?: unknown;
+  token?: string;
+  headers?: Record<string, string>;
+}
+
+/** Opens a service with these collections; it is closed after the file's tests. */
+export async function openApi(options: {
+  collections?: readonly object[];
+  settings?: Record<string, string>;
+  folder?: string;
+}): Promise<TestApi> {
+  const folder = options.folder ?? temporaryFolder();
+  await mkdir(join(folder, "collections"), { recursive: true });
+  for (const [i, definition] of (options.collections ?? []).entries())
+    await Bun.write(join(folder, "collections", `${String(i).padStart(2, "0")}.json`), JSON.stringify(definition));
+  await Bun.write(join(folder, "config.json"), "{}");
+  const { config } = loadConfig({ file: join(folder, "config.json"), environment: options.settings ?? {} });
+  const log: string[] = [];
+  const logger = quietLogger(log);
+  const service = await openService({ config, logger, onFatal: (error) => log.push(`FATAL ${String(error)}`) });
+  let isOpen = true;
+  const close = async (): Promise<void> => {
+    if (isOpen) await service.close();
+    isOpen = false;
+  };
+  afterAll(close);
+  const bodyLimit = config["limits.body"];
+  const { auth, records } = service;
+  const router = new Router({
+    routes: [
+      ...healthRoutes("test"),
+      ...authRoutes({ auth, bodyLimit, addressOf: (request) => request.headers.get("x-test-address") ?? "test" }),
+      ...recordRoutes({ records, bodyLimit }),
+    ],
+    cors: new Cors(config["cors.origins"]),
+    authenticate: (token) => auth.authenticate(token),
+    logger,
+  });
+
+  async function request(method: string, path: string, { body, token, headers }: RequestOptions = {}): Promise<Answer> {
+    const all = new Headers(body === undefined ? {} : { "Content-Type": "application/json" });
+    if (token !== undefined) all.set("Authorization", `Bearer ${token}`);
+    for (const [name, value] of Object.entries(headers ?? {})) {
+      if (value === "") all.delete(name);
+      else all.set(name, value);
+    }
+    const isRaw = typeof body === "string" || body instanceof Uint8Array || body instanceof ReadableStream;
+    const raw = body === undefined || isRaw ? body : JSON.stringify(body);
+    const init = { method, headers: all, ...(raw === undefined ? {} : { body: raw }) };
+    const response = await router.fallback(new Request(`http://socle.test${path}`, init));
+    const text = await response.text();
+    return { status: response.status, body: text === "" ? {} : JSON.parse(text), headers: response.headers };
+  }
+
+  return {
+    service,
+    config,
+    log,
+    request,
+    close,
+    register: (email) => auth.register({ email, password: "correct horse" }),
+    async admin() {
+      await auth.createAdmin({ email: "admin@example.com", password: "correct horse" });
+      return (await auth.login({ email: "admin@example.com", password: "correct horse" }, "kit")).accessToken;
+    },
+  };
+}
+
+/** The events of the log after place `seq`, without what a test cannot foresee. */
+export async function eventsSince(service: Service, seq = 0): Promise<{ type: string; payload: object }[]> {
+  const events = await service.events.read(seq, 10_000);
+  return events.map(({ type, payload }) => ({ type, payload }));
+}
+
+/** The last place of the log. */
+export async function lastSeq(service: Service): Promise<number> {
+  return (await service.events.read(0, 1_000_000)).at(-1)?.seq ?? 0;
+}
