@@ -172,12 +172,15 @@ export class Table {
   }
 
   async #indexes(): Promise<(Index & { name: string })[]> {
-    const rows = await this.#tx.all<{ name: string; unique: number; column: string }>(
-      `SELECT list.name AS name, list."unique" AS "unique", info.name AS "column"
-       FROM pragma_index_list(?) AS list, pragma_index_info(list.name) AS info WHERE list.origin = 'c'`,
-      this.#name,
-    );
-    return rows.map((row) => ({ name: row.name, column: row.column, unique: row.unique === 1 }));
+    // Pragmas as statements: their table-valued form is shadowed by a collection of that name.
+    const found: (Index & { name: string })[] = [];
+    const list = `PRAGMA index_list(${this.#sqlName})`;
+    for (const index of await this.#tx.all<{ name: string; unique: number; origin: string }>(list)) {
+      if (index.origin !== "c") continue;
+      const columns = await this.#tx.all<{ name: string }>(`PRAGMA index_info(${identifier(index.name)})`);
+      found.push({ name: index.name, column: columns[0]?.name ?? "", unique: index.unique === 1 });
+    }
+    return found;
   }
 
   /** Drops the indexes that nothing asks for any more, and makes those that are missing. */

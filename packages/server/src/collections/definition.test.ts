@@ -1,0 +1,115 @@
+import { expect, test } from "bun:test";
+import { parseDefinition } from "./index.ts";
+
+const title = { name: "title", type: "string" };
+
+function withField(field: unknown): object {
+  return { name: "posts", fields: [field] };
+}
+
+const refused: [unknown, RegExp][] = [
+  ["posts", /is a JSON object/],
+  [[], /is a JSON object/],
+  [{}, /"name".*"fields" must be an array/],
+  [{ name: "posts" }, /"fields" must be an array/],
+  [{ name: "users", fields: [] }, /"users" is a reserved collection name/],
+  [{ name: "Batch", fields: [] }, /reserved/],
+  [{ name: "_x", fields: [] }, /is not a collection name: a name starts with a letter/],
+  [{ name: "a-b", fields: [] }, /is not a collection name/],
+  [{ name: "x".repeat(64), fields: [] }, /at most 63/],
+  [{ name: 'x"; DROP TABLE _users; --', fields: [] }, /is not a collection name/],
+  [{ name: 5, fields: [] }, /a string/],
+  [{ name: "posts", fields: {} }, /"fields" must be an array.*not \{\}/],
+  [{ name: "posts", fields: [], permission: {} }, /unknown attribute "permission"; did you mean "permissions"/],
+  [{ name: "posts", fields: [], permissions: [] }, /"permissions" must be an object/],
+  [
+    { name: "posts", fields: [], permissions: { list: "public" } },
+    /unknown operation "list"; allowed: read, create, update, delete/,
+  ],
+  [
+    { name: "posts", fields: [], permissions: { read: "everybody" } },
+    /"read" must be public, authenticated, owner or admin, not "everybody"/,
+  ],
+  [withField("title"), /field 1 must be an object/],
+  [withField({}), /field 1: a field needs a "name".*"type"/],
+  [withField({ name: "title" }), /field "title": "type" is missing/],
+  [withField({ name: "title", type: "varchar" }), /"type" must be string, text, integer/],
+  [withField({ name: "ID", type: "string" }), /reserved field name/],
+  [withField({ name: "createdAt", type: "string" }), /reserved field name/],
+  [withField({ name: "_owner", type: "string" }), /is not a field name/],
+  [withField({ ...title, requierd: true }), /unknown attribute "requierd"; did you mean "required"/],
+  [withField({ ...title, required: "yes" }), /"required" must be true or false, not "yes"/],
+  [withField({ ...title, min: "1" }), /"min" must be a number/],
+  [withField({ ...title, min: -1 }), /whole number from 0/],
+  [withField({ ...title, max: 1.5 }), /whole number from 0/],
+  [withField({ ...title, min: 5, max: 4 }), /"min" \(5\) is greater than "max" \(4\)/],
+  [withField({ ...title, regex: "(" }), /"regex".*cannot be used/],
+  [withField({ ...title, regex: "(?=x)" }), /no backreferences, no lookaround/],
+  [withField({ ...title, regex: "(a)\\1" }), /cannot be used/],
+  [withField({ ...title, regex: "(a{1000}){1000}" }), /cannot be used/],
+  [withField({ ...title, collection: "posts" }), /"collection" means nothing on type string/],
+  [withField({ ...title, owner: true }), /"owner" means nothing on type string/],
+  [withField({ name: "x", type: "boolean", min: 1 }), /"min" means nothing on type boolean/],
+  [withField({ name: "x", type: "datetime", max: 1 }), /"max" means nothing on type datetime/],
+  [withField({ name: "x", type: "integer", regex: "1" }), /"regex" means nothing on type integer/],
+  [withField({ name: "x", type: "json", unique: true }), /"unique" means nothing on type json/],
+  [withField({ name: "x", type: "relation" }), /a relation needs "collection"/],
+  [withField({ name: "x", type: "relation", collection: "posts", owner: true }), /it is for a relation to "users"/],
+  [{ name: "posts", fields: [title, title] }, /field "title" is defined twice/],
+  [{ name: "posts", fields: [title, { name: "Title", type: "text" }] }, /differ only in case/],
+  [
+    {
+      name: "posts",
+      fields: ["a", "b"].map((name) => ({ name, type: "relation", collection: "users", owner: true })),
+    },
+    /only one field can carry "owner"/,
+  ],
+  [
+    { name: "posts", fields: Array.from({ length: 501 }, (_, i) => ({ name: `f${i}`, type: "string" })) },
+    /at most 500/,
+  ],
+];
+
+test.each(refused)("%j is refused", async (input, message) => {
+  const failure = await parseDefinition(input).catch((thrown: unknown) => thrown);
+  expect(failure).toMatchObject({ code: "bad_request" });
+  expect(String(failure)).toMatch(message);
+});
+
+test("everything that is wrong is said at once", async () => {
+  const failure = await parseDefinition({ name: "users", fields: [{ name: "id", type: "x" }, 7] }).catch(String);
+  for (const part of ["users", '"id" is a reserved', '"type" must be', "field 2"]) expect(failure).toContain(part);
+});
+
+test("a definition stays as it was written", async () => {
+  const input = {
+    name: "constructor",
+    fields: [
+      { name: "toString", type: "string", required: true, min: 0, max: 5, regex: "^\\p{L}+$", unique: false },
+      { name: "rowid", type: "float", min: -1.5 },
+      { name: "select", type: "relation", collection: "constructor" },
+    ],
+    permissions: { read: "owner" },
+  } as const;
+  const { definition, renamedFrom } = await parseDefinition(input);
+  expect<unknown>(definition).toEqual(input);
+  expect(renamedFrom.size).toBe(0);
+});
+
+test("renamedFrom is told, but not stored", async () => {
+  const { definition, renamedFrom } = await parseDefinition({
+    name: "p",
+    fields: [
+      { ...title, renamedFrom: "name" },
+      { name: "b", type: "text", renamedFrom: null },
+    ],
+  });
+  expect(definition.fields).toEqual([
+    { name: "title", type: "string" },
+    { name: "b", type: "text" },
+  ]);
+  expect([...renamedFrom]).toEqual([
+    ["title", "name"],
+    ["b", null],
+  ]);
+});

@@ -1,0 +1,140 @@
+import { describe, expect, test } from "bun:test";
+import { join } from "node:path";
+import { temporaryFolder } from "../../test/kit.ts";
+import { Secret } from "../kernel/index.ts";
+import { type Config, environmentName, type KeyPath, keys, loadConfig } from "./index.ts";
+
+const folder = temporaryFolder();
+
+async function load(file: unknown, environment: Record<string, string> = {}) {
+  const path = join(folder, "config.json");
+  await Bun.write(path, typeof file === "string" ? file : JSON.stringify(file));
+  return loadConfig({ file: path, environment });
+}
+
+/** For every key: a value in the file, the same in the environment, and what the service sees. */
+const values: { [path in KeyPath]: [unknown, string, unknown] } = {
+  port: [9000, "9000", 9000],
+  host: ["127.0.0.1", "127.0.0.1", "127.0.0.1"],
+  trustedProxies: [1, "1", 1],
+  database: ["./x/data.db", "./x/data.db", join(folder, "x/data.db")],
+  storage: ["files", "files", join(folder, "files")],
+  "dashboard.enabled": [false, "No", false],
+  "auth.jwtSecret": ["s".repeat(32), "s".repeat(32), "s".repeat(32)],
+  "auth.accessTokenTtl": ["15m", "15m", 900_000],
+  "auth.refreshTokenTtl": [3600, "3600", 3_600_000],
+  "auth.registration": [false, "0", false],
+  "auth.passwordMinLength": [12, "12", 12],
+  "admin.email": ["A@Example.com", " A@Example.com", "a@example.com"],
+  "admin.password": ["a password", "a password", "a password"],
+  "cors.origins": [
+    ["https://a.example", "https://b.example"],
+    "https://a.example,https://b.example",
+    ["https://a.example", "https://b.example"],
+  ],
+  "limits.body": ["2MiB", "2097152", 2_097_152],
+  "events.retention": [0, "0", 0],
+  "events.maxCount": [10, "10", 10],
+  "log.level": ["WARN", "warn", "WARN"],
+  "log.format": ["json", "JSON", "json"],
+};
+
+function seen(config: Config, path: KeyPath): unknown {
+  const value = config[path];
+  return value instanceof Secret ? value.reveal() : value;
+}
+
+describe("every key", () => {
+  test.each(Object.entries(values))(
+    "%s by file and by environment",
+    async (path, [inFile, inEnvironment, expected]) => {
+      const key = path as KeyPath;
+      const [group, name] = path.split(".");
+      const file = name === undefined ? { [path]: inFile } : { [group ?? ""]: { [name]: inFile } };
+      expect(seen((await load(file)).config, key)).toEqual(expected);
+      const byEnvironment = await load({}, { [environmentName(path)]: inEnvironment });
+      expect(seen(byEnvironment.config, key)).toEqual(expected);
+      expect(byEnvironment.warnings).toEqual(path === "admin.password" ? [expect.any(String)] : []);
+    },
+  );
+
+  test("the table of names", () => {
+    expect(Object.keys(values)).toEqual(Object.keys(keys));
+    expect(environmentName("auth.jwtSecret")).toBe("SERVICE_AUTH_JWT_SECRET");
+    expect(environmentName("dashboard.enabled")).toBe("SERVICE_DASHBOARD_ENABLED");
+    expect(environmentName("trustedProxies")).toBe("SERVICE_TRUSTED_PROXIES");
+  });
+});
+
+test("environment wins over the file, the command line over both; an empty variable is none", async () => {
+  const path = join(folder, "config.json");
+  await Bun.write(path, '{ "port": 1 }');
+  const port = (environment: Record<string, string>, overrides?: { port: string }) =>
+    loadConfig({ file: path, environment, ...(overrides === undefined ? {} : { overrides }) }).config.port;
+  expect([
+    port({}),
+    port({ SERVICE_PORT: "2" }),
+    port({ SERVICE_PORT: "2" }, { port: "3" }),
+    port({ SERVICE_PORT: "" }),
+  ]).toEqual([1, 2, 3, 1]);
+});
+
+test.each(["true", "1", "YES", "on"])("%s is true", async (text) => {
+  expect((await load({}, { SERVICE_DASHBOARD_ENABLED: text })).config["dashboard.enabled"]).toBe(true);
+});
+
+describe("bad values are one line with key, value and what is allowed", () => {
+  const cases: [unknown, Record<string, string>, RegExp][] = [
+    [{ port: "80" }, {}, /config\.json: "80" is not valid for "port"; allowed: a whole number from 0 to 65535/],
+    [{ port: 65_536 }, {}, /65536 is not valid for "port"/],
+    [{ port: 1.5 }, {}, /"port"/],
+    [{ database: "" }, {}, /"database"; allowed: a text/],
+    [{ dashboard: { enabled: "yes" } }, {}, /"yes" is not valid for "dashboard.enabled"/],
+    [{ dashboard: true }, {}, /never/],
+    [{ auth: { accessTokenTtl: "1 week" } }, {}, /"1 week" is not valid for "auth.accessTokenTtl"; allowed: a time/],
+    [{ auth: { accessTokenTtl: -1 } }, {}, /"auth.accessTokenTtl"/],
+    [{ auth: { jwtSecret: 123456 } }, {}, /its value is not valid for "auth.jwtSecret"/],
+    [{ cors: { origins: "*" } }, {}, /"cors.origins"; allowed: a list/],
+    [{ log: { level: "LOUD" } }, {}, /"log.level"; allowed: DEBUG, INFO, WARN, ERROR/],
+    [{}, { SERVICE_PORT: "http" }, /SERVICE_PORT: "http" is not valid for "port"/],
+    [{}, { SERVICE_DASHBOARD_ENABLED: "maybe" }, /SERVICE_DASHBOARD_ENABLED: "maybe"/],
+    [{}, { SERVICE_LIMITS_BODY: "1" }, /SERVICE_LIMITS_BODY/],
+    ["[]", {}, /must hold a JSON object/],
+    ['{\n  "port": 1\n  "host": "x"\n}', {}, /config\.json: is not JSON: comma expected in line 3$/],
+    ["{ port: }", {}, /config\.json: is not JSON: .* in line 1$/],
+  ];
+  test.each(cases)("%j %j", async (file, environment, message) => {
+    if (message.source === "never") {
+      // A group that is no object is an unknown key.
+      expect((await load(file, environment)).warnings).toHaveLength(1);
+      return;
+    }
+    const failure = await load(file, environment).catch((thrown: unknown) => thrown);
+    expect(failure).toBeInstanceOf(Error);
+    expect(String(failure)).toMatch(message);
+    expect(String(failure)).not.toContain("\n");
+    expect(String(failure)).not.toContain("123456");
+  });
+});
+
+test("unknown keys are warnings that suggest the nearest", async () => {
+  const { warnings } = await load({ prot: 1, auth: { jwtSecrte: "x" }, $schema: "…" });
+  expect(warnings).toEqual([
+    expect.stringContaining('unknown key "prot"; did you mean "port"?'),
+    expect.stringContaining('unknown key "auth.jwtSecrte"; did you mean "auth.jwtSecret"?'),
+  ]);
+});
+
+test("comments and trailing commas are fine, and secrets never show", async () => {
+  const { config, warnings } = await load('{ // a comment\n "port": 1, "auth": { "jwtSecret": "short", }, }');
+  expect(config.port).toBe(1);
+  expect(warnings).toEqual([expect.stringContaining("auth.jwtSecret has 5 characters")]);
+  expect(`${JSON.stringify(config)} ${Bun.inspect(config)}`).not.toContain('"short"');
+});
+
+test("without the default file, defaults apply and a note says so", () => {
+  const { config, notes } = loadConfig({ file: null, environment: {} });
+  expect([config.port, config["events.maxCount"], config["auth.accessTokenTtl"]]).toEqual([8080, 1_000_000, 3_600_000]);
+  expect(notes).toEqual([expect.stringContaining("defaults apply")]);
+  expect(() => loadConfig({ file: "/nowhere/config.json", environment: {} })).toThrow("cannot be read");
+});
