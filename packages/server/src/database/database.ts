@@ -77,7 +77,7 @@ export class Database {
         const version = row?.version ?? 0;
         if (version > steps.length)
           throw new SetupError(
-            `database ${this.path}: its ${module} tables have version ${version}; this socle knows ${steps.length}, so it is too old`,
+            `database ${this.path}: its ${module} tables have version ${version}; this socle knows ${steps.length}: it is too old for it`,
           );
         for (const step of steps.slice(version)) await tx.run(step);
         if (version < steps.length)

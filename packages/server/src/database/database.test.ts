@@ -1,0 +1,208 @@
+import { describe, expect, test } from "bun:test";
+import { mkdirSync, statSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { quietLogger, temporaryFolder } from "../../test/kit.ts";
+import { Flusher } from "./flusher.ts";
+import { Database, type DatabaseOptions } from "./index.ts";
+
+const folder = temporaryFolder();
+let count = 0;
+
+function open(options: Partial<DatabaseOptions> = {}): Database {
+  count += 1;
+  const path = join(folder, `${count}.db`);
+  return new Database({ path, logger: quietLogger(), onFatal: () => undefined, ...options });
+}
+
+async function withTable(options: Partial<DatabaseOptions> = {}): Promise<Database> {
+  const database = open(options);
+  await database.prepare([{ module: "test", steps: ["CREATE TABLE t (n INTEGER UNIQUE) STRICT"] }]);
+  return database;
+}
+
+async function numbers(database: Database): Promise<number[]> {
+  const rows = await database.reader.all<{ n: number }>("SELECT n FROM t ORDER BY n");
+  return rows.map(({ n }) => n);
+}
+
+/** A flush that a test lets through, or fails, by hand. */
+function manualSync() {
+  const calls: PromiseWithResolvers<void>[] = [];
+  return {
+    calls,
+    sync: () => {
+      const call = Promise.withResolvers<void>();
+      calls.push(call);
+      return call.promise;
+    },
+  };
+}
+
+describe("transactions", () => {
+  test("one that fails takes only itself back", async () => {
+    const database = await withTable();
+    const results = await Promise.allSettled([
+      database.transact((tx) => tx.run("INSERT INTO t VALUES (1)")),
+      database.transact(async (tx) => {
+        await tx.run("INSERT INTO t VALUES (2)");
+        throw new Error("no");
+      }),
+      database.transact((tx) => tx.run("INSERT INTO t VALUES (1)")),
+      database.transact((tx) => tx.run("INSERT INTO t VALUES (3)")),
+    ]);
+    expect(results.map(({ status }) => status)).toEqual(["fulfilled", "rejected", "rejected", "fulfilled"]);
+    expect(await numbers(database)).toEqual([1, 3]);
+    await database.close();
+  });
+
+  test("nobody is answered and no effect runs before the flush; the commit's effects run before it", async () => {
+    const { calls, sync } = manualSync();
+    const database = open({ sync });
+    const log: string[] = [];
+    const done = database.transact((tx) => {
+      tx.afterCommit(() => log.push("committed"));
+      tx.afterFlush(() => log.push("flushed"));
+      return "answer";
+    });
+    void done.then((answer) => log.push(answer));
+    await Bun.sleep(20);
+    expect(log).toEqual(["committed"]);
+    calls[0]?.resolve();
+    await done;
+    expect(log).toEqual(["committed", "flushed", "answer"]);
+    await database.close();
+  });
+
+  test("what was taken back has no effects", async () => {
+    const database = await withTable();
+    const log: string[] = [];
+    const failed = database.transact((tx) => {
+      tx.afterCommit(() => log.push("commit"));
+      tx.afterFlush(() => log.push("flush"));
+      throw new Error("no");
+    });
+    await expect(failed).rejects.toThrow("no");
+    await database.transact(() => undefined);
+    expect(log).toEqual([]);
+    await database.close();
+  });
+
+  test("a handle is dead after its transaction", async () => {
+    const database = await withTable();
+    const handle = await database.transact((tx) => ({ tx }));
+    expect(() => handle.tx.run("INSERT INTO t VALUES (9)")).toThrow("after its end");
+    expect(await numbers(database)).toEqual([]);
+    await database.close();
+  });
+
+  test("a failed flush is final: nothing is acknowledged from then on", async () => {
+    const { calls, sync } = manualSync();
+    const fatal: unknown[] = [];
+    const database = open({ sync, onFatal: (error) => fatal.push(error) });
+    const effects: string[] = [];
+    const write = () => database.transact((tx) => tx.afterFlush(() => effects.push("flushed")));
+    const first = write();
+    await Bun.sleep(5);
+    const second = write();
+    await Bun.sleep(5);
+    calls[0]?.reject(new Error("EIO"));
+    for (const result of await Promise.allSettled([first, second, write()]))
+      expect(result).toMatchObject({ status: "rejected", reason: { code: "unavailable" } });
+    expect(fatal).toEqual([new Error("EIO")]);
+    expect(effects).toEqual([]);
+    expect(calls).toHaveLength(1);
+    await database.close();
+  });
+
+  test("closing refuses what comes and finishes what was accepted", async () => {
+    const database = await withTable();
+    const accepted = database.transact((tx) => tx.run("INSERT INTO t VALUES (1)"));
+    const closing = database.close();
+    await expect(database.transact((tx) => tx.run("INSERT INTO t VALUES (2)"))).rejects.toMatchObject({
+      code: "unavailable",
+    });
+    expect(await accepted).toBe(1);
+    await closing;
+    const again = new Database({ path: database.path, logger: quietLogger(), onFatal: () => undefined });
+    expect(await numbers(again)).toEqual([1]);
+    await again.close();
+  });
+});
+
+test("flushes: one at a time, and who asks during one gets the next", async () => {
+  const { calls, sync } = manualSync();
+  const flusher = new Flusher(sync);
+  const log: number[] = [];
+  const flush = (n: number) => flusher.flush().then(() => log.push(n));
+  const all = [flush(1), flush(2), flush(3)];
+  expect(calls).toHaveLength(1);
+  calls[0]?.resolve();
+  await Bun.sleep(1);
+  expect([log, calls.length]).toEqual([[1], 2]);
+  calls[1]?.resolve();
+  await Promise.all(all);
+  expect(log).toEqual([1, 2, 3]);
+});
+
+test("the write-ahead log stays bounded while writes never stop", async () => {
+  const database = open();
+  await database.prepare([{ module: "test", steps: ["CREATE TABLE big (x TEXT) STRICT"] }]);
+  const text = "x".repeat(100_000);
+  let total = 0;
+  for (let i = 0; i < 60; i++) {
+    await Promise.all(
+      Array.from({ length: 40 }, () => database.transact((tx) => tx.run("INSERT INTO big VALUES (?)", text))),
+    );
+    total += 40 * text.length;
+  }
+  expect(total).toBeGreaterThan(200 * 1024 ** 2);
+  expect(statSync(`${database.path}-wal`).size).toBeLessThan(100 * 1024 ** 2);
+  expect(await database.reader.get<{ n: number }>("SELECT count(*) AS n FROM big")).toEqual({ n: 2_400 });
+  await database.close();
+}, 60_000);
+
+describe("files that cannot be the database: one clear line", () => {
+  const path = (name: string) => join(folder, name);
+  const message = (at: string): string => {
+    try {
+      open({ path: at });
+      return "opened";
+    } catch (thrown) {
+      return String(thrown);
+    }
+  };
+
+  test("a folder", () => {
+    mkdirSync(path("a-folder"));
+    expect(message(path("a-folder"))).toMatch(/a-folder: is a folder; it must be a file$/);
+  });
+
+  test("not a database", () => {
+    writeFileSync(
+      path("text.db"),
+      "This is a text, and long enough to be looked at as a header of a file.".repeat(100),
+    );
+    expect(message(path("text.db"))).toMatch(/text\.db: is not a SQLite database$/);
+  });
+
+  test("a place where nothing can be made", () => {
+    expect(message("/proc/nothing/x.db")).toMatch(
+      /^SetupError: database \/proc\/nothing\/x\.db: its folder cannot be made/,
+    );
+    writeFileSync(path("file"), "");
+    expect(message(path("file/x.db"))).toMatch(/its folder cannot be made/);
+  });
+
+  test("in use", async () => {
+    const database = open();
+    expect(message(database.path)).toMatch(/is in use by another socle process$/);
+    await database.close();
+    expect(message(database.path)).toBe("opened");
+  });
+
+  test("made by a newer version", async () => {
+    const database = await withTable();
+    await expect(database.prepare([{ module: "test", steps: [] }])).rejects.toThrow("too old");
+    await database.close();
+  });
+});

@@ -1,0 +1,17 @@
+/** `npm run check`: format and lint, types, module order, unused code. Runs all of them, so that one run tells everything. */
+import { root, start, tool } from "./run.ts";
+
+const checks: { readonly [name: string]: string[] } = {
+  "format and lint": [tool("biome"), "check", "--error-on-warnings", "."],
+  types: [tool("tsc"), "-p", "."],
+  "module order": [process.execPath, `${root}/scripts/check-modules.ts`],
+  "unused code": [tool("knip"), "--no-progress"],
+};
+
+let failed = 0;
+for (const [name, command] of Object.entries(checks)) {
+  console.log(`── ${name}`);
+  if ((await start(command)) !== 0) failed += 1;
+}
+console.log(failed === 0 ? "All checks passed" : `${failed} of ${Object.keys(checks).length} checks failed`);
+process.exit(failed === 0 ? 0 : 1);
