@@ -24,7 +24,7 @@ function importsOf(source: string): string[] {
 
 /** The modules in their order, from the table of ARCHITECTURE.md whose header is "module | owns". */
 export function moduleOrder(architecture: string): string[] {
-  const table = /\| module \| owns \|\n\|[-| ]+\|\n((?:\|.*\|\n)+)/.exec(architecture)?.[1];
+  const table = /\| module +\| owns +\|\n\|[-| ]+\|\n((?:\|.*\|\n)+)/.exec(architecture)?.[1];
   if (table === undefined) throw new Error("ARCHITECTURE.md has no table with the header | module | owns |");
   return table
     .split("\n")

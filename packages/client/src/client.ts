@@ -19,7 +19,7 @@ export interface ClientOptions {
   onTokens?: (tokens: Tokens | null) => void;
 }
 
-export type Tokens = Pick<TokenResponse, "accessToken" | "refreshToken">;
+type Tokens = Pick<TokenResponse, "accessToken" | "refreshToken">;
 
 /** The values of a record to create. */
 export type NewRecord<T> = Partial<Omit<T, keyof SystemFields>>;

@@ -33,7 +33,7 @@ export interface Answer {
   headers: Headers;
 }
 /** An answer's JSON; reading a member that is not there gives undefined. */
-export interface Body {
+interface Body {
   [name: string]: Body;
 }
 
@@ -50,7 +50,7 @@ export interface TestApi {
   admin(): Promise<string>;
 }
 
-export interface RequestOptions {
+interface RequestOptions {
   body?: unknown;
   token?: string;
   headers?: Record<string, string>;

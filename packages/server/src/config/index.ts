@@ -1,3 +1,3 @@
 /** Configuration: file and environment → one frozen, typed `Config`. The only reader of the environment. */
 export { type Config, environmentName, type KeyPath, keys } from "./keys.ts";
-export { type LoadedConfig, type LoadOptions, loadConfig } from "./load.ts";
+export { loadConfig } from "./load.ts";

@@ -1,4 +1,14 @@
-import { closeSync, existsSync, fdatasync, fsyncSync, mkdirSync, openSync, statSync } from "node:fs";
+import {
+  accessSync,
+  closeSync,
+  constants,
+  existsSync,
+  fdatasync,
+  fsyncSync,
+  mkdirSync,
+  openSync,
+  statSync,
+} from "node:fs";
 import { dirname } from "node:path";
 import { messageOf, SetupError } from "../kernel/index.ts";
 import { Connection, sqliteCode } from "./connection.ts";
@@ -23,9 +33,17 @@ function explain(path: string, thrown: unknown): SetupError {
   return new SetupError(`database ${path}: cannot be opened: ${messageOf(thrown)}`);
 }
 
-function prepareFolder(path: string): void {
+/** What SQLite would only find out later, or say less clearly. */
+function checkPath(path: string): void {
   if (existsSync(path) && statSync(path).isDirectory())
     throw new SetupError(`database ${path}: is a folder; it must be a file`);
+  if (existsSync(path)) {
+    try {
+      accessSync(path, constants.W_OK);
+    } catch {
+      throw new SetupError(`database ${path}: is read-only`);
+    }
+  }
   try {
     mkdirSync(dirname(path), { recursive: true });
   } catch (thrown) {
@@ -35,7 +53,7 @@ function prepareFolder(path: string): void {
 
 /** Opens the writing connection, makes the file when it is missing, and proves that it can be written. */
 export function openWriter(path: string): Connection {
-  prepareFolder(path);
+  checkPath(path);
   try {
     const connection = new Connection(path, { readonly: false });
     connection.execute("PRAGMA busy_timeout = 5000");
@@ -67,7 +85,7 @@ export function openReader(path: string): Connection {
  * releases with the process, however that ends.
  */
 export function lockDatabase(path: string): Connection {
-  prepareFolder(path);
+  checkPath(path);
   try {
     const lock = new Connection(`${path}-lock`, { readonly: false });
     lock.execute("BEGIN EXCLUSIVE");

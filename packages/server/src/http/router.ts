@@ -3,8 +3,8 @@ import type { Logger } from "../logging/index.ts";
 import type { Cors } from "./cors.ts";
 import { type Authenticate, Exchange } from "./exchange.ts";
 
-export const METHODS = ["GET", "POST", "PUT", "PATCH", "DELETE"] as const;
-export type Method = (typeof METHODS)[number];
+const METHODS = ["GET", "POST", "PUT", "PATCH", "DELETE"] as const;
+type Method = (typeof METHODS)[number];
 
 export type Handler = (exchange: Exchange) => Response | Promise<Response>;
 

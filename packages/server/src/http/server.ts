@@ -58,6 +58,8 @@ export class HttpServer {
         // Limits are each route's own, so that their answer is the API's.
         maxRequestBodySize: Number.MAX_SAFE_INTEGER,
         development: false,
+        // Outside development Bun would share the port with whoever listens there already.
+        reusePort: false,
       });
     } catch (thrown) {
       const where = `${options.host}:${options.port}`;

@@ -29,7 +29,7 @@ function printable(message: string): string {
 }
 
 /** One entry as one line: for people as text, for machines as JSON. */
-export function formatEntry(entry: LogEntry, format: LogFormat): string {
+function formatEntry(entry: LogEntry, format: LogFormat): string {
   if (format === "json") return JSON.stringify(entry, plain);
   const fields = entry.fields === undefined ? "" : textFields(entry.fields);
   return `${entry.timestamp} ${entry.level.padEnd(5)} ${printable(entry.message)}${fields}`;

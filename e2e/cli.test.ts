@@ -1,0 +1,122 @@
+import { describe, expect, test } from "bun:test";
+import { cpSync } from "node:fs";
+import { join } from "node:path";
+import packageJson from "../package.json" with { type: "json" };
+import { executable, post, project, serve, socle, temporaryFolder } from "./kit.ts";
+
+test.each([["version"], ["--version"], ["-v"]])("socle %s", async (word) => {
+  expect(await socle([word])).toEqual({ code: 0, stdout: `${packageJson.version}\n`, stderr: "" });
+});
+
+test.each([[["help"]], [["--help"]], [["-h"]]])("socle %j names every command", async (words) => {
+  const { code, stdout } = await socle(words);
+  expect(code).toBe(0);
+  for (const name of ["serve", "dev", "init DIR", "admin create EMAIL", "seed FILE", "version", "help"])
+    expect(stdout).toContain(`socle ${name}`);
+});
+
+test.each([[["help", "serve"]], [["serve", "--help"]]])("socle %j shows the options", async (words) => {
+  const { code, stdout } = await socle(words);
+  expect(code).toBe(0);
+  expect(stdout).toContain("--config FILE");
+});
+
+describe("wrong usage: one line, exit code 2, no stack", () => {
+  const cases: [string[], RegExp][] = [
+    [["serv"], /there is no command "serv"; did you mean "serve"\?/],
+    [["serve", "--prot", "1"], /Unknown option '--prot'/],
+    [["serve", "now"], /unexpected "now"; usage: socle serve/],
+    [["serve", "--port"], /--port/],
+    [["--port", "http"], /--port: "http" is not valid for "port"/],
+    [["admin", "create"], /missing EMAIL; usage: socle admin create EMAIL/],
+    [["init"], /missing DIR/],
+    [["--config", "none.json"], /none\.json: cannot be read/],
+  ];
+  test.each(cases)("socle %j", async (words, message) => {
+    const { code, stdout, stderr } = await socle(words);
+    expect(code).toBe(2);
+    expect(stdout).toBe("");
+    expect(stderr).toMatch(message);
+    expect(
+      stderr
+        .trim()
+        .split("\n")
+        .filter((line) => line !== "Try: socle help"),
+    ).toHaveLength(1);
+    expect(stderr).not.toMatch(/\n\s+at /);
+  });
+});
+
+describe("socle init", () => {
+  test("what it writes starts without a change, and a second time is refused", async () => {
+    const folder = temporaryFolder();
+    const { code, stdout } = await socle(["init", "app"], { cwd: folder });
+    expect(code).toBe(0);
+    for (const file of ["config.json", "collections/notes.json", "tsconfig.json", ".gitignore"])
+      expect(stdout).toContain(join("app", file));
+    const server = await serve(join(folder, "app"), { args: ["dev", "--port", "0"] });
+    expect(await (await fetch(`${server.url}/api/notes`)).json()).toEqual({ items: [] });
+    expect(server.output()).not.toContain("unknown key");
+    expect(await server.stop()).toBe(0);
+    const again = await socle(["init", "app"], { cwd: folder });
+    expect([again.code, again.stderr]).toEqual([2, expect.stringContaining("config.json")]);
+  });
+});
+
+test("the executable alone, in an empty folder on another path, serves with defaults", async () => {
+  const [home, cwd] = [temporaryFolder(), temporaryFolder()];
+  cpSync(executable, join(home, "backend"));
+  const server = await serve(cwd, { executable: join(home, "backend"), args: ["--port", "0"] });
+  expect(server.output()).toContain("defaults apply");
+  expect(server.output()).toContain("socle admin create EMAIL");
+  expect(await (await fetch(server.url)).json()).toEqual({ status: "ok", version: packageJson.version });
+  expect(await server.stop()).toBe(0);
+});
+
+describe("socle admin create", () => {
+  const login = async (url: string, email: string, password: string) => {
+    const response = await post(`${url}/api/auth/login`, { email, password });
+    return response.ok ? ((await response.json()) as { user: { role: string } }).user.role : response.status;
+  };
+
+  test("before the first start, while the service runs, and by standard input", async () => {
+    const cwd = await project();
+    const first = await socle(["admin", "create", "One@example.com", "--password", "a long password"], { cwd });
+    expect([first.code, first.stdout]).toEqual([0, "Made the admin One@example.com\n"]);
+    const server = await serve(cwd);
+    expect(server.output()).not.toContain("no admin yet");
+    const second = await socle(["admin", "create", "two@example.com"], { cwd, stdin: "another password\n" });
+    expect(second.code).toBe(0);
+    expect(await login(server.url, "one@example.com", "a long password")).toBe("admin");
+    expect(await login(server.url, "two@example.com", "another password")).toBe("admin");
+    const changed = await socle(["admin", "create", "two@example.com", "--password", "a third password"], { cwd });
+    expect(changed.stdout).toContain("is an admin now");
+    expect(await login(server.url, "two@example.com", "another password")).toBe(401);
+    expect(await login(server.url, "two@example.com", "a third password")).toBe("admin");
+    // The service goes on writing beside it.
+    expect(
+      (await post(`${server.url}/api/auth/register`, { email: "x@example.com", password: "long enough" })).status,
+    ).toBe(201);
+  });
+
+  test.each([
+    ["nobody", "a long password", "email must be an email address"],
+    ["a@example.com", "short", "password must be at least 8 characters long"],
+  ])("refuses %s with %s", async (email, password, message) => {
+    const { code, stderr } = await socle(["admin", "create", email, "--password", password]);
+    expect([code, stderr]).toEqual([2, `socle: ${message}\n`]);
+  });
+});
+
+test("an admin from the environment is made once", async () => {
+  const cwd = await project();
+  const env = { SERVICE_ADMIN_EMAIL: "boss@example.com", SERVICE_ADMIN_PASSWORD: "a long password" };
+  const first = await serve(cwd, { env });
+  expect(first.output()).toContain("Made the admin boss@example.com");
+  expect(first.output()).not.toContain("a long password");
+  await first.stop();
+  const second = await serve(cwd, { env: { ...env, SERVICE_ADMIN_PASSWORD: "another password" } });
+  expect(second.output()).not.toContain("Made the admin");
+  const answer = await post(`${second.url}/api/auth/login`, { email: "boss@example.com", password: "a long password" });
+  expect(answer.status).toBe(200);
+});

@@ -1,0 +1,127 @@
+/** What the end-to-end tests share: the built executable, started as a user starts it. */
+import { afterAll } from "bun:test";
+import { existsSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { mkdir } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+
+export const root = join(import.meta.dir, "..");
+export const executable = join(root, "dist", process.platform === "win32" ? "socle.exe" : "socle");
+if (!existsSync(executable)) throw new Error(`${executable} is missing: run npm run build first (npm test does)`);
+
+/** A folder that is gone after the file's tests. */
+export function temporaryFolder(): string {
+  const folder = mkdtempSync(join(tmpdir(), "socle-e2e-"));
+  afterAll(() => rmSync(folder, { recursive: true, force: true }));
+  return folder;
+}
+
+/** A project: definitions as files, and a configuration with a free port. */
+export async function project(options: { collections?: readonly object[]; config?: object } = {}): Promise<string> {
+  const folder = temporaryFolder();
+  await mkdir(join(folder, "collections"));
+  for (const definition of options.collections ?? [])
+    await Bun.write(join(folder, "collections", `${Reflect.get(definition, "name")}.json`), JSON.stringify(definition));
+  await Bun.write(join(folder, "config.json"), JSON.stringify({ port: 0, ...options.config }));
+  return folder;
+}
+
+/** Only what a user's machine has: no variable of the test run decides anything. */
+function environment(more: Record<string, string> = {}): Record<string, string> {
+  return { PATH: process.env["PATH"] ?? "", HOME: process.env["HOME"] ?? "", ...more };
+}
+
+export interface Finished {
+  code: number;
+  stdout: string;
+  stderr: string;
+}
+
+/** Runs a command of the executable to its end. */
+export async function socle(
+  args: readonly string[],
+  options: { cwd?: string; env?: Record<string, string>; stdin?: string; executable?: string } = {},
+): Promise<Finished> {
+  const child = Bun.spawn([options.executable ?? executable, ...args], {
+    cwd: options.cwd ?? temporaryFolder(),
+    env: environment(options.env),
+    stdin: new Blob([options.stdin ?? ""]),
+    stdout: "pipe",
+    stderr: "pipe",
+  });
+  const [stdout, stderr, code] = await Promise.all([
+    new Response(child.stdout).text(),
+    new Response(child.stderr).text(),
+    child.exited,
+  ]);
+  return { code, stdout, stderr };
+}
+
+export interface Running {
+  readonly url: string;
+  readonly pid: number;
+  /** What it has printed so far. */
+  output(): string;
+  signal(name: NodeJS.Signals): void;
+  /** Its exit code; null when a signal ended it. */
+  readonly exited: Promise<number | null>;
+  stop(): Promise<number | null>;
+}
+
+/** Starts the service in a folder and waits until it listens. It is stopped after the file's tests. */
+export async function serve(
+  cwd: string,
+  options: { args?: readonly string[]; env?: Record<string, string>; executable?: string } = {},
+): Promise<Running> {
+  const log = join(temporaryFolder(), "output");
+  const child = Bun.spawn([options.executable ?? executable, ...(options.args ?? [])], {
+    cwd,
+    env: environment(options.env),
+    stdin: "ignore",
+    stdout: Bun.file(log),
+    stderr: Bun.file(log),
+  });
+  const output = (): string => (existsSync(log) ? readFileSync(log, "utf8") : "");
+  const exited = child.exited.then(() => child.exitCode);
+  afterAll(() => {
+    child.kill("SIGKILL");
+  });
+  let url: string | undefined;
+  while (url === undefined) {
+    if (child.exitCode !== null || child.signalCode !== null) throw new Error(`did not start:\n${output()}`);
+    await Bun.sleep(5);
+    url = /Listening on (\S+)\n/.exec(output())?.[1];
+  }
+  return {
+    url,
+    pid: child.pid,
+    output,
+    signal: (name) => child.kill(name),
+    exited,
+    stop() {
+      child.kill("SIGTERM");
+      return exited;
+    },
+  };
+}
+
+export async function post(url: string, body: unknown, headers: Record<string, string> = {}): Promise<Response> {
+  return fetch(url, {
+    method: "POST",
+    headers: { "Content-Type": "application/json", ...headers },
+    body: typeof body === "string" ? body : JSON.stringify(body),
+  });
+}
+
+/** Runs `work` for every item, at most `width` at a time. */
+export async function inParallel<T>(
+  items: Iterable<T>,
+  width: number,
+  work: (item: T) => Promise<void>,
+): Promise<void> {
+  const iterator = items[Symbol.iterator]();
+  const worker = async (): Promise<void> => {
+    for (let next = iterator.next(); next.done !== true; next = iterator.next()) await work(next.value);
+  };
+  await Promise.all(Array.from({ length: width }, worker));
+}

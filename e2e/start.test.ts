@@ -1,0 +1,105 @@
+import { describe, expect, test } from "bun:test";
+import { chmodSync, mkdirSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { executable, project, serve, socle, temporaryFolder } from "./kit.ts";
+
+const posts = { name: "posts", fields: [{ name: "title", type: "string" }] };
+
+/** One line, exit code 2, and no file of the service left behind but the database and its lock. */
+async function refused(cwd: string, env: Record<string, string> = {}): Promise<string> {
+  const { code, stderr, stdout } = await socle(["serve", "--port", "0"], { cwd, env });
+  expect([code, stdout.includes("Listening")]).toEqual([2, false]);
+  expect(stderr.trim().split("\n")).toHaveLength(1);
+  expect(stderr).not.toMatch(/\n\s+at /);
+  return stderr;
+}
+
+describe("a definition file that is wrong stops the start and applies no other", () => {
+  const cases: [string, string, RegExp][] = [
+    ["is not JSON", '{ "name": "bad", }}', /zbad\.json: is not JSON: .* in line 1/],
+    [
+      "names an unknown type",
+      '{ "name": "bad", "fields": [{ "name": "x", "type": "varchar" }] }',
+      /zbad\.json: field "x": "type" must be string/,
+    ],
+    [
+      "points to a missing collection",
+      '{ "name": "bad", "fields": [{ "name": "x", "type": "relation", "collection": "pots" }] }',
+      /zbad\.json: field "x": there is no collection "pots" to point to; did you mean "posts"/,
+    ],
+    ["is named users", '{ "name": "users", "fields": [] }', /zbad\.json: "users" is a reserved collection name/],
+    [
+      "defines a collection again",
+      '{ "name": "Posts", "fields": [] }',
+      /zbad\.json: the collection "Posts" is already defined by .*posts\.json/,
+    ],
+    ["is empty", "", /zbad\.json: is not JSON/],
+  ];
+  test.each(cases)("%s", async (_name, content, message) => {
+    const cwd = await project({ collections: [posts] });
+    await Bun.write(join(cwd, "collections", "zbad.json"), content);
+    expect(await refused(cwd)).toMatch(message);
+    await Bun.file(join(cwd, "collections", "zbad.json")).delete();
+    await Bun.file(join(cwd, "collections", "posts.json")).delete();
+    const server = await serve(cwd);
+    expect((await fetch(`${server.url}/api/posts`)).status).toBe(404);
+  });
+});
+
+describe("a database that cannot be used", () => {
+  test("is a folder", async () => {
+    const cwd = await project({ config: { database: "./here" } });
+    mkdirSync(join(cwd, "here"));
+    expect(await refused(cwd)).toMatch(/here: is a folder/);
+  });
+
+  test("is not a database", async () => {
+    const cwd = await project({ config: { database: "./text" } });
+    writeFileSync(join(cwd, "text"), "no database".repeat(1_000));
+    expect(await refused(cwd)).toMatch(/text: is not a SQLite database/);
+    expect(await Bun.file(join(cwd, "text")).text()).toStartWith("no database");
+  });
+
+  test("is read-only", async () => {
+    const cwd = await project({ config: { database: "./data.db" } });
+    await (await serve(cwd)).stop();
+    chmodSync(join(cwd, "data.db"), 0o444);
+    chmodSync(join(cwd, "data.db-lock"), 0o666);
+    chmodSync(cwd, 0o777);
+    // Root may write everything, so another user starts it then.
+    const isRoot = process.getuid?.() === 0;
+    const prefix = isRoot ? ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"] : [];
+    const child = Bun.spawnSync([...prefix, executable, "--port", "0"], { cwd });
+    expect(child.stderr.toString()).toMatch(/data\.db: is read-only/);
+    expect(child.exitCode).toBe(2);
+  });
+
+  test("is open in another service", async () => {
+    const cwd = await project({ collections: [posts] });
+    const server = await serve(cwd);
+    expect(await refused(cwd)).toMatch(/is in use by another socle process/);
+    expect((await fetch(`${server.url}/api/posts`)).status).toBe(200);
+  });
+});
+
+test("a port in use", async () => {
+  const server = await serve(await project());
+  const port = new URL(server.url).port;
+  const { code, stderr } = await socle(["--port", port], { cwd: temporaryFolder() });
+  expect(code).toBe(2);
+  expect(stderr).toBe(`socle: port ${port} is in use; choose another with --port or SERVICE_PORT (0 = any)\n`);
+});
+
+test("a bad value in the environment", async () => {
+  expect(await refused(temporaryFolder(), { SERVICE_DASHBOARD_ENABLED: "maybe" })).toMatch(
+    /SERVICE_DASHBOARD_ENABLED: "maybe" is not valid for "dashboard.enabled"; allowed: true or false/,
+  );
+});
+
+test("the database and its folder are made where the configuration says, counted from its own folder", async () => {
+  const cwd = temporaryFolder();
+  const folder = await project({ config: { database: "./deep/er/data.db" } });
+  const server = await serve(cwd, { args: ["--config", join(folder, "config.json")] });
+  expect(await Bun.file(join(folder, "deep/er/data.db")).exists()).toBe(true);
+  expect(server.output()).toMatch(/Listening on http:\/\/localhost:\d+\n/);
+});

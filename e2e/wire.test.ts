@@ -1,0 +1,123 @@
+import { describe, expect, test } from "bun:test";
+import { connect } from "node:net";
+import { post, project, serve } from "./kit.ts";
+
+const notes = { name: "notes", fields: [{ name: "text", type: "text" }] };
+const server = await serve(await project({ collections: [notes] }));
+const { hostname, port } = new URL(server.url);
+
+/** Sends bytes and answers everything that comes back until the other side closes or is silent. */
+function raw(bytes: string): Promise<string> {
+  return new Promise((resolve) => {
+    let received = "";
+    const socket = connect(Number(port), hostname, () => socket.write(bytes));
+    const finish = (): void => {
+      socket.destroy();
+      resolve(received);
+    };
+    socket.setTimeout(1_000, finish);
+    socket.on("data", (data) => {
+      received += data.toString();
+    });
+    socket.on("close", finish);
+    socket.on("error", finish);
+  });
+}
+
+describe("a body over the limit is 413 with the spec's body", () => {
+  test("with its length", async () => {
+    const response = await post(`${server.url}/api/notes`, { text: "x".repeat(2 * 1024 ** 2) });
+    expect([response.status, response.headers.get("content-type")]).toEqual([413, "application/json"]);
+    expect(await response.json()).toMatchObject({ error: { code: "payload_too_large" } });
+  });
+
+  test("in chunks", async () => {
+    const chunk = `10000\r\n${"x".repeat(65_536)}\r\n`;
+    const answer = await raw(
+      `POST /api/notes HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n${chunk.repeat(32)}0\r\n\r\n`,
+    );
+    expect(answer).toStartWith("HTTP/1.1 413");
+    expect(answer).toContain('"payload_too_large"');
+  });
+
+  test("one byte less than too much is fine", async () => {
+    const text = "x".repeat(1024 ** 2 - '{"text":""}'.length);
+    expect((await post(`${server.url}/api/notes`, { text })).status).toBe(201);
+    expect((await post(`${server.url}/api/notes`, { text: `${text}x` })).status).toBe(413);
+  });
+});
+
+test("HEAD is GET without a body, also with a trailing slash", async () => {
+  for (const path of ["/", "/health", "/api/notes", "/api/notes/"]) {
+    const response = await fetch(server.url + path, { method: "HEAD" });
+    expect([path, response.status, await response.text()]).toEqual([path, 200, ""]);
+    expect(response.headers.get("content-type")).toBe("application/json");
+  }
+  expect((await fetch(`${server.url}/api/nothing`, { method: "HEAD" })).status).toBe(404);
+});
+
+describe("what is no HTTP does no harm", () => {
+  const cases = [
+    "\r\n\r\n",
+    "hello\r\n\r\n",
+    "GET\r\n\r\n",
+    "FOO /api/notes HTTP/1.1\r\nHost: x\r\n\r\n",
+    `GET /${"x".repeat(100_000)} HTTP/1.1\r\nHost: x\r\n\r\n`,
+    `GET / HTTP/1.1\r\nHost: x\r\nX: ${"x".repeat(100_000)}\r\n\r\n`,
+    "POST /api/notes HTTP/1.1\r\nHost: x\r\nContent-Length: -1\r\n\r\n{}",
+    "POST /api/notes HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: 100\r\n\r\n{",
+    "GET /api/notes/%ff%00/../../etc HTTP/1.1\r\nHost: x\r\n\r\n",
+  ];
+  test.each(cases)("%j", async (bytes) => {
+    expect(await raw(bytes)).not.toMatch(/^HTTP\/1.1 (2|5)/);
+    expect((await fetch(`${server.url}/health`)).status).toBe(200);
+  });
+});
+
+test.each(["/api/notes/a%2Fb", "/api/notes/%00", "/api/notes/..%2f..%2fetc", "/api/../etc/passwd", "/_/", "/api"])(
+  "%s is a JSON 404",
+  async (path) => {
+    const answer = await raw(`GET ${path} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n`);
+    expect(answer).toStartWith("HTTP/1.1 404");
+    expect(answer).toContain('{"error":{"code":"not_found"');
+  },
+);
+
+describe("stopping", () => {
+  test("SIGTERM: what runs is finished, what was answered is there, exit 0", async () => {
+    const cwd = await project({ collections: [notes] });
+    const first = await serve(cwd);
+    const running = Array.from({ length: 200 }, (_, n) =>
+      post(`${first.url}/api/notes`, { text: String(n) }).then(
+        async (response) => (response.status === 201 ? ((await response.json()) as { id: string }).id : null),
+        () => null,
+      ),
+    );
+    await running[0];
+    const code = await first.stop();
+    const answered = (await Promise.all(running)).filter((id) => id !== null);
+    expect(code).toBe(0);
+    expect(first.output()).toContain("SIGTERM: stopping");
+    const second = await serve(cwd);
+    const { items } = (await (await fetch(`${second.url}/api/notes`)).json()) as { items: { id: string }[] };
+    expect(answered.length).toBeGreaterThan(0);
+    expect(items.map(({ id }) => id)).toEqual(expect.arrayContaining(answered));
+  });
+
+  test("a request whose body never comes delays the stop; a second signal ends it at once", async () => {
+    const slow = await serve(await project({ collections: [notes] }));
+    const { port: slowPort } = new URL(slow.url);
+    const socket = connect(Number(slowPort), "localhost");
+    socket.on("error", () => undefined);
+    socket.write(
+      "POST /api/notes HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: 10\r\n\r\n{",
+    );
+    await Bun.sleep(100);
+    slow.signal("SIGINT");
+    const early = await Promise.race([slow.exited, Bun.sleep(500).then(() => "running")]);
+    expect(early).toBe("running");
+    slow.signal("SIGINT");
+    expect(await slow.exited).toBe(1);
+    socket.destroy();
+  });
+});
