@@ -88,7 +88,8 @@ export async function serve(
   });
   let url: string | undefined;
   while (url === undefined) {
-    if (child.exitCode !== null || child.signalCode !== null) throw new Error(`did not start:\n${output()}`);
+    if (child.exitCode !== null || child.signalCode !== null)
+      throw new Error(`did not start (exit code ${child.exitCode}, signal ${child.signalCode}):\n${output()}`);
     await Bun.sleep(5);
     url = /Listening on (\S+)\n/.exec(output())?.[1];
   }

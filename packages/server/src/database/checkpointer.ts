@@ -65,8 +65,11 @@ export class Checkpointer {
         this.#worker = null;
         resolve(null);
       };
+      // Nothing else may keep the process alive while the writer waits for this, as at a start after a crash.
+      worker.ref();
       worker.postMessage("checkpoint");
     }).finally(() => {
+      worker.unref();
       this.#running = null;
     });
     this.#running = running;

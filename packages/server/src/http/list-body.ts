@@ -2,11 +2,7 @@ import type { RecordPages } from "../records/index.ts";
 
 const opening = '{"items":[';
 const ending = "]}";
-
-function joined(records: readonly object[]): string {
-  const array = JSON.stringify(records);
-  return array.slice(1, -1);
-}
+const comma = 0x2c;
 
 /**
  * The body of a list. A short one is one text. A long one is a stream that holds one page at a time: (1) the opening and
@@ -24,10 +20,9 @@ export function listBody(pages: RecordPages): string | ReadableStream<Uint8Array
       async pull(controller) {
         if (!isOpen) {
           isOpen = true;
-          const chunk = encoder.encode(opening + joined(first));
+          const chunk = encoder.encode(opening + JSON.stringify(first).slice(1, -1));
           weight = chunk.byteLength;
           controller.enqueue(chunk);
-          // The generator runs up to its first page, which `next` asks for below.
           return;
         }
         const page = await rest.next(weight);
@@ -36,9 +31,11 @@ export function listBody(pages: RecordPages): string | ReadableStream<Uint8Array
           controller.close();
           return;
         }
-        const chunk = encoder.encode(`,${joined(page.value)}`);
+        // The array's brackets go in the bytes, which spares two copies of the text: "[" becomes ",", "]" is left out.
+        const chunk = encoder.encode(JSON.stringify(page.value));
+        chunk[0] = comma;
         weight = chunk.byteLength;
-        controller.enqueue(chunk);
+        controller.enqueue(chunk.subarray(0, -1));
       },
       async cancel() {
         await rest.return();

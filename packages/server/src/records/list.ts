@@ -6,7 +6,7 @@ import type { Model } from "./model.ts";
 const firstPageSize = 64;
 const maxPageSize = 1_000;
 /** What a later page should weigh: large enough to be quick, small enough for many lists at a time. */
-const pageBytes = 128 * 1024;
+const pageBytes = 16 * 1024;
 
 /** All records of a list, newest first: the first page, and a way to the others when there are any. */
 export interface RecordPages {

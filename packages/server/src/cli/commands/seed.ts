@@ -57,6 +57,8 @@ class Seeder {
   async fill(name: string, items: unknown): Promise<string> {
     if (!Array.isArray(items)) throw new SetupError(`${this.#file}: "${name}" must be an array, not ${quote(items)}`);
     const isUsers = name === "users";
+    if (!isUsers && this.#service.collections.get(name) === undefined)
+      throw new SetupError(`${this.#file}: there is no collection ${quote(name)} for its records`);
     if (!isUsers && (await this.#hasRecords(name))) return "has records already, nothing added";
     let added = 0;
     for (const [position, item] of items.entries()) {

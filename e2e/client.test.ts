@@ -1,0 +1,80 @@
+import { describe, expect, test } from "bun:test";
+import { cpSync } from "node:fs";
+import { join } from "node:path";
+import { SocleClient, SocleError } from "../packages/client/src/index.ts";
+import { root, serve, socle, temporaryFolder } from "./kit.ts";
+
+interface Post {
+  id: string;
+  createdAt: string;
+  updatedAt: string;
+  title: string;
+  body: string;
+  slug: string | null;
+  tags: string[] | null;
+  publishedAt: string | null;
+  author: string;
+  writer: string | null;
+}
+
+const cwd = temporaryFolder();
+cpSync(join(root, "examples/blog"), cwd, { recursive: true });
+await socle(["seed", "seed.json"], { cwd });
+const server = await serve(cwd, { args: ["--port", "0"], env: { SERVICE_AUTH_ACCESS_TOKEN_TTL: "1s" } });
+
+async function failure(promise: Promise<unknown>): Promise<SocleError> {
+  const thrown = await promise.then(() => null).catch((error: unknown) => error);
+  if (thrown instanceof SocleError) return thrown;
+  throw new Error("expected a SocleError");
+}
+
+describe("the client against the blog", () => {
+  test("from sign-in to delete, as one user and against another", async () => {
+    const ada = new SocleClient({ baseUrl: `${server.url}/` });
+    const me = await ada.login({ email: "ada@example.com", password: "ada's password" });
+    expect(await ada.me()).toEqual(me);
+    const posts = ada.collection<Post>("posts");
+    const [profile] = (await ada.collection("profiles").list()).filter((item) => item["user"] === me.id);
+    const post = await posts.create({
+      title: "Typed",
+      body: "…",
+      slug: "typed",
+      tags: ["a"],
+      author: profile?.id ?? "",
+    });
+    expect(post).toMatchObject({ title: "Typed", tags: ["a"], publishedAt: null, writer: me.id });
+    expect(await posts.get(post.id)).toEqual(post);
+    expect(await posts.update(post.id, { publishedAt: "2026-02-01" })).toMatchObject({
+      publishedAt: "2026-02-01T00:00:00.000Z",
+    });
+
+    const grace = new SocleClient({ baseUrl: server.url });
+    await grace.login({ email: "grace@example.com", password: "grace's password" });
+    expect(await failure(grace.collection("posts").delete(post.id))).toMatchObject({ status: 403, code: "forbidden" });
+    const taken = await failure(
+      grace.collection<Post>("posts").create({ title: "x", body: "y", slug: "typed", author: profile?.id ?? "" }),
+    );
+    expect(taken.details).toEqual([{ field: "slug", rule: "unique", message: expect.any(String) }]);
+    expect(taken.requestId).not.toBeNull();
+
+    await posts.delete(post.id);
+    expect((await failure(posts.get(post.id))).status).toBe(404);
+  });
+
+  test("an access token that has expired is renewed, once for all who wait", async () => {
+    let renewals = 0;
+    const client = new SocleClient({
+      baseUrl: server.url,
+      onTokens: () => {
+        renewals += 1;
+      },
+    });
+    const me = await client.register({ email: "patient@example.com", password: "long enough" });
+    await Bun.sleep(1_100);
+    const answers = await Promise.all([client.me(), client.me(), client.collection("posts").list()]);
+    expect(answers[0]).toEqual(me);
+    expect(renewals).toBe(2);
+    await client.logout();
+    expect((await failure(client.me())).status).toBe(401);
+  });
+});

@@ -1,0 +1,62 @@
+/** `npm run build:all`: the executable for every platform, and SHA256SUMS beside them, in dist/release. */
+import { chmod, mkdir, mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import packageJson from "../package.json" with { type: "json" };
+import { compile } from "./compile.ts";
+import { root } from "./run.ts";
+
+interface Platform {
+  /** What the file is called by. */
+  readonly name: string;
+  /** Bun's name of it, and of the npm package that brings its runtime. */
+  readonly target: string;
+  readonly windows?: boolean;
+}
+
+const platforms: readonly Platform[] = [
+  { name: "linux-x64", target: "bun-linux-x64" },
+  { name: "linux-arm64", target: "bun-linux-aarch64" },
+  { name: "linux-x64-musl", target: "bun-linux-x64-musl" },
+  { name: "linux-arm64-musl", target: "bun-linux-aarch64-musl" },
+  { name: "macos-x64", target: "bun-darwin-x64" },
+  { name: "macos-arm64", target: "bun-darwin-aarch64" },
+  { name: "windows-x64", target: "bun-windows-x64", windows: true },
+];
+
+/** Fetches a platform's runtime from the npm registry, in the version that is pinned. */
+async function fetchRuntime({ target, windows }: Platform, folder: string): Promise<string> {
+  const version = packageJson.devDependencies.bun;
+  const pack = Bun.spawnSync(["npm", "pack", "--silent", `@oven/${target}@${version}`], {
+    cwd: folder,
+    stderr: "inherit",
+  });
+  const archive = pack.stdout.toString().trim().split("\n").at(-1) ?? "";
+  if (pack.exitCode !== 0) throw new Error(`npm pack @oven/${target}@${version} failed`);
+  const extract = Bun.spawnSync(["tar", "-xzf", archive], { cwd: folder, stderr: "inherit" });
+  if (extract.exitCode !== 0) throw new Error(`${archive} cannot be extracted`);
+  await rm(join(folder, archive));
+  const runtime = join(folder, "package", "bin", windows === true ? "bun.exe" : "bun");
+  await chmod(runtime, 0o755);
+  return runtime;
+}
+
+const release = join(root, "dist", "release");
+await rm(release, { recursive: true, force: true });
+await mkdir(release, { recursive: true });
+const sums: string[] = [];
+for (const platform of platforms) {
+  const folder = await mkdtemp(join(tmpdir(), "socle-runtime-"));
+  try {
+    const file = `socle-${packageJson.version}-${platform.name}${platform.windows === true ? ".exe" : ""}`;
+    const outfile = join(release, file);
+    await compile(outfile, { name: platform.target, runtime: await fetchRuntime(platform, folder) });
+    const hash = new Bun.SHA256();
+    for await (const chunk of Bun.file(outfile).stream()) hash.update(chunk);
+    sums.push(`${hash.digest("hex")}  ${file}`);
+    console.log(`${file}`);
+  } finally {
+    await rm(folder, { recursive: true, force: true });
+  }
+}
+await Bun.write(join(release, "SHA256SUMS"), `${sums.join("\n")}\n`);
