@@ -1,7 +1,8 @@
+import { Database } from "bun:sqlite";
 import { describe, expect, test } from "bun:test";
-import { chmodSync, mkdirSync, writeFileSync } from "node:fs";
+import { chmodSync, mkdirSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { executable, project, serve, socle, temporaryFolder } from "./kit.ts";
+import { executable, post, project, serve, socle, temporaryFolder } from "./kit.ts";
 
 const posts = { name: "posts", fields: [{ name: "title", type: "string" }] };
 
@@ -80,6 +81,24 @@ describe("a database that cannot be used", () => {
     expect(await refused(cwd)).toMatch(/is in use by another socle process/);
     expect((await fetch(`${server.url}/api/posts`)).status).toBe(200);
   });
+});
+
+test("a write-ahead log that is already too long, as after a crash, does not keep it from starting", async () => {
+  const cwd = await project({ collections: [posts] });
+  await (await serve(cwd)).stop();
+  const database = new Database(join(cwd, "socle.db"));
+  database.run("PRAGMA wal_autocheckpoint = 0");
+  const insert = database.prepare("INSERT INTO posts (id, createdAt, updatedAt, title) VALUES (?, ?, ?, ?)");
+  for (let n = 0; n < 900; n++) insert.run(`rec_${n}`, "2026-01-01", "2026-01-01", "x".repeat(100_000));
+  // The reader keeps the log from being copied while the writer closes.
+  const reader = new Database(join(cwd, "socle.db"), { readonly: true });
+  reader.run("BEGIN");
+  reader.query("SELECT count(*) FROM posts").get();
+  expect(statSync(join(cwd, "socle.db-wal")).size).toBeGreaterThan(64 * 1024 ** 2);
+  const server = await serve(cwd);
+  expect((await post(`${server.url}/api/posts`, { title: "after" })).status).toBe(201);
+  reader.close();
+  expect(await server.stop()).toBe(0);
 });
 
 test("a port in use", async () => {

@@ -5,6 +5,8 @@ import type { Connection } from "./connection.ts";
 /** Pages of 4 KiB. From `start` on the worker copies the log; at `limit` the writer waits until it has caught up. */
 const pages = { start: 2_000, limit: 16_384 };
 const lookEveryMs = 25;
+/** While another process reads an old state, the log cannot start over, and waiting for it again at once is no use. */
+const retryEveryMs = 2_000;
 
 /**
  * Keeps the write-ahead log short. Copying it is the worker's work; the log only starts over when a checkpoint has
@@ -16,7 +18,8 @@ export class Checkpointer {
   readonly #logger: Logger;
   #worker: Worker | null = null;
   #running: Promise<CheckpointResult | null> | null = null;
-  #lastLook = 0;
+  #nextLook = 0;
+  #hasWarned = false;
 
   constructor(options: { path: string; writer: Connection; logger: Logger }) {
     this.#path = options.path;
@@ -26,8 +29,8 @@ export class Checkpointer {
 
   /** To be called between transactions. Resolves at once unless the log has reached its limit. */
   catchUp(now: number): Promise<void> | null {
-    if (now - this.#lastLook < lookEveryMs) return null;
-    this.#lastLook = now;
+    if (now < this.#nextLook) return null;
+    this.#nextLook = now + lookEveryMs;
     // A "noop" checkpoint copies nothing and tells how long the log is.
     const state = this.#writer.get<CheckpointResult>("PRAGMA wal_checkpoint(NOOP)");
     if (state === null || state.log < pages.start) return null;
@@ -35,7 +38,7 @@ export class Checkpointer {
       if (state.checkpointed < state.log) this.#running ??= this.#checkpoint();
       return null;
     }
-    return this.#pause();
+    return this.#pause(now);
   }
 
   async close(): Promise<void> {
@@ -44,13 +47,16 @@ export class Checkpointer {
     this.#worker = null;
   }
 
-  async #pause(): Promise<void> {
+  async #pause(now: number): Promise<void> {
     await this.#running;
     const result = await this.#checkpoint();
-    if (result !== null && result.checkpointed < result.log)
-      this.#logger.warn("The write-ahead log cannot start over while another process reads it", {
-        pages: result.log,
+    const isWhole = result !== null && result.checkpointed === result.log;
+    if (!isWhole) this.#nextLook = now + retryEveryMs;
+    if (!isWhole && !this.#hasWarned)
+      this.#logger.warn("The write-ahead log cannot start over while another process reads the database; it grows", {
+        pages: result?.log,
       });
+    this.#hasWarned = !isWhole;
   }
 
   #checkpoint(): Promise<CheckpointResult | null> {

@@ -129,6 +129,23 @@ describe("transactions", () => {
   });
 });
 
+test("a full disk refuses the write with 503, not the service: reads go on, and writes once there is room", async () => {
+  const database = await withTable();
+  await database.prepare([{ module: "big", steps: ["CREATE TABLE big (x TEXT) STRICT"] }]);
+  const pragma = (pages: number) => database.transact((tx) => tx.get(`PRAGMA max_page_count = ${pages}`));
+  await pragma(20);
+  const results = await Promise.allSettled([
+    database.transact((tx) => tx.run("INSERT INTO t VALUES (1)")),
+    database.transact((tx) => tx.run("INSERT INTO big VALUES (?)", "x".repeat(1_000_000))),
+  ]);
+  expect(results[1]).toMatchObject({ status: "rejected", reason: { code: "unavailable" } });
+  // Whether the small write beside it went in is the disk's choice; that its answer tells the truth is ours.
+  expect(await numbers(database)).toEqual(results[0]?.status === "fulfilled" ? [1] : []);
+  await pragma(1_000_000);
+  expect(await database.transact((tx) => tx.run("INSERT INTO t VALUES (2)"))).toBe(1);
+  await database.close();
+});
+
 test("flushes: one at a time, and who asks during one gets the next", async () => {
   const { calls, sync } = manualSync();
   const flusher = new Flusher(sync);
