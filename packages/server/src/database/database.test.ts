@@ -73,6 +73,18 @@ describe("transactions", () => {
     await database.close();
   });
 
+  test("a read sees what was committed before it, also within the turn in which another read began", async () => {
+    const database = await withTable();
+    const seen: number[][] = [];
+    await database.transact(async (tx) => {
+      await tx.run("INSERT INTO t VALUES (1)");
+      seen.push(await numbers(database));
+      tx.afterCommit(() => void numbers(database).then((found) => seen.push(found)));
+    });
+    expect(seen).toEqual([[], [1]]);
+    await database.close();
+  });
+
   test("what was taken back has no effects", async () => {
     const database = await withTable();
     const log: string[] = [];

@@ -4,6 +4,7 @@ import { Checkpointer } from "./checkpointer.ts";
 import type { Connection } from "./connection.ts";
 import { Flusher } from "./flusher.ts";
 import { lockDatabase, openLogSync, openReader, openWriter } from "./open-file.ts";
+import { SnapshotReader } from "./snapshot-reader.ts";
 import type { Reader, Transactor } from "./types.ts";
 import { Writer } from "./writer.ts";
 
@@ -30,7 +31,7 @@ export class Database {
   readonly path: string;
   readonly #writer: Writer;
   readonly #writeConnection: Connection;
-  readonly #readConnection: Connection;
+  readonly #reader: SnapshotReader;
   readonly #lock: Connection | null;
   readonly #checkpointer: Checkpointer;
   readonly #closeLog: () => void;
@@ -40,7 +41,7 @@ export class Database {
     this.path = options.path;
     this.#lock = (options.exclusive ?? true) ? lockDatabase(options.path) : null;
     this.#writeConnection = openWriter(options.path);
-    this.#readConnection = openReader(options.path);
+    this.#reader = new SnapshotReader(openReader(options.path));
     const log = openLogSync(options.path);
     this.#closeLog = log.close;
     this.#checkpointer = new Checkpointer({
@@ -52,12 +53,13 @@ export class Database {
       connection: this.#writeConnection,
       flusher: new Flusher(options.sync ?? log.sync),
       checkpointer: this.#checkpointer,
+      onCommit: () => this.#reader.end(),
       onFatal: options.onFatal,
     });
   }
 
   get reader(): Reader {
-    return this.#readConnection;
+    return this.#reader;
   }
 
   /**
@@ -90,7 +92,7 @@ export class Database {
   async close(): Promise<void> {
     await this.#writer.close();
     await this.#checkpointer.close();
-    this.#readConnection.close();
+    this.#reader.close();
     this.#closeLog();
     this.#writeConnection.close();
     this.#lock?.close();

@@ -67,6 +67,7 @@ export class Writer {
   readonly #connection: Connection;
   readonly #flusher: Flusher;
   readonly #checkpointer: Checkpointer;
+  readonly #onCommit: () => void;
   readonly #onFatal: (error: unknown) => void;
   #queue: Job[] = [];
   #turning: Promise<void> | null = null;
@@ -77,12 +78,15 @@ export class Writer {
     connection: Connection;
     flusher: Flusher;
     checkpointer: Checkpointer;
+    /** Called at each commit, before anything that depends on it. */
+    onCommit: () => void;
     /** Called once, when a flush has failed and nothing can be promised any more. */
     onFatal: (error: unknown) => void;
   }) {
     this.#connection = options.connection;
     this.#flusher = options.flusher;
     this.#checkpointer = options.checkpointer;
+    this.#onCommit = options.onCommit;
     this.#onFatal = options.onFatal;
   }
 
@@ -129,6 +133,7 @@ export class Writer {
       return;
     }
     this.#unsettled += batch.length;
+    this.#onCommit();
     for (const { outcome } of batch) {
       if (outcome !== null && "tx" in outcome) for (const effect of outcome.tx.atCommit) effect();
     }
