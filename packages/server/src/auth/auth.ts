@@ -61,7 +61,6 @@ export class Auth {
   }
 
   /**
-   * @param address where the request comes from.
    * @throws AppError `validation_error`, `conflict`, or `forbidden` when registration is off.
    */
   async register(credentials: Credentials): Promise<TokenResponse> {
@@ -80,11 +79,15 @@ export class Auth {
     return this.#respond(opened.user, opened.session, opened.refreshToken);
   }
 
-  /** @throws AppError `unauthorized`, the same whether the user exists or not; `rate_limited`. */
+  /**
+   * @param address where the request comes from.
+   * @throws AppError `unauthorized`, the same whether the user exists or not; `rate_limited`.
+   */
   async login(credentials: Credentials, address: string): Promise<TokenResponse> {
-    const email = normaliseEmail(credentials.email) ?? credentials.email;
-    const found = await findByEmail(this.#database.reader, email);
-    const emailKey = `email ${email}`;
+    const email = normaliseEmail(credentials.email);
+    const found = email === null ? null : await findByEmail(this.#database.reader, email);
+    // What is no address is nobody's, and must not be kept: it may be as long as a body.
+    const emailKey = `email ${email ?? "of nobody"}`;
     const check = (): Promise<boolean> => verifyPassword(credentials.password, found?.passwordHash ?? null);
     const isRight = await this.#throttle.guard(`address ${address}`, () => this.#throttle.guard(emailKey, check));
     if (!isRight || found === null) throw new AppError("unauthorized", "The email or the password is wrong.");

@@ -6,6 +6,8 @@ import { hashRefreshToken, newRefreshToken } from "./tokens.ts";
 /** Two tabs that refresh at once both use the same token; this long it works again. */
 const graceMs = 10_000;
 const capacity = 20_000;
+/** How soon a change by another process is seen. */
+const lookEveryMs = 200;
 /** Expired sessions that one login clears away. */
 const sweep = 50;
 
@@ -32,6 +34,8 @@ export class Sessions {
   readonly #database: Database;
   readonly #ttlMs: number;
   #ended = 0;
+  #nextLook = 0;
+  #outsideVersion = 0;
   readonly #live = new BoundedMap<string, Session>(capacity);
 
   constructor(options: { database: Database; ttlMs: number }) {
@@ -41,6 +45,7 @@ export class Sessions {
 
   /** A session that was asked for lately. */
   known(id: string): Session | undefined {
+    this.#lookOutside();
     return this.#live.get(id);
   }
 
@@ -113,6 +118,18 @@ export class Sessions {
   async endAll(tx: Transactor, userId: string): Promise<void> {
     for (const { id } of await tx.all<{ id: string }>("SELECT id FROM _sessions WHERE userId = ?", userId))
       await this.end(tx, id);
+  }
+
+  /** `socle admin create` beside a running service ends sessions, too. */
+  #lookOutside(): void {
+    const now = performance.now();
+    if (now < this.#nextLook) return;
+    this.#nextLook = now + lookEveryMs;
+    const version = this.#database.outsideVersion;
+    if (version === this.#outsideVersion) return;
+    this.#outsideVersion = version;
+    this.#ended += 1;
+    this.#live.clear();
   }
 
   async #issue(tx: Transactor, sessionId: string, now: number): Promise<string> {

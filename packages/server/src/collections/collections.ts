@@ -12,7 +12,8 @@ export const collectionSchema: ModuleSchema = {
   module: "collections",
   steps: [
     "CREATE TABLE _collections (name TEXT PRIMARY KEY COLLATE NOCASE, definition TEXT NOT NULL, createdAt TEXT NOT NULL, updatedAt TEXT NOT NULL) STRICT",
-    "CREATE TABLE _definition_files (file TEXT PRIMARY KEY, fingerprint TEXT NOT NULL) STRICT",
+    // `renames` are those that the file asked for when it was applied: a file may keep them, and they are done.
+    "CREATE TABLE _definition_files (file TEXT PRIMARY KEY, fingerprint TEXT NOT NULL, renames TEXT NOT NULL) STRICT",
   ],
 };
 
@@ -67,7 +68,7 @@ export class Collections {
   readonly #database: Database;
   readonly #events: EventLog;
   readonly #clock: Clock;
-  #byName = new Map<string, Collection>();
+  readonly #byName = new Map<string, Collection>();
 
   constructor(options: { database: Database; events: EventLog; clock: Clock }) {
     this.#database = options.database;
@@ -100,6 +101,7 @@ export class Collections {
    */
   async migrate(tx: Transactor, parsed: readonly ParsedDefinition[], principal: Principal): Promise<Plan[]> {
     const future = new Map(this.#byName);
+    const changed = new Set<string>();
     const plans: Plan[] = [];
     for (const item of parsed) {
       const { definition } = item;
@@ -112,12 +114,17 @@ export class Collections {
       });
       plans.push(plan);
       const unchanged = JSON.stringify(before?.definition) === JSON.stringify(definition);
-      if (!unchanged) future.set(definition.name, await this.#store(tx, before, plan, principal));
+      if (unchanged) continue;
+      changed.add(definition.name);
+      future.set(definition.name, await this.#store(tx, before, plan, principal));
     }
     for (const { definition } of parsed)
       await naming(definition.name, () => this.#refuseDanglingRelations(definition, future));
     tx.afterCommit(() => {
-      this.#byName = future;
+      for (const name of changed) {
+        const collection = future.get(name);
+        if (collection !== undefined) this.#byName.set(name, collection);
+      }
     });
     return plans;
   }
@@ -133,14 +140,10 @@ export class Collections {
     );
     if (pointing.length > 0)
       throw new AppError("bad_request", `Collection "${name}" cannot be deleted: ${pointing.join(", ")} points to it.`);
-    const future = new Map(this.#byName);
-    future.delete(name);
     await new Table(tx, name).drop();
     await tx.run("DELETE FROM _collections WHERE name = ?", name);
     await this.#announce(tx, "deleted", name, principal);
-    tx.afterCommit(() => {
-      this.#byName = future;
-    });
+    tx.afterCommit(() => this.#byName.delete(name));
   }
 
   async #store(tx: Transactor, before: Collection | null, plan: Plan, principal: Principal): Promise<Collection> {

@@ -57,6 +57,13 @@ function describe(plan: Plan): string {
   return steps.join(", ");
 }
 
+/** A rename that the file asked for when it was last applied is done; asking again would take the next field of that name. */
+function withoutDone(parsed: ParsedDefinition, doneRenames: string): ParsedDefinition {
+  const done = new Map<string, string | null>(JSON.parse(doneRenames));
+  const renamedFrom = [...parsed.renamedFrom].filter(([name, from]) => from === null || done.get(name) !== from);
+  return { definition: parsed.definition, renamedFrom: new Map(renamedFrom) };
+}
+
 /**
  * Applies `collections/*.json` (spec, "Startup rules" 2) in one transaction: all of them or, when one is refused, none.
  * A file whose content was applied before is left out, so that what was changed since through the API stays.
@@ -71,21 +78,23 @@ export async function applyDefinitionFiles(options: {
   const files: DefinitionFile[] = [];
   for (const file of await listFiles(options.folder)) files.push(await readDefinitionFile(options.folder, file));
   refuseTwins(files);
-  const rows = await options.database.reader.all<{ file: string; fingerprint: string }>(
-    "SELECT file, fingerprint FROM _definition_files",
+  const rows = await options.database.reader.all<{ file: string; fingerprint: string; renames: string }>(
+    "SELECT file, fingerprint, renames FROM _definition_files",
   );
-  const applied = new Map(rows.map((row) => [row.file, row.fingerprint]));
-  const changed = files.filter(({ file, fingerprint }) => applied.get(file) !== fingerprint);
+  const applied = new Map(rows.map((row) => [row.file, row]));
+  const changed = files.filter(({ file, fingerprint }) => applied.get(file)?.fingerprint !== fingerprint);
   if (changed.length === 0) return;
   const plans = await options.database
     .transact(async (tx) => {
-      for (const { file, fingerprint } of changed)
-        await tx.run("INSERT OR REPLACE INTO _definition_files (file, fingerprint) VALUES (?, ?)", file, fingerprint);
-      return options.collections.migrate(
-        tx,
-        changed.map(({ parsed }) => parsed),
-        null,
-      );
+      for (const { file, fingerprint, parsed } of changed)
+        await tx.run(
+          "INSERT OR REPLACE INTO _definition_files (file, fingerprint, renames) VALUES (?, ?, ?)",
+          file,
+          fingerprint,
+          JSON.stringify([...parsed.renamedFrom]),
+        );
+      const wanted = changed.map(({ file, parsed }) => withoutDone(parsed, applied.get(file)?.renames ?? "[]"));
+      return options.collections.migrate(tx, wanted, null);
     })
     .catch((thrown: unknown) => {
       if (!(thrown instanceof MigrationError)) throw thrown;

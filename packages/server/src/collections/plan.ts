@@ -114,7 +114,12 @@ export function planMigration(before: CollectionDefinition | null, parsed: Parse
     changes.push(...compareField(old, field));
   }
   for (const field of before.fields) if (!continued.has(field.name)) steps.push({ step: "drop", field: field.name });
-  steps.push(...additions, ...changes);
+  // Checks of old values come before the owner column moves, and it is handed over before it is taken.
+  const rank = (change: PlanStep): number => {
+    if (change.step === "retarget") return 0;
+    return change.step === "owner" ? (change.on ? 2 : 1) : 3;
+  };
+  steps.push(...additions, ...changes.sort((a, b) => rank(a) - rank(b)));
   if (JSON.stringify(before.permissions ?? null) !== JSON.stringify(after.permissions ?? null))
     steps.push({ step: "permissions" });
   return { before, after, steps };

@@ -22,13 +22,19 @@ interface Index {
   readonly unique: boolean;
 }
 
+interface WantedIndex extends Index {
+  /** The field it is for, as an error names it. */
+  readonly field: string;
+}
+
 /** What is indexed without asking: unique fields, relations, and the owner where it is searched by. */
-function wantedIndexes(definition: CollectionDefinition): Index[] {
-  const indexes: Index[] = definition.fields
+function wantedIndexes(definition: CollectionDefinition): WantedIndex[] {
+  const indexes: WantedIndex[] = definition.fields
     .filter((field) => field.unique === true || field.type === "relation")
-    .map((field) => ({ column: columnName(field), unique: field.unique === true }));
+    .map((field) => ({ column: columnName(field), unique: field.unique === true, field: field.name }));
   const hasOwner = indexes.some((index) => index.column === ownerColumn);
-  if (!hasOwner && resolveRules(definition).read === "owner") indexes.push({ column: ownerColumn, unique: false });
+  if (!hasOwner && resolveRules(definition).read === "owner")
+    indexes.push({ column: ownerColumn, unique: false, field: ownerColumn });
   return indexes;
 }
 
@@ -99,6 +105,7 @@ export class Table {
         return;
       case "owner":
         if (step.on) {
+          // Where the field is silent, the creator stays the owner.
           await this.#tx.run(`UPDATE ${this.#sqlName} SET ${ownerColumn} = coalesce(${column}, ${ownerColumn})`);
           await this.#dropColumn(field.name);
         } else {
@@ -114,13 +121,10 @@ export class Table {
           "no value in it",
         );
         return;
-      case "unique":
-        if (step.on) await this.#refuseDuplicates(field);
-        return;
       case "retarget":
         await this.#refuseRecords(
           field,
-          `${identifier(columnName(field))} IS NOT NULL`,
+          `${identifier(old?.owner === true ? ownerColumn : field.name)} IS NOT NULL`,
           `cannot point to "${step.to}" instead of "${step.from}":`,
           "a value in it",
         );
@@ -135,7 +139,9 @@ export class Table {
 
   #isEmpty(field: FieldDefinition): string {
     const column = identifier(columnName(field));
-    return columnTypes[field.type] === "TEXT" ? `(${column} IS NULL OR ${column} = '')` : `${column} IS NULL`;
+    if (columnTypes[field.type] !== "TEXT") return `${column} IS NULL`;
+    const empty = field.type === "json" ? `'""'` : "''";
+    return `(${column} IS NULL OR ${column} = ${empty})`;
   }
 
   async #rename(from: string, to: string): Promise<void> {
@@ -158,8 +164,8 @@ export class Table {
     );
   }
 
-  async #refuseDuplicates(field: FieldDefinition): Promise<void> {
-    const column = identifier(columnName(field));
+  async #refuseDuplicates(index: WantedIndex): Promise<void> {
+    const column = identifier(index.column);
     const row = await this.#tx.get<{ n: number | null }>(
       `SELECT sum(n) AS n FROM (SELECT count(*) AS n FROM ${this.#sqlName} WHERE ${column} IS NOT NULL GROUP BY ${column} HAVING count(*) > 1)`,
     );
@@ -167,7 +173,7 @@ export class Table {
     if (duplicates > 0)
       throw new AppError(
         "bad_request",
-        `field "${field.name}" cannot be unique: ${count(duplicates, "record")} have a value that another has too`,
+        `field "${index.field}" cannot be unique: ${count(duplicates, "record")} have a value that another has too`,
       );
   }
 
@@ -184,13 +190,14 @@ export class Table {
   }
 
   /** Drops the indexes that nothing asks for any more, and makes those that are missing. */
-  async #reconcileIndexes(wanted: readonly Index[]): Promise<void> {
+  async #reconcileIndexes(wanted: readonly WantedIndex[]): Promise<void> {
     const present = await this.#indexes();
     const isSame = (a: Index, b: Index): boolean => sameColumn(a.column, b.column) && a.unique === b.unique;
     for (const index of present)
       if (!wanted.some((other) => isSame(index, other))) await this.#tx.run(`DROP INDEX ${identifier(index.name)}`);
     for (const index of wanted) {
       if (present.some((other) => isSame(index, other))) continue;
+      if (index.unique) await this.#refuseDuplicates(index);
       const unique = index.unique ? "UNIQUE " : "";
       const name = identifier(await this.#freeIndexName(index.column));
       await this.#tx.run(`CREATE ${unique}INDEX ${name} ON ${this.#sqlName} (${identifier(index.column)})`);

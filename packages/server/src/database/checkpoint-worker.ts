@@ -1,11 +1,15 @@
 /**
  * The worker thread that copies the write-ahead log into the database file, so that the event loop never waits for
- * it. First message: the path of the database. Each later message asks for one checkpoint and is answered by a
- * `CheckpointResult`, or by an `Error`.
+ * it. Each message asks for one checkpoint and is answered by a `CheckpointResult`, or by an `Error`.
  */
 import { Connection } from "./connection.ts";
 
 declare const self: Worker;
+
+export interface CheckpointRequest {
+  /** Of the database file. */
+  path: string;
+}
 
 /** Counts are pages; `log` is -1 when there is no log. */
 export interface CheckpointResult {
@@ -16,14 +20,16 @@ export interface CheckpointResult {
 
 let connection: Connection | null = null;
 
-self.onmessage = (event: MessageEvent<string>) => {
+function open(path: string): Connection {
+  const opened = new Connection(path, { readonly: false });
+  opened.execute("PRAGMA synchronous = NORMAL");
+  opened.execute("PRAGMA wal_autocheckpoint = 0");
+  return opened;
+}
+
+self.onmessage = (event: MessageEvent<CheckpointRequest>) => {
   try {
-    if (connection === null) {
-      connection = new Connection(event.data, { readonly: false });
-      connection.execute("PRAGMA synchronous = NORMAL");
-      connection.execute("PRAGMA wal_autocheckpoint = 0");
-      return;
-    }
+    connection ??= open(event.data.path);
     self.postMessage(connection.get<CheckpointResult>("PRAGMA wal_checkpoint(PASSIVE)"));
   } catch (thrown) {
     self.postMessage(thrown instanceof Error ? thrown : new Error(String(thrown)));

@@ -1,5 +1,5 @@
 import type { Logger } from "../logging/index.ts";
-import type { CheckpointResult } from "./checkpoint-worker.ts";
+import type { CheckpointRequest, CheckpointResult } from "./checkpoint-worker.ts";
 import type { Connection } from "./connection.ts";
 
 /** Pages of 4 KiB. From `start` on the worker copies the log; at `limit` the writer waits until it has caught up. */
@@ -73,7 +73,7 @@ export class Checkpointer {
       };
       // Nothing else may keep the process alive while the writer waits for this, as at a start after a crash.
       worker.ref();
-      worker.postMessage("checkpoint");
+      worker.postMessage({ path: this.#path } satisfies CheckpointRequest);
     }).finally(() => {
       worker.unref();
       this.#running = null;
@@ -87,7 +87,6 @@ export class Checkpointer {
     if (this.#worker === null) {
       this.#worker = new Worker(new URL("./checkpoint-worker.ts", import.meta.url).href);
       this.#worker.unref();
-      this.#worker.postMessage(this.#path);
     }
     return this.#worker;
   }

@@ -71,6 +71,11 @@ export class Database {
     return this.#writer.transact(work);
   }
 
+  /** A number that changes when another process has written, so that what is kept in memory can be read again. */
+  get outsideVersion(): number {
+    return this.#writeConnection.get<{ data_version: number }>("PRAGMA data_version")?.data_version ?? 0;
+  }
+
   /** Brings the tables of the modules to what this version needs, in one transaction. */
   async prepare(schemas: readonly ModuleSchema[]): Promise<void> {
     await this.transact(async (tx) => {

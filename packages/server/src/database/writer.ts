@@ -121,12 +121,18 @@ export class Writer {
 
   async #turn(): Promise<void> {
     const batch = this.#queue.splice(0, maxBatch);
+    let done = 0;
     try {
       const pause = this.#checkpointer.catchUp(performance.now());
       if (pause !== null) await pause;
       this.#connection.run("BEGIN IMMEDIATE");
-      for (const job of batch) await this.#attempt(job);
+      for (const job of batch) {
+        done += 1;
+        // What changes with the commit (definitions, sessions) must be in force for whoever comes next.
+        if (await this.#attempt(job)) break;
+      }
       this.#connection.run("COMMIT");
+      this.#queue.unshift(...batch.splice(done));
     } catch (thrown) {
       this.#takeBack();
       for (const job of batch) job.reject(asUnavailable(thrown));
@@ -143,7 +149,8 @@ export class Writer {
     );
   }
 
-  async #attempt(job: Job): Promise<void> {
+  /** Answers whether the commit has effects that the next transaction depends on. */
+  async #attempt(job: Job): Promise<boolean> {
     const tx = new JobTransactor(this.#connection);
     this.#connection.run("SAVEPOINT job");
     try {
@@ -151,12 +158,14 @@ export class Writer {
       const value = result instanceof Promise ? await result : result;
       this.#connection.run("RELEASE job");
       job.outcome = { value, tx };
+      return tx.atCommit.length > 0;
     } catch (thrown) {
       // Some errors (a full disk) end the whole transaction; then nothing of this batch was written.
       if (!this.#connection.inTransaction) throw thrown;
       this.#connection.run("ROLLBACK TO job");
       this.#connection.run("RELEASE job");
       job.outcome = { error: asUnavailable(thrown) };
+      return false;
     } finally {
       tx.end();
     }

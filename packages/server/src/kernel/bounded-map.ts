@@ -7,10 +7,6 @@ export class BoundedMap<K, V> {
     this.#capacity = capacity;
   }
 
-  get size(): number {
-    return this.#entries.size;
-  }
-
   get(key: K): V | undefined {
     return this.#entries.get(key);
   }
@@ -30,7 +26,7 @@ export class BoundedMap<K, V> {
     return this.#entries.delete(key);
   }
 
-  entries(): IterableIterator<[K, V]> {
-    return this.#entries.entries();
+  clear(): void {
+    this.#entries.clear();
   }
 }

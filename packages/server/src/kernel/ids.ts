@@ -1,5 +1,5 @@
 /** What the ids of each kind of thing start with. */
-export type IdPrefix = "rec" | "usr" | "ses" | "evt" | "fil" | "run";
+type IdPrefix = "rec" | "usr" | "ses";
 
 /**
  * A new id: the prefix and a UUIDv7 (RFC 9562). Ids made in one process sort by creation, which keeps their index

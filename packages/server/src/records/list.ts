@@ -16,19 +16,18 @@ export interface RecordPages {
 }
 
 /**
- * Reads later pages by position. A record that is created meanwhile is newer than the list and not in it; one that is
+ * Reads pages by position. A record that is created meanwhile is newer than the list and not in it; one that is
  * changed or deleted meanwhile is as the moment finds it. `next(bytes)` tells how heavy the last page was.
  */
-async function* laterPages(
+async function* pagesOf(
   reader: Reader,
   model: Model,
   owner: string | null,
-  lastId: string,
 ): AsyncGenerator<StoredRecord[], void, number> {
   const ownerValue = owner === null ? [] : [owner];
   const [endSql, pageSql] = [model.pageEnd(owner !== null), model.page(owner !== null)];
   let size = firstPageSize;
-  let start = (await reader.get<{ seq: number }>(model.sequenceOf, lastId))?.seq ?? 0;
+  let start = Number.MAX_SAFE_INTEGER;
   while (true) {
     const end = (await reader.get<{ seq: number | null }>(endSql, start, ...ownerValue, size))?.seq;
     if (end === null || end === undefined) return;
@@ -44,8 +43,8 @@ async function* laterPages(
 export async function listRecords(reader: Reader, model: Model, owner: string | null): Promise<RecordPages> {
   const ownerValue = owner === null ? [] : [owner];
   const rows = await reader.all<StoredRecord>(model.firstPage(owner !== null, firstPageSize + 1), ...ownerValue);
-  const isWhole = rows.length <= firstPageSize;
-  const first = model.toRecords(isWhole ? rows : rows.slice(0, firstPageSize));
-  const last = first.at(-1);
-  return { first, rest: isWhole || last === undefined ? null : laterPages(reader, model, owner, last.id) };
+  if (rows.length <= firstPageSize) return { first: model.toRecords(rows), rest: null };
+  const rest = pagesOf(reader, model, owner);
+  const first = await rest.next();
+  return { first: first.done === true ? [] : first.value, rest };
 }

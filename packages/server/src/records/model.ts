@@ -87,10 +87,6 @@ export class Model {
     return `SELECT ${this.#columns} FROM ${this.#table} WHERE _seq < ? AND _seq >= ?${where} ORDER BY _seq DESC`;
   }
 
-  get sequenceOf(): string {
-    return `SELECT _seq AS seq FROM ${this.#table} WHERE id = ?`;
-  }
-
   /** Turns a row into the record that is answered, in place. */
   toRecord(row: StoredRecord): StoredRecord {
     for (const field of this.#decoded) {

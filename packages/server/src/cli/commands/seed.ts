@@ -1,4 +1,5 @@
 import { openService, type Service } from "../../app/index.ts";
+import { readCredentials } from "../../auth/index.ts";
 import {
   AppError,
   count,
@@ -85,9 +86,9 @@ class Seeder {
   }
 
   async #addUser(item: Record<string, unknown>): Promise<boolean> {
-    const email = String(item["email"]);
-    const { added, user } = await this.#service.auth.ensureUser({ email, password: String(item["password"]) });
-    this.#users.set(email, { userId: user.id, role: "admin", sessionId: "seed" });
+    const credentials = readCredentials(item);
+    const { added, user } = await this.#service.auth.ensureUser(credentials);
+    this.#users.set(credentials.email, { userId: user.id, role: "admin", sessionId: "seed" });
     return added;
   }
 
