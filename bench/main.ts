@@ -1,13 +1,14 @@
 /** `npm run bench`: the built executable against the floor, in turns, in one run. See bench/README.md. */
 import { mkdir, mkdtemp, rm } from "node:fs/promises";
 import { cpus, tmpdir, totalmem } from "node:os";
+import { join } from "node:path";
 import { generator, type Load, type LoadRequest, type LoadResult, runLoad } from "./load/index.ts";
 import { type ServerProcess, startServer } from "./server.ts";
 
 const rounds = Number(process.env["BENCH_ROUNDS"] ?? 5);
 const seconds = Number(process.env["BENCH_SECONDS"] ?? 2);
 const only = process.env["BENCH_ONLY"];
-const root = new URL("..", import.meta.url).pathname.replace(/\/$/, "");
+const root = join(import.meta.dir, "..");
 
 const fields = [
   { name: "title", type: "string", required: true, max: 200 },
@@ -122,6 +123,7 @@ async function measureStart(executable: string, folder: string): Promise<string>
 async function main(): Promise<void> {
   const folder = await mkdtemp(`${tmpdir()}/socle-bench-`);
   const executable = `${root}/dist/socle`;
+  const targets: Target[] = [];
   try {
     console.log(
       `${cpus().length} cores (${cpus()[0]?.model.trim()}), ${(totalmem() / 1024 ** 3).toFixed(0)} GiB, Bun ${Bun.version}, load from ${generator}`,
@@ -140,7 +142,7 @@ async function main(): Promise<void> {
       ids: [],
       token: "",
     };
-    const targets = [socle, floor];
+    targets.push(socle, floor);
     for (const target of targets) await fill(target);
     console.log("| | socle req/s | p50 ms | p99 ms | MiB | floor req/s | p50 ms | p99 ms | MiB | ratio | aim |");
     console.log("|---|---|---|---|---|---|---|---|---|---|---|");
@@ -148,8 +150,8 @@ async function main(): Promise<void> {
       if (only !== undefined && !scenario.name.includes(only)) continue;
       console.log(await measure(scenario, targets, folder));
     }
-    for (const target of targets) await target.server.stop();
   } finally {
+    for (const target of targets) await target.server.stop();
     await rm(folder, { recursive: true });
   }
 }

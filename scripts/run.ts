@@ -1,7 +1,8 @@
 /** Helpers of the scripts: they all run other programs and stop at the first that fails. */
+import { join } from "node:path";
 
 /** The folder of the project. */
-export const root = new URL("..", import.meta.url).pathname.replace(/\/$/, "");
+export const root = join(import.meta.dir, "..");
 
 /** Runs a program with its output on the terminal; answers its exit code. */
 export async function start(

@@ -1,5 +1,5 @@
 /** `npm start`: builds the executable, fills the example blog the first time, and serves it. */
-import { must, root, start } from "./run.ts";
+import { must, root } from "./run.ts";
 
 const blog = `${root}/examples/blog`;
 const socle = `${root}/dist/socle${process.platform === "win32" ? ".exe" : ""}`;
@@ -10,7 +10,8 @@ console.log(`
 The blog's users: ada@example.com, password "ada's password"; grace@example.com, password "grace's password".
 Become admin, in a second terminal: dist/socle admin create you@example.com --config examples/blog/config.json
 `);
-// The terminal sends Ctrl-C to both; this one waits for the service to finish.
+const service = Bun.spawn([socle, "serve"], { cwd: blog, stdio: ["inherit", "inherit", "inherit"] });
+// The terminal sends Ctrl-C to both, and this one waits for the service to finish; other signals come to this one alone.
 process.on("SIGINT", () => undefined);
-process.on("SIGTERM", () => undefined);
-process.exit(await start([socle, "serve"], { cwd: blog }));
+process.on("SIGTERM", () => service.kill("SIGTERM"));
+process.exit(await service.exited);

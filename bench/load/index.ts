@@ -1,4 +1,5 @@
 /** Generates load from a second process, so that measuring costs the measured one nothing. */
+import { join } from "node:path";
 import type { Load, LoadResult } from "./load.ts";
 import { runWrk } from "./wrk.ts";
 
@@ -9,7 +10,7 @@ const hasWrk = Bun.which("wrk") !== null;
 export const generator = hasWrk ? "wrk" : "bench/load/sockets.ts";
 
 async function runSockets(load: Load): Promise<LoadResult> {
-  const script = new URL("./sockets.ts", import.meta.url).pathname;
+  const script = join(import.meta.dir, "sockets.ts");
   const child = Bun.spawn([process.execPath, script], {
     stdin: new Blob([JSON.stringify(load)]),
     stdout: "pipe",

@@ -115,13 +115,14 @@ export class SocleClient {
     )
       .then(
         (answer) => {
-          this.#keep(answer);
-          return true;
+          // A login that came meanwhile is newer than this.
+          if (this.#tokens === used) this.#keep(answer);
+          return this.#tokens !== null;
         },
         (thrown: unknown) => {
           if (!(thrown instanceof SocleError) || thrown.status !== 401) throw thrown;
-          this.#keep(null);
-          return false;
+          if (this.#tokens === used) this.#keep(null);
+          return this.#tokens !== null;
         },
       )
       .finally(() => {

@@ -1,9 +1,9 @@
-import { readdirSync } from "node:fs";
+import { readdirSync, statSync } from "node:fs";
 import { join } from "node:path";
 import type { Config } from "../config/index.ts";
 import { EventRetention } from "../events/index.ts";
 import { HttpServer } from "../http/index.ts";
-import { count, isObject } from "../kernel/index.ts";
+import { AppError, count, quote, SetupError } from "../kernel/index.ts";
 import type { Logger } from "../logging/index.ts";
 import { openService, type Service } from "./service.ts";
 import { version } from "./version.ts";
@@ -40,8 +40,10 @@ export class App {
   static async start(options: AppOptions): Promise<App> {
     const { config, logger } = options;
     const service = await openService(options);
+    const stopping = new AbortController();
     try {
       await seedAdmin(service, config, logger);
+      await announce(service, config, logger);
       const http = new HttpServer({
         auth: service.auth,
         records: service.records,
@@ -53,7 +55,6 @@ export class App {
         bodyLimit: config["limits.body"],
         trustedProxies: config.trustedProxies,
       });
-      const stopping = new AbortController();
       const retention = new EventRetention({
         database: service.database,
         clock: service.clock,
@@ -62,10 +63,10 @@ export class App {
         maxCount: config["events.maxCount"],
       });
       retention.start(stopping.signal);
-      const app = new App({ service, http, retention, stopping });
-      await app.#greet(config, logger);
-      return app;
+      logger.info(`Listening on ${http.url}`);
+      return new App({ service, http, retention, stopping });
     } catch (thrown) {
+      stopping.abort();
       await service.close();
       throw thrown;
     }
@@ -82,32 +83,36 @@ export class App {
     await this.#retention.settled();
     await this.#service.close();
   }
+}
 
-  async #greet(config: Config, logger: Logger): Promise<void> {
-    const names = this.#service.collections.all().map(({ name }) => name);
-    logger.info(`Database ${config.database}, ${count(names.length, "collection")}`, { collections: names });
-    if (config["dashboard.enabled"]) logger.warn("This build has no dashboard; /_/ is not served");
-    for (const folder of ["functions", "jobs"])
-      if (hasScripts(join(config.folder, folder)))
-        logger.warn(`This version does not run the files in ${folder}/ yet; they have no effect`);
-    if (!(await this.#service.auth.adminExists()))
-      logger.info("There is no admin yet. Make one with: socle admin create EMAIL");
-    logger.info(`Listening on ${this.url}`);
-  }
+/** What there is and what there is not, before anybody is let in. */
+async function announce(service: Service, config: Config, logger: Logger): Promise<void> {
+  const names = service.collections.all().map(({ name }) => name);
+  logger.info(`Database ${config.database}, ${count(names.length, "collection")}`, { collections: names });
+  if (config["dashboard.enabled"]) logger.warn("This build has no dashboard; /_/ is not served");
+  for (const folder of ["functions", "jobs"])
+    if (hasScripts(join(config.folder, folder)))
+      logger.warn(`This version does not run the files in ${folder}/ yet; they have no effect`);
+  if (!(await service.auth.adminExists()))
+    logger.info("There is no admin yet. Make one with: socle admin create EMAIL");
 }
 
 async function seedAdmin(service: Service, config: Config, logger: Logger): Promise<void> {
   const email = config["admin.email"];
   const password = config["admin.password"];
   if (email === undefined || password === undefined) return;
-  if (await service.auth.seedAdmin({ email, password: password.reveal() })) logger.info(`Made the admin ${email}`);
+  try {
+    if (await service.auth.seedAdmin({ email, password: password.reveal() })) logger.info(`Made the admin ${email}`);
+  } catch (thrown) {
+    if (!(thrown instanceof AppError) || thrown.details === undefined) throw thrown;
+    const problems = thrown.details.map(({ field, message }) =>
+      field === "email" ? `admin.email ${quote(email)}: ${message}` : `admin.password: ${message}`,
+    );
+    throw new SetupError(problems.join("; "));
+  }
 }
 
 function hasScripts(folder: string): boolean {
-  try {
-    return readdirSync(folder, { recursive: true }).some((name) => String(name).endsWith(".ts"));
-  } catch (thrown) {
-    if (isObject(thrown) && thrown["code"] === "ENOENT") return false;
-    throw thrown;
-  }
+  const isFolder = statSync(folder, { throwIfNoEntry: false })?.isDirectory() === true;
+  return isFolder && readdirSync(folder, { recursive: true }).some((name) => String(name).endsWith(".ts"));
 }

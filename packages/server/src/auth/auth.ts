@@ -121,7 +121,7 @@ export class Auth {
 
   /**
    * Ends the caller's session, that of the refresh token, or both.
-   * @throws AppError `unauthorized` when there is neither, or the refresh token is unknown.
+   * @throws AppError `unauthorized` when there is neither, or only a refresh token that is unknown.
    */
   async logout(principal: SignedIn | null, refreshToken: string | null): Promise<void> {
     if (principal === null && refreshToken === null)
@@ -131,8 +131,9 @@ export class Auth {
       if (principal !== null) sessions.set(principal.sessionId, principal);
       if (refreshToken !== null) {
         const session = await this.#sessions.ofRefreshToken(tx, refreshToken);
-        if (session === null) throw new AppError("unauthorized", "The refresh token is invalid, expired or revoked.");
-        sessions.set(session.id, session);
+        if (session !== null) sessions.set(session.id, session);
+        else if (principal === null)
+          throw new AppError("unauthorized", "The refresh token is invalid, expired or revoked.");
       }
       for (const [id, { userId, role }] of sessions) {
         await this.#sessions.end(tx, id);

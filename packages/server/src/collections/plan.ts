@@ -25,10 +25,6 @@ export interface Plan {
 
 const howToTell = `give each renamed field "renamedFrom": its old name, and each new one "renamedFrom": null`;
 
-function sameKind(a: FieldDefinition, b: FieldDefinition): boolean {
-  return a.type === b.type && a.collection === b.collection;
-}
-
 /** Which old field each new field continues: new name → old name. */
 function findRenames(before: CollectionDefinition, parsed: ParsedDefinition): Map<string, string> {
   const { definition: after, renamedFrom } = parsed;
@@ -49,8 +45,8 @@ function findRenames(before: CollectionDefinition, parsed: ParsedDefinition): Ma
   const added = after.fields.filter(
     (field) => !oldNames.has(field.name) && !renames.has(field.name) && renamedFrom.get(field.name) !== null,
   );
-  const likely = added.some((field) => removed.some((old) => sameKind(field, old)));
-  if (!likely) return renames;
+  const isLikely = added.some((field) => removed.some((old) => old.type === field.type));
+  if (!isLikely && (added.length < 2 || removed.length < 2)) return renames;
   const [onlyAdded, onlyRemoved] = [added[0], removed[0]];
   if (added.length > 1 || removed.length > 1 || onlyAdded === undefined || onlyRemoved === undefined) {
     const names = (fields: FieldDefinition[]): string => fields.map((field) => `"${field.name}"`).join(", ");

@@ -49,7 +49,10 @@ export const keys = {
   "auth.refreshTokenTtl": key(duration(1_000), "30d", "lifetime of a session without a refresh"),
   "auth.registration": key(boolean, true, "whether anybody may register"),
   "auth.passwordMinLength": key(wholeNumber(1, 1_000), 8, "shortest password, in characters"),
-  "admin.email": optional(email, "this address is an admin; made at start when missing and admin.password is given"),
+  "admin.email": optional(
+    email,
+    "who registers with this address becomes admin; with admin.password, made at start when missing",
+  ),
   "admin.password": optional(secret, "password of the admin that is made at start"),
   "cors.origins": key(textList, ["*"], "origins whose pages may call the API"),
   "limits.body": key(size(1_024, 1_024 ** 3), "1MiB", "largest JSON body"),

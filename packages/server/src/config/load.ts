@@ -23,13 +23,21 @@ const secretPaths: ReadonlySet<string> = new Set<KeyPath>(["auth.jwtSecret", "ad
 const pathPaths: readonly KeyPath[] = ["database", "storage"];
 
 /** The values of a file by their dotted path. */
-function flatten(object: Record<string, unknown>, prefix = ""): Map<string, unknown> {
+function flatten(object: Record<string, unknown>, file: string, prefix = ""): Map<string, unknown> {
   const values = new Map<string, unknown>();
   for (const [name, value] of Object.entries(object)) {
     const path = `${prefix}${name}`;
-    const isGroup = isObject(value) && paths.some((candidate) => candidate.startsWith(`${path}.`));
-    if (isGroup) for (const [inner, innerValue] of flatten(value, `${path}.`)) values.set(inner, innerValue);
-    else values.set(path, value);
+    const group = paths.filter((candidate) => candidate.startsWith(`${path}.`));
+    if (group.length === 0) {
+      values.set(path, value);
+    } else if (isObject(value)) {
+      for (const [inner, innerValue] of flatten(value, file, `${path}.`)) values.set(inner, innerValue);
+    } else {
+      const names = group.map((key) => key.slice(path.length + 1));
+      throw new SetupError(
+        `${file}: ${quote(value)} is not valid for "${path}"; allowed: an object with ${names.join(", ")}`,
+      );
+    }
   }
   return values;
 }
@@ -62,7 +70,7 @@ export function loadConfig(options: LoadOptions): LoadedConfig {
   if (options.file !== null || existsSync(file)) {
     const content = readJsonFile(file);
     if (!isObject(content)) throw new SetupError(`${file}: must hold a JSON object, not ${quote(content)}`);
-    fromFile = flatten(content);
+    fromFile = flatten(content, file);
   } else {
     notes.push(`No ${file}: defaults apply`);
   }

@@ -36,7 +36,10 @@ const booleanWords: { readonly [word: string]: boolean } = {
 
 export const boolean: ValueKind<boolean> = {
   schema: z.boolean(),
-  fromText: (text) => booleanWords[text.trim().toLowerCase()] ?? text,
+  fromText(text) {
+    const word = text.trim().toLowerCase();
+    return Object.hasOwn(booleanWords, word) ? booleanWords[word] : text;
+  },
   allowed: "true or false (in the environment also 1, 0, yes, no, on, off)",
 };
 

@@ -3,7 +3,7 @@ import type { Logger } from "../logging/index.ts";
 import { Checkpointer } from "./checkpointer.ts";
 import type { Connection } from "./connection.ts";
 import { Flusher } from "./flusher.ts";
-import { lockDatabase, openLogSync, openReader, openWriter } from "./open-file.ts";
+import { lockDatabase, openLogSync, openReader, openWriter, resolvePath } from "./open-file.ts";
 import { SnapshotReader } from "./snapshot-reader.ts";
 import type { Reader, Transactor } from "./types.ts";
 import { Writer } from "./writer.ts";
@@ -38,14 +38,15 @@ export class Database {
 
   /** @throws SetupError with one readable line when the file cannot be used. */
   constructor(options: DatabaseOptions) {
-    this.path = options.path;
-    this.#lock = (options.exclusive ?? true) ? lockDatabase(options.path) : null;
-    this.#writeConnection = openWriter(options.path);
-    this.#reader = new SnapshotReader(openReader(options.path));
-    const log = openLogSync(options.path);
+    const path = resolvePath(options.path);
+    this.path = path;
+    this.#lock = (options.exclusive ?? true) ? lockDatabase(path) : null;
+    this.#writeConnection = openWriter(path);
+    this.#reader = new SnapshotReader(openReader(path));
+    const log = openLogSync(path);
     this.#closeLog = log.close;
     this.#checkpointer = new Checkpointer({
-      path: options.path,
+      path,
       writer: this.#writeConnection,
       logger: options.logger,
     });

@@ -7,6 +7,7 @@ import {
   fsyncSync,
   mkdirSync,
   openSync,
+  realpathSync,
   statSync,
 } from "node:fs";
 import { dirname } from "node:path";
@@ -31,6 +32,11 @@ function explain(path: string, thrown: unknown): SetupError {
   if (code.startsWith("SQLITE_CORRUPT"))
     return new SetupError(`database ${path}: is damaged (${messageOf(thrown)}); restore a backup`);
   return new SetupError(`database ${path}: cannot be opened: ${messageOf(thrown)}`);
+}
+
+/** Where the file really is: SQLite keeps its log there, and a lock elsewhere would lock nothing. */
+export function resolvePath(path: string): string {
+  return existsSync(path) ? realpathSync(path) : path;
 }
 
 /** What SQLite would only find out later, or say less clearly. */
@@ -99,7 +105,12 @@ export function lockDatabase(path: string): Connection {
 
 /** A function that flushes the write-ahead log; its file keeps its identity as long as a connection is open. */
 export function openLogSync(path: string): { sync: () => Promise<void>; close: () => void } {
-  const fd = openSync(`${path}-wal`, "r+");
+  let fd: number;
+  try {
+    fd = openSync(`${path}-wal`, "r+");
+  } catch (thrown) {
+    throw explain(path, thrown);
+  }
   const sync = (): Promise<void> =>
     new Promise((resolve, reject) => {
       fdatasync(fd, (error) => (error === null || error === undefined ? resolve() : reject(error)));

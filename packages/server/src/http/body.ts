@@ -1,4 +1,4 @@
-import { AppError, isObject, messageOf, quote } from "../kernel/index.ts";
+import { AppError, isObject, messageOf } from "../kernel/index.ts";
 
 const strictUtf8 = new TextDecoder("utf-8", { fatal: true });
 
@@ -20,11 +20,21 @@ async function readStream(stream: ReadableStream<Uint8Array>, limit: number): Pr
 
 async function readBytes(request: Request, limit: number): Promise<Uint8Array> {
   const length = request.headers.get("content-length");
-  if (length !== null) {
-    if (Number(length) > limit) throw tooLarge(limit);
-    return request.bytes();
+  if (length !== null && Number(length) > limit) throw tooLarge(limit);
+  try {
+    if (length !== null) return await request.bytes();
+    return request.body === null ? new Uint8Array() : await readStream(request.body, limit);
+  } catch (thrown) {
+    if (thrown instanceof AppError) throw thrown;
+    // The client went away in the middle; nobody will read this.
+    throw new AppError("bad_request", "The body broke off.", { cause: thrown });
   }
-  return request.body === null ? new Uint8Array() : readStream(request.body, limit);
+}
+
+/** "an array", "a string", …: what a body is in place of an object. */
+function kindOf(value: unknown): string {
+  if (value === null) return "null";
+  return Array.isArray(value) ? "an array" : `a ${typeof value}`;
 }
 
 /**
@@ -38,10 +48,11 @@ export async function readOptionalObject(request: Request, limit: number): Promi
   try {
     value = JSON.parse(strictUtf8.decode(bytes));
   } catch (thrown) {
-    const reason = thrown instanceof SyntaxError ? messageOf(thrown).replace(/^JSON Parse error: /, "") : "not UTF-8";
+    const reason =
+      thrown instanceof TypeError ? "it is not UTF-8" : messageOf(thrown).replace(/^JSON Parse error: /, "");
     throw new AppError("bad_request", `The body is not valid JSON: ${reason}.`);
   }
-  if (!isObject(value)) throw new AppError("bad_request", `The body must be a JSON object, not ${quote(value)}.`);
+  if (!isObject(value)) throw new AppError("bad_request", `The body must be a JSON object, not ${kindOf(value)}.`);
   return value;
 }
 

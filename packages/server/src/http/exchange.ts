@@ -16,6 +16,7 @@ export class Exchange {
   readonly requestId: string;
   readonly #cors: Cors;
   readonly #authenticate: Authenticate;
+  readonly #onBrokenStream: (thrown: unknown) => void;
 
   constructor(options: {
     request: Request;
@@ -23,12 +24,15 @@ export class Exchange {
     requestId: string;
     cors: Cors;
     authenticate: Authenticate;
+    /** Told why a streamed answer could not be finished. */
+    onBrokenStream: (thrown: unknown) => void;
   }) {
     this.request = options.request;
     this.params = options.params;
     this.requestId = options.requestId;
     this.#cors = options.cors;
     this.#authenticate = options.authenticate;
+    this.#onBrokenStream = options.onBrokenStream;
   }
 
   /** A part of the path. The router has made sure that the route has it. */
@@ -48,13 +52,35 @@ export class Exchange {
     return this.#authenticate(token);
   }
 
-  /** An answer with a JSON text. */
-  text(status: number, json: string | ReadableStream<Uint8Array>): Response {
-    return new Response(json, { status, headers: this.#headers("application/json") });
+  json(status: number, body: unknown): Response {
+    return new Response(JSON.stringify(body), { status, headers: this.#headers("application/json") });
   }
 
-  json(status: number, body: unknown): Response {
-    return this.text(status, JSON.stringify(body));
+  /**
+   * An answer whose JSON comes in pieces, each asked for when the client has taken the one before. When one fails, the
+   * connection breaks off: no client takes a part for the whole.
+   */
+  stream(status: number, pieces: AsyncGenerator<Uint8Array, void, void>): Response {
+    const onBroken = this.#onBrokenStream;
+    const body = new ReadableStream<Uint8Array>(
+      {
+        async pull(controller) {
+          try {
+            const piece = await pieces.next();
+            if (piece.done === true) controller.close();
+            else controller.enqueue(piece.value);
+          } catch (thrown) {
+            onBroken(thrown);
+            controller.error(thrown);
+          }
+        },
+        async cancel() {
+          await pieces.return();
+        },
+      },
+      { highWaterMark: 1 },
+    );
+    return new Response(body, { status, headers: this.#headers("application/json") });
   }
 
   /** 204. */

@@ -1,46 +1,27 @@
 import type { RecordPages } from "../records/index.ts";
+import type { Exchange } from "./exchange.ts";
 
-const opening = '{"items":[';
-const ending = "]}";
+const encoder = new TextEncoder();
 const comma = 0x2c;
 
-/**
- * The body of a list. A short one is one text. A long one is a stream that holds one page at a time: (1) the opening and
- * the first page, (2) each later page when the client has taken the one before, (3) the ending. When a page cannot be
- * read the stream breaks off, so that no client takes a part for the whole.
- */
-export function listBody(pages: RecordPages): string | ReadableStream<Uint8Array> {
-  const { first, rest } = pages;
-  if (rest === null) return JSON.stringify({ items: first });
-  const encoder = new TextEncoder();
-  let weight = 0;
-  let isOpen = false;
-  return new ReadableStream<Uint8Array>(
-    {
-      async pull(controller) {
-        if (!isOpen) {
-          isOpen = true;
-          const chunk = encoder.encode(opening + JSON.stringify(first).slice(1, -1));
-          weight = chunk.byteLength;
-          controller.enqueue(chunk);
-          return;
-        }
-        const page = await rest.next(weight);
-        if (page.done === true) {
-          controller.enqueue(encoder.encode(ending));
-          controller.close();
-          return;
-        }
-        // The array's brackets go in the bytes, which spares two copies of the text: "[" becomes ",", "]" is left out.
-        const chunk = encoder.encode(JSON.stringify(page.value));
-        chunk[0] = comma;
-        weight = chunk.byteLength;
-        controller.enqueue(chunk.subarray(0, -1));
-      },
-      async cancel() {
-        await rest.return();
-      },
-    },
-    { highWaterMark: 1 },
-  );
+/** (1) The opening and the first page, (2) each later page, (3) the ending. It holds one page at a time. */
+async function* pieces({ first, rest }: RecordPages): AsyncGenerator<Uint8Array, void, void> {
+  const opening = encoder.encode(`{"items":${JSON.stringify(first).slice(0, -1)}`);
+  yield opening;
+  let weight = opening.byteLength;
+  while (rest !== null) {
+    const page = await rest.next(weight);
+    if (page.done === true) break;
+    // The array's brackets go in the bytes, which spares two copies of the text: "[" becomes ",", "]" is left out.
+    const piece = encoder.encode(JSON.stringify(page.value));
+    piece[0] = comma;
+    weight = piece.byteLength;
+    yield piece.subarray(0, -1);
+  }
+  yield encoder.encode("]}");
+}
+
+/** Answers a list: a short one at once, a long one as a stream. */
+export function answerList(exchange: Exchange, pages: RecordPages): Response {
+  return pages.rest === null ? exchange.json(200, { items: pages.first }) : exchange.stream(200, pieces(pages));
 }

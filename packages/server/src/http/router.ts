@@ -63,9 +63,7 @@ export class Router {
   readonly #logger: Logger;
   readonly #idPrefix = crypto.randomUUID().slice(0, 8);
   #count = 0;
-  #running = 0;
   #isStopping = false;
-  #whenIdle: (() => void) | null = null;
 
   constructor(options: { routes: readonly Route[]; cors: Cors; authenticate: Authenticate; logger: Logger }) {
     this.#routes = options.routes;
@@ -91,7 +89,7 @@ export class Router {
   }
 
   fallback(request: Request): Response | Promise<Response> {
-    const { pathname } = new URL(request.url);
+    const pathname = pathOf(request);
     const path = pathname.length > 1 && pathname.endsWith("/") ? pathname.slice(0, -1) : pathname;
     const parts = path.split("/");
     for (const route of this.#routes) {
@@ -112,17 +110,9 @@ export class Router {
     });
   }
 
-  /** Refuses new requests and resolves when those that run have their answers, or after `graceMs`. */
-  async drain(graceMs: number): Promise<void> {
+  /** From now on new requests, on connections that are open, are turned away. */
+  refuse(): void {
     this.#isStopping = true;
-    if (this.#running === 0) return;
-    await new Promise<void>((resolve) => {
-      const timer = setTimeout(resolve, graceMs);
-      this.#whenIdle = () => {
-        clearTimeout(timer);
-        resolve();
-      };
-    });
   }
 
   async #byMethod(route: Route, exchange: Exchange): Promise<Response> {
@@ -144,21 +134,20 @@ export class Router {
       requestId: `${this.#idPrefix}-${this.#count.toString(36)}`,
       cors: this.#cors,
       authenticate: this.#authenticate,
+      onBrokenStream: (thrown) => this.#log(exchange, "An answer broke off", thrown),
     });
     if (this.#isStopping) return exchange.error(new AppError("unavailable", "The service is stopping."));
     try {
       const response = handler(exchange);
       if (!(response instanceof Promise)) return response;
-      this.#running += 1;
-      return response
-        .catch((thrown: unknown) => this.#failed(exchange, thrown))
-        .finally(() => {
-          this.#running -= 1;
-          if (this.#running === 0) this.#whenIdle?.();
-        });
+      return response.catch((thrown: unknown) => this.#failed(exchange, thrown));
     } catch (thrown) {
       return this.#failed(exchange, thrown);
     }
+  }
+
+  #log({ requestId, request }: Exchange, message: string, error: unknown): void {
+    this.#logger.error(message, { requestId, method: request.method, path: pathOf(request), error });
   }
 
   /** Known errors are for the caller; all others are for the log, and the caller learns only that there was one. */
@@ -166,7 +155,7 @@ export class Router {
     const { requestId, request } = exchange;
     const { method } = request;
     if (!(thrown instanceof AppError) || thrown.code === "internal_error") {
-      this.#logger.error("A request failed", { requestId, method, path: pathOf(request), error: thrown });
+      this.#log(exchange, "A request failed", thrown);
       return exchange.error(new AppError("internal_error", `Something went wrong; the log has it as ${requestId}.`));
     }
     if (thrown.code === "unavailable") {
@@ -177,6 +166,7 @@ export class Router {
   }
 }
 
+/** The path as it was sent. `URL` would refuse an odd Host header, which is none of the path's business. */
 function pathOf(request: Request): string {
-  return new URL(request.url).pathname;
+  return /^(?:[a-z]+:\/\/[^/?#]*)?([^?#]*)/i.exec(request.url)?.[1] ?? "/";
 }

@@ -27,6 +27,17 @@ export interface HttpOptions {
 /** A connection on which nothing moves is closed after this many seconds. */
 const idleTimeout = 60;
 
+const ownHosts = ["0.0.0.0", "::", "127.0.0.1", "::1", "localhost"];
+
+/** Bun says that the port is in use also when it is the address that cannot be had. */
+function cannotListen({ host, port }: HttpOptions, thrown: unknown): SetupError {
+  const isInUse = isObject(thrown) && thrown["code"] === "EADDRINUSE";
+  if (!isInUse) return new SetupError(`cannot listen on host "${host}", port ${port}: ${messageOf(thrown)}`);
+  if (port === 0) return new SetupError(`host "${host}" is no address of this machine; 0.0.0.0 is all of them`);
+  const other = ownHosts.includes(host) ? "" : `, or host "${host}" is no address of this machine`;
+  return new SetupError(`port ${port} is in use${other}; choose another with --port or SERVICE_PORT (0 = any)`);
+}
+
 /** The HTTP API on a port. */
 export class HttpServer {
   readonly #router: Router;
@@ -62,10 +73,7 @@ export class HttpServer {
         reusePort: false,
       });
     } catch (thrown) {
-      const where = `${options.host}:${options.port}`;
-      if (isObject(thrown) && thrown["code"] === "EADDRINUSE")
-        throw new SetupError(`port ${options.port} is in use; choose another with --port or SERVICE_PORT (0 = any)`);
-      throw new SetupError(`cannot listen on ${where}: ${messageOf(thrown)}`);
+      throw cannotListen(options, thrown);
     }
   }
 
@@ -79,9 +87,11 @@ export class HttpServer {
 
   /** Stops accepting, waits for what is running (`graceMs` at most) and closes every connection. */
   async stop(graceMs: number): Promise<void> {
-    const closed = this.#server.stop(false);
-    await this.#router.drain(graceMs);
-    await Promise.race([closed, Bun.sleep(20)]);
+    this.#router.refuse();
+    void this.#server.stop(false);
+    const end = performance.now() + graceMs;
+    // Counts an answer until its last byte has left, also one that streams.
+    while (this.#server.pendingRequests > 0 && performance.now() < end) await Bun.sleep(5);
     await this.#server.stop(true);
   }
 

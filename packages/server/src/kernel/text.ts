@@ -12,8 +12,12 @@ function distance(a: string, b: string): number {
   return row[b.length] ?? 0;
 }
 
+/** Longer words are no misspelt names; comparing them would cost time that somebody else chose. */
+const longestName = 64;
+
 /** The candidate that was probably meant by a misspelt word, or null when none is near. */
 export function nearest(word: string, candidates: Iterable<string>): string | null {
+  if (word.length > longestName) return null;
   let best: string | null = null;
   let bestDistance = Math.max(2, Math.floor(word.length / 3)) + 1;
   for (const candidate of candidates) {
@@ -32,8 +36,16 @@ export function oneOf(words: readonly string[]): string {
   return `${words.slice(0, -1).join(", ")} or ${words.at(-1)}`;
 }
 
+/** Whether a value is nested at most `depth` levels deep. */
+function isShallow(value: unknown, depth: number): boolean {
+  if (typeof value !== "object" || value === null) return true;
+  return depth > 0 && Object.values(value).every((item) => isShallow(item, depth - 1));
+}
+
 /** A value as an error message quotes it: JSON, cut to a readable length. */
 export function quote(value: unknown): string {
+  // Serialising what is very deep takes long and then fails.
+  if (!isShallow(value, 20)) return Array.isArray(value) ? "[…]" : "{…}";
   const text = JSON.stringify(value) ?? String(value);
   return text.length <= 60 ? text : `${text.slice(0, 57)}…`;
 }

@@ -155,7 +155,7 @@ export class Records {
     const { values, problems } = validateBody(model, body, "update");
     const owner = ownerOfChanged(model, principal, values, problems, row.owner);
     const id = row.record.id;
-    await this.#refuse(tx, model, { values, problems }, id);
+    await this.#refuse(tx, model, { values: changedReferences(model, values, row.record), problems }, id);
     const changed: FieldDefinition[] = [];
     const stored: Value[] = [];
     for (const [position, field] of model.fields.entries()) {
@@ -205,6 +205,22 @@ export class Records {
     problems.push(...(await this.#references.duplicates(tx, model, values, id)));
     throw AppError.validation(problems);
   }
+}
+
+/**
+ * The values without the references that stay as they are: what they point to may be gone, and what GET returned can be
+ * PUT all the same.
+ */
+function changedReferences(
+  model: Model,
+  values: readonly (Value | undefined)[],
+  record: StoredRecord,
+): (Value | undefined)[] {
+  return values.map((value, position) => {
+    const field = model.fields[position];
+    const isReference = field?.type === "relation" || field?.type === "file";
+    return isReference && value === record[field.name] ? undefined : value;
+  });
 }
 
 function missing(collection: Collection, id: string): AppError {

@@ -60,8 +60,13 @@ function validateValue(
   return stored;
 }
 
+/** A body may hold thousands of keys that mean nothing; an error that lists them all helps nobody. */
+const maxUnknownKeys = 50;
+const maxKeyLength = 100;
+
 function keyProblems(model: Model, body: object, mode: ValidationMode): ErrorDetail[] {
   const problems: ErrorDetail[] = [];
+  let unknown = 0;
   for (const key of Object.keys(body)) {
     if (model.positions.has(key)) continue;
     if (systemFields.has(key)) {
@@ -69,10 +74,15 @@ function keyProblems(model: Model, body: object, mode: ValidationMode): ErrorDet
         problems.push({ field: key, rule: "readonly", message: `${key} is managed by the service` });
       continue;
     }
+    unknown += 1;
+    if (unknown > maxUnknownKeys) continue;
     const near = nearest(key, model.positions.keys());
     const hint = near === null ? "" : `; did you mean ${near}?`;
-    problems.push({ field: key, rule: "unknown", message: `${quote(key)} is not a field of this collection${hint}` });
+    const field = key.length <= maxKeyLength ? key : `${key.slice(0, maxKeyLength)}…`;
+    problems.push({ field, rule: "unknown", message: `${quote(key)} is not a field of this collection${hint}` });
   }
+  if (unknown > maxUnknownKeys)
+    problems.push({ field: "…", rule: "unknown", message: `and ${unknown - maxUnknownKeys} more that are no fields` });
   return problems;
 }
 

@@ -3,7 +3,7 @@ import { AppError, type Principal } from "../../kernel/index.ts";
 import type { RecordBody, Records } from "../../records/index.ts";
 import { isJsonType, readObject } from "../body.ts";
 import type { Exchange } from "../exchange.ts";
-import { listBody } from "../list-body.ts";
+import { answerList } from "../list-body.ts";
 import type { Route } from "../router.ts";
 
 /** `/api/{collection}` and `/api/{collection}/:id` (spec, "Collection records"). */
@@ -38,7 +38,7 @@ export function recordRoutes(options: { records: Records; bodyLimit: number }): 
         async GET(exchange) {
           const principal = await admit(exchange, "read");
           const pages = await records.list(records.collection(exchange.param("collection")), principal);
-          return exchange.text(200, listBody(pages));
+          return answerList(exchange, pages);
         },
         async POST(exchange) {
           const principal = await admit(exchange, "create");
