@@ -89,9 +89,15 @@ describe("socle admin create", () => {
     expect(second.code).toBe(0);
     expect(await login(server.url, "one@example.com", "a long password")).toBe("admin");
     expect(await login(server.url, "two@example.com", "another password")).toBe("admin");
+    const session = (await (
+      await post(`${server.url}/api/auth/login`, { email: "two@example.com", password: "another password" })
+    ).json()) as { accessToken: string };
     const changed = await socle(["admin", "create", "two@example.com", "--password", "a third password"], { cwd });
     expect(changed.stdout).toContain("is an admin now");
     expect(await login(server.url, "two@example.com", "another password")).toBe(401);
+    await Bun.sleep(250);
+    const headers = { Authorization: `Bearer ${session.accessToken}` };
+    expect((await fetch(`${server.url}/api/auth/me`, { headers })).status).toBe(401);
     expect(await login(server.url, "two@example.com", "a third password")).toBe("admin");
     // The service goes on writing beside it.
     expect(
@@ -106,6 +112,18 @@ describe("socle admin create", () => {
     const { code, stderr } = await socle(["admin", "create", email, "--password", password]);
     expect([code, stderr]).toEqual([2, `socle: ${message}\n`]);
   });
+});
+
+test.each([
+  [
+    { SERVICE_ADMIN_EMAIL: "a@localhost", SERVICE_ADMIN_PASSWORD: "long enough" },
+    /admin\.email "a@localhost": email must be/,
+  ],
+  [{ SERVICE_ADMIN_EMAIL: "a@b.co", SERVICE_ADMIN_PASSWORD: "short" }, /admin\.password: password must be at least 8/],
+])("an admin that cannot be made stops the start: %j", async (env, message) => {
+  const { code, stderr } = await socle(["--port", "0"], { env });
+  expect(code).toBe(2);
+  expect(stderr).toMatch(message);
 });
 
 test("an admin from the environment is made once", async () => {

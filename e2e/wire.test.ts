@@ -83,7 +83,46 @@ test.each(["/api/notes/a%2Fb", "/api/notes/%00", "/api/notes/..%2f..%2fetc", "/a
   },
 );
 
+describe("the path alone decides, whatever the Host", () => {
+  const hosts = ["", "Host:\r\n", "Host: [\r\n", "Host: a:99999\r\n", "Host: a b\r\n"];
+  test.each(hosts)("%j", async (host) => {
+    const version = host === "" ? "1.0" : "1.1";
+    const ask = (path: string) => raw(`GET ${path} HTTP/${version}\r\n${host}Connection: close\r\n\r\n`);
+    expect(await ask("/nope")).toMatch(/^HTTP\/1.1 404[\s\S]*X-Request-Id/i);
+    expect(await ask("/api/notes/")).toStartWith("HTTP/1.1 200");
+  });
+});
+
+test("a body that is nested very deeply is refused at once", async () => {
+  for (const path of ["/api/notes", "/api/auth/login", "/api/auth/logout"]) {
+    const response = await post(server.url + path, `${"[".repeat(200_000)}${"]".repeat(200_000)}`);
+    expect([path, response.status]).toEqual([path, 400]);
+    expect(await response.json()).toMatchObject({ error: { code: "bad_request" } });
+  }
+});
+
 describe("stopping", () => {
+  test("SIGTERM: an answer that is on its way arrives whole", async () => {
+    const first = await serve(await project({ collections: [notes] }));
+    const text = "x".repeat(500_000);
+    for (let n = 0; n < 80; n++) await post(`${first.url}/api/notes`, { text });
+    const response = await fetch(`${first.url}/api/notes`);
+    const reader = response.body?.getReader();
+    let size = (await reader?.read())?.value?.byteLength ?? 0;
+    first.signal("SIGTERM");
+    await Bun.sleep(200);
+    let last = "";
+    while (reader !== undefined) {
+      const { value, done } = await reader.read();
+      if (done) break;
+      size += value.byteLength;
+      last = (last + Buffer.from(value).toString()).slice(-4);
+    }
+    expect(size).toBeGreaterThan(80 * text.length);
+    expect(last).toBe('"}]}');
+    expect(await first.exited).toBe(0);
+  }, 20_000);
+
   test("SIGTERM: what runs is finished, what was answered is there, exit 0", async () => {
     const cwd = await project({ collections: [notes] });
     const first = await serve(cwd);

@@ -231,6 +231,12 @@ describe("logout", () => {
     expect((await request("GET", "/api/auth/me", { token: tokens.accessToken })).status).toBe(401);
   });
 
+  test("with the access token and a refresh token that is none: the session ends all the same", async () => {
+    const tokens = await api.register("leaving3@example.com");
+    expect((await post("logout", { refreshToken: "junk" }, tokens.accessToken)).status).toBe(204);
+    expect((await request("GET", "/api/auth/me", { token: tokens.accessToken })).status).toBe(401);
+  });
+
   test("with neither", async () => {
     expect((await request("POST", "/api/auth/logout")).status).toBe(401);
     expect((await post("logout", {})).status).toBe(401);

@@ -103,6 +103,26 @@ describe("definition files that change", () => {
     expect(await p.all("posts")).toEqual([{ b: "A", n: null }]);
   });
 
+  test("a rename that the file asked for before is not done again", async () => {
+    const swapped = [text("a", { renamedFrom: "b" }), text("b", { renamedFrom: "a" })];
+    const p = await posts([text("a"), text("b")]);
+    await p.add("posts", { a: "A", b: "B" });
+    await p.to(swapped);
+    await p.to(swapped, { permissions: { update: "admin" } });
+    expect(await p.all("posts")).toEqual([{ a: "B", b: "A" }]);
+
+    const q = await posts([text("x"), text("y")]);
+    await q.add("posts", { x: "X", y: "Y" });
+    const moved = [text("w", { renamedFrom: "x" }), text("x"), text("y")];
+    await q.to(moved);
+    await q.add("posts", { w: "w2", x: "x2", y: "y2" });
+    await q.to([...moved, text("z")]);
+    expect(await q.all("posts")).toEqual([
+      { w: "w2", x: "x2", y: "y2", z: null },
+      { w: "X", x: null, y: "Y", z: null },
+    ]);
+  });
+
   test("permissions only", async () => {
     const p = await posts([text("a")], { permissions: { read: "admin" } });
     expect((await p.api.request("GET", "/api/posts")).status).toBe(401);
@@ -140,6 +160,57 @@ describe("definition files that change", () => {
   });
 });
 
+describe("the owner moves", () => {
+  const relation = (name: string, more: object = {}) => ({ name, type: "relation", collection: "users", ...more });
+
+  test("from one field to another: both keep what they showed", async () => {
+    const p = await posts([relation("reviewer"), relation("author", { owner: true })]);
+    const [ann, bob] = [await p.api.register("ann@example.com"), await p.api.register("bob@example.com")];
+    await p.api.request("POST", "/api/posts", { token: ann.accessToken, body: { reviewer: bob.user.id } });
+    await p.to([relation("reviewer", { owner: true }), relation("author")]);
+    expect(await p.all("posts")).toEqual([{ reviewer: bob.user.id, author: ann.user.id }]);
+  });
+
+  test("a field that points elsewhere does not become the owner by force", async () => {
+    const people = { name: "people", fields: [] };
+    const p = await project(people, { name: "posts", fields: [relation("author", { collection: "people" })] });
+    const person = await p.add("people", {});
+    await p.add("posts", { author: person });
+    const next = { name: "posts", fields: [relation("author", { owner: true })] };
+    await expect(p.restart(people, next)).rejects.toThrow('cannot point to "users" instead of "people": 1 record has');
+  });
+
+  test("unique over an owner who has two records is refused", async () => {
+    const p = await posts([text("a")]);
+    const { accessToken } = await p.api.register("ann@example.com");
+    for (const a of ["1", "2"]) await p.api.request("POST", "/api/posts", { token: accessToken, body: { a } });
+    const next = [text("a"), relation("by", { owner: true, unique: true })];
+    await expect(p.to(next)).rejects.toThrow('field "by" cannot be unique: 2 records');
+  });
+});
+
+test("two migrations at the same moment, and a write behind them, all find what is in force", async () => {
+  const { service, request } = await openApi({ collections: [{ name: "p", fields: [text("a")] }] });
+  const { database, collections } = service;
+  const migrate = (name: string, field: string) =>
+    database.transact((tx) =>
+      collections.migrate(
+        tx,
+        [{ definition: { name, fields: [{ name: field, type: "string" }] }, renamedFrom: new Map() }],
+        null,
+      ),
+    );
+  const [, , , written] = await Promise.all([
+    migrate("one", "x"),
+    migrate("two", "x"),
+    migrate("p", "b"),
+    request("POST", "/api/p", { body: { a: "x" } }),
+  ]);
+  expect(collections.all().map(({ name }) => name)).toEqual(["one", "p", "two"]);
+  expect([written.status, written.body["error"]?.["code"] as unknown]).toEqual([400, "validation_error"]);
+  expect((await request("POST", "/api/p", { body: { b: "x" } })).status).toBe(201);
+});
+
 describe("what is refused stops the start, names file and reason, and changes nothing", () => {
   const number = { name: "n", type: "integer" };
   const refusals: [string, Fields, Fields, RegExp][] = [
@@ -155,6 +226,12 @@ describe("what is refused stops the start, names file and reason, and changes no
       [text("a"), text("b")],
       [text("c"), text("d")],
       /a rename cannot be told from a loss: give each/,
+    ],
+    [
+      "an unclear rename, whatever the types",
+      [text("a"), text("b")],
+      [number, { name: "m", type: "integer" }],
+      /a rename cannot be told from a loss/,
     ],
     ["a rename of nothing", [text("a")], [text("a"), text("b", { renamedFrom: "zzz" })], /no field "zzz" to rename/],
     [

@@ -47,6 +47,7 @@ describe("every answer that is no success has the spec's body", () => {
     ["POST", "/api/notes", { body: "1" }, 400, "bad_request"],
     ["POST", "/api/notes", { body: new Uint8Array([0x7b, 0x22, 0xff, 0x22, 0x3a, 0x31, 0x7d]) }, 400, "bad_request"],
     ["POST", "/api/notes", { body: `${"[".repeat(1_000)}` }, 400, "bad_request"],
+    ["POST", "/api/notes", { body: `${"[".repeat(1_000)}${"]".repeat(1_000)}` }, 400, "bad_request"],
     ["POST", "/api/notes", { body: { text: "x".repeat(3_000) } }, 413, "payload_too_large"],
     ["POST", "/api/notes", { body: '{"__proto__":{"text":"x"}}' }, 400, "validation_error"],
     ["POST", "/api/notes", { body: '{"constructor":{"text":"x"}}' }, 400, "validation_error"],

@@ -246,6 +246,43 @@ test("lists are newest first, also within one millisecond", async () => {
   expect(Array.isArray(items) && items.map((item) => item.id)).toEqual(ids.reverse());
 });
 
+test("a long list is whole, also when records go while it is read", async () => {
+  const { records, collections } = api.service;
+  const collection = collections.get("read_only");
+  if (collection === undefined) throw new Error("read_only is missing");
+  const total = (await request("GET", "/api/read_only")).body["items"]?.["length"] as unknown;
+  const pages = await records.list(collection, null);
+  const last = pages.first.at(-1);
+  await request("DELETE", `/api/read_only/${last?.id}`, { token: admin });
+  let read = pages.first.length;
+  while (pages.rest !== null) {
+    const page = await pages.rest.next(16_000);
+    if (page.done === true) break;
+    read += page.value.length;
+  }
+  expect<unknown>(read).toBe(total);
+});
+
+test("thousands of keys that are no fields, and very long ones, are refused at once and shortly", async () => {
+  const many = Object.fromEntries(Array.from({ length: 5_000 }, (_, n) => [`key${n}`, 1]));
+  for (const body of [many, { ["k".repeat(500_000)]: 1 }]) {
+    const answer = await request("POST", "/api/everything", { body });
+    expect(answer.status).toBe(400);
+    expect(JSON.stringify(answer.body).length).toBeLessThan(20_000);
+  }
+});
+
+test("a reference to what is gone can be PUT as it was, but not anew", async () => {
+  const target = await create("everything", {});
+  const id = await create("everything", { r: target });
+  await request("DELETE", `/api/everything/${target}`);
+  const got = (await request("GET", `/api/everything/${id}`)).body;
+  expect<unknown>(got["r"]).toBe(target);
+  expect((await request("PUT", `/api/everything/${id}`, { body: { ...got, t: "changed" } })).status).toBe(200);
+  const other = await create("everything", {});
+  expect(rules(await request("PUT", `/api/everything/${other}`, { body: { r: target } }))).toEqual(["r:relation"]);
+});
+
 test("each change has its event, with the record as it was answered", async () => {
   const seq = await lastSeq(api.service);
   const created = (await request("POST", "/api/everything", { body: { i: 1, j: [1] } })).body;
