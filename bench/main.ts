@@ -2,6 +2,7 @@
 import { mkdir, mkdtemp, rm } from "node:fs/promises";
 import { cpus, tmpdir, totalmem } from "node:os";
 import { join } from "node:path";
+import { loadCities } from "./cities.ts";
 import { generator, type Load, type LoadRequest, type LoadResult, runLoad } from "./load/index.ts";
 import { type ServerProcess, startServer } from "./server.ts";
 
@@ -144,6 +145,7 @@ async function main(): Promise<void> {
     };
     targets.push(socle, floor);
     for (const target of targets) await fill(target);
+    console.log(`${await loadCities(executable, `${folder}/cities`)}\n`);
     console.log("| | socle req/s | p50 ms | p99 ms | MiB | floor req/s | p50 ms | p99 ms | MiB | ratio | aim |");
     console.log("|---|---|---|---|---|---|---|---|---|---|---|");
     for (const scenario of scenarios) {

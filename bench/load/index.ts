@@ -20,5 +20,5 @@ async function runSockets(load: Load): Promise<LoadResult> {
 }
 
 export function runLoad(load: Load, folder: string): Promise<LoadResult> {
-  return hasWrk ? runWrk(load, folder) : runSockets(load);
+  return hasWrk && load.once !== true ? runWrk(load, folder) : runSockets(load);
 }

@@ -6,6 +6,8 @@ export interface Load {
   seconds: number;
   /** Sent in turn, over and over. */
   requests: readonly LoadRequest[];
+  /** Each request once, however long that takes; `seconds` is the most. */
+  once?: boolean;
 }
 
 export interface LoadRequest {

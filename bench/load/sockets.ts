@@ -55,7 +55,8 @@ async function run(load: Load): Promise<LoadResult> {
           latencies.push(now - socket.data.sentAt);
           if (Number(socket.data.received.slice(9, 12)) >= 400) errors += 1;
           socket.data.received = socket.data.received.slice(length);
-          if (now < end) send(socket);
+          const isDone = load.once === true && next >= wire.length;
+          if (now < end && !isDone) send(socket);
           else socket.end();
         },
         close: () => closed.resolve(),

@@ -67,7 +67,7 @@ export async function openApi(options: {
   for (const [i, definition] of (options.collections ?? []).entries())
     await Bun.write(join(folder, "collections", `${String(i).padStart(2, "0")}.json`), JSON.stringify(definition));
   await Bun.write(join(folder, "config.json"), "{}");
-  const { config } = loadConfig({ file: join(folder, "config.json"), environment: options.settings ?? {} });
+  const { config } = await loadConfig({ file: join(folder, "config.json"), environment: options.settings ?? {} });
   const log: string[] = [];
   const logger = quietLogger(log);
   const service = await openService({ config, logger, onFatal: (error) => log.push(`FATAL ${String(error)}`) });

@@ -8,9 +8,12 @@ export const configOption = {
 };
 
 /** Configuration and log of a command. What the configuration has to say is logged. */
-export function loadSettings(options: OptionValues, terminal: Terminal): { config: Config; logger: Logger } {
+export async function loadSettings(
+  options: OptionValues,
+  terminal: Terminal,
+): Promise<{ config: Config; logger: Logger }> {
   const port = textOption(options, "port");
-  const { config, warnings, notes } = loadConfig({
+  const { config, warnings, notes } = await loadConfig({
     file: textOption(options, "config") ?? null,
     environment: terminal.environment,
     ...(port === undefined ? {} : { overrides: { port } }),

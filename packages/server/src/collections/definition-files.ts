@@ -4,17 +4,20 @@ import type { Database } from "../database/index.ts";
 import { AppError, isObject, messageOf, readJsonFile, SetupError } from "../kernel/index.ts";
 import type { Logger } from "../logging/index.ts";
 import { type Collections, MigrationError } from "./collections.ts";
-import { type ParsedDefinition, parseDefinition } from "./definition.ts";
+import type { ParsedDefinition } from "./definition.ts";
+import { parseDefinition } from "./parse-definition.ts";
 import type { Plan } from "./plan.ts";
 
-/** A definition file, read and checked by itself. */
+/** A definition file as it was read. */
 interface DefinitionFile {
   readonly file: string;
   readonly path: string;
+  readonly content: unknown;
   /** Of its content, so that a new layout or a comment is no change. */
   readonly fingerprint: string;
-  readonly parsed: ParsedDefinition;
 }
+
+type ParsedFile = DefinitionFile & { readonly parsed: ParsedDefinition };
 
 async function listFiles(folder: string): Promise<string[]> {
   try {
@@ -26,25 +29,28 @@ async function listFiles(folder: string): Promise<string[]> {
   }
 }
 
-async function readDefinitionFile(folder: string, file: string): Promise<DefinitionFile> {
+async function readFile(folder: string, file: string): Promise<DefinitionFile> {
   const path = join(folder, file);
-  const content = readJsonFile(path);
+  const content = await readJsonFile(path);
+  return { file, path, content, fingerprint: Bun.SHA256.hash(JSON.stringify(content), "hex") };
+}
+
+async function parseFile(read: DefinitionFile): Promise<ParsedFile> {
   try {
-    const parsed = await parseDefinition(content);
-    return { file, path, fingerprint: Bun.SHA256.hash(JSON.stringify(content), "hex"), parsed };
+    return { ...read, parsed: await parseDefinition(read.content) };
   } catch (thrown) {
-    throw thrown instanceof AppError ? new SetupError(`${path}: ${thrown.message}`) : thrown;
+    throw thrown instanceof AppError ? new SetupError(`${read.path}: ${thrown.message}`) : thrown;
   }
 }
 
 function refuseTwins(files: readonly DefinitionFile[]): void {
   const seen = new Map<string, string>();
-  for (const { path, parsed } of files) {
-    const name = parsed.definition.name.toLowerCase();
-    const twin = seen.get(name);
-    if (twin !== undefined)
-      throw new SetupError(`${path}: the collection "${parsed.definition.name}" is already defined by ${twin}`);
-    seen.set(name, path);
+  for (const { path, content } of files) {
+    const name = isObject(content) ? content["name"] : undefined;
+    if (typeof name !== "string") continue;
+    const twin = seen.get(name.toLowerCase());
+    if (twin !== undefined) throw new SetupError(`${path}: the collection "${name}" is already defined by ${twin}`);
+    seen.set(name.toLowerCase(), path);
   }
 }
 
@@ -76,13 +82,16 @@ export async function applyDefinitionFiles(options: {
   logger: Logger;
 }): Promise<void> {
   const files: DefinitionFile[] = [];
-  for (const file of await listFiles(options.folder)) files.push(await readDefinitionFile(options.folder, file));
+  for (const file of await listFiles(options.folder)) files.push(await readFile(options.folder, file));
   refuseTwins(files);
   const rows = await options.database.reader.all<{ file: string; fingerprint: string; renames: string }>(
     "SELECT file, fingerprint, renames FROM _definition_files",
   );
   const applied = new Map(rows.map((row) => [row.file, row]));
-  const changed = files.filter(({ file, fingerprint }) => applied.get(file)?.fingerprint !== fingerprint);
+  const changed: ParsedFile[] = [];
+  // What was applied was checked then.
+  for (const read of files)
+    if (applied.get(read.file)?.fingerprint !== read.fingerprint) changed.push(await parseFile(read));
   if (changed.length === 0) return;
   const plans = await options.database
     .transact(async (tx) => {

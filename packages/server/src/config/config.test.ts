@@ -69,14 +69,12 @@ describe("every key", () => {
 test("environment wins over the file, the command line over both; an empty variable is none", async () => {
   const path = join(folder, "config.json");
   await Bun.write(path, '{ "port": 1 }');
-  const port = (environment: Record<string, string>, overrides?: { port: string }) =>
-    loadConfig({ file: path, environment, ...(overrides === undefined ? {} : { overrides }) }).config.port;
-  expect([
-    port({}),
-    port({ SERVICE_PORT: "2" }),
-    port({ SERVICE_PORT: "2" }, { port: "3" }),
-    port({ SERVICE_PORT: "" }),
-  ]).toEqual([1, 2, 3, 1]);
+  const port = async (environment: Record<string, string>, overrides?: { port: string }) =>
+    (await loadConfig({ file: path, environment, ...(overrides === undefined ? {} : { overrides }) })).config.port;
+  const env = { SERVICE_PORT: "2" };
+  expect([await port({}), await port(env), await port(env, { port: "3" }), await port({ SERVICE_PORT: "" })]).toEqual([
+    1, 2, 3, 1,
+  ]);
 });
 
 test.each(["true", "1", "YES", "on"])("%s is true", async (text) => {
@@ -101,6 +99,7 @@ describe("bad values are one line with key, value and what is allowed", () => {
     [{}, { SERVICE_DASHBOARD_ENABLED: "constructor" }, /SERVICE_DASHBOARD_ENABLED: "constructor" is not/],
     [{}, { SERVICE_LIMITS_BODY: "1" }, /SERVICE_LIMITS_BODY/],
     ["[]", {}, /must hold a JSON object/],
+    ['{ // comment\n "__proto__": { "port": 1 } }', {}, /config\.json: "__proto__" is not a key/],
     ['{\n  "port": 1\n  "host": "x"\n}', {}, /config\.json: is not JSON: comma expected in line 3$/],
     ["{ port: }", {}, /config\.json: is not JSON: .* in line 1$/],
   ];
@@ -128,9 +127,9 @@ test("comments and trailing commas are fine, and secrets never show", async () =
   expect(`${JSON.stringify(config)} ${Bun.inspect(config)}`).not.toContain('"short"');
 });
 
-test("without the default file, defaults apply and a note says so", () => {
-  const { config, notes } = loadConfig({ file: null, environment: {} });
+test("without the default file, defaults apply and a note says so", async () => {
+  const { config, notes } = await loadConfig({ file: null, environment: {} });
   expect([config.port, config["events.maxCount"], config["auth.accessTokenTtl"]]).toEqual([8080, 1_000_000, 3_600_000]);
   expect(notes).toEqual([expect.stringContaining("defaults apply")]);
-  expect(() => loadConfig({ file: "/nowhere/config.json", environment: {} })).toThrow("cannot be read");
+  await expect(loadConfig({ file: "/nowhere/config.json", environment: {} })).rejects.toThrow("cannot be read");
 });

@@ -53,8 +53,8 @@ function unknownKeys(values: Map<string, unknown>, file: string): string[] {
 }
 
 function parseValue(path: KeyPath, value: unknown, where: string): unknown {
-  const result = keys[path].kind.schema.safeParse(value);
-  if (result.success) return result.data;
+  const parsed = keys[path].kind.parse(value);
+  if (parsed !== undefined) return parsed;
   const shown = secretPaths.has(path) ? "its value" : quote(value);
   throw new SetupError(`${where}: ${shown} is not valid for "${path}"; allowed: ${keys[path].kind.allowed}`);
 }
@@ -63,12 +63,12 @@ function parseValue(path: KeyPath, value: unknown, where: string): unknown {
  * File, then environment, then command line; checked as a whole, relative paths resolved, frozen.
  * @throws SetupError for a file that cannot be read and for the first value that is not allowed.
  */
-export function loadConfig(options: LoadOptions): LoadedConfig {
+export async function loadConfig(options: LoadOptions): Promise<LoadedConfig> {
   const file = resolve(options.file ?? "config.json");
   const notes: string[] = [];
   let fromFile = new Map<string, unknown>();
   if (options.file !== null || existsSync(file)) {
-    const content = readJsonFile(file);
+    const content = await readJsonFile(file);
     if (!isObject(content)) throw new SetupError(`${file}: must hold a JSON object, not ${quote(content)}`);
     fromFile = flatten(content, file);
   } else {
@@ -89,7 +89,7 @@ export function loadConfig(options: LoadOptions): LoadedConfig {
   }
   const folder = dirname(file);
   for (const path of pathPaths) values[path] = resolve(folder, String(values[path]));
-  // Every key of the table has just been parsed by its own schema.
+  // Every key of the table has just been parsed by its own kind.
   const config = Object.freeze({ ...(values as Values), folder });
   return { config, warnings: [...unknownKeys(fromFile, file), ...advice(config)], notes };
 }

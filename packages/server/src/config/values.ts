@@ -1,23 +1,34 @@
-import * as z from "zod/mini";
 import { Secret } from "../kernel/index.ts";
 
 /** How the value of a key is written, in the file and in the environment. */
 export interface ValueKind<T> {
-  /** Accepts the value as the file has it, and answers it as the service uses it. */
-  readonly schema: z.ZodMiniType<T>;
+  /** The value as the service uses it, from what the file has; undefined when that is not allowed. */
+  parse(value: unknown): T | undefined;
   /** Turns the text of an environment variable into what the file would have. */
   fromText(text: string): unknown;
   /** What is allowed, in the words of an error message. */
   readonly allowed: string;
 }
 
+function asText(text: string): string {
+  return text;
+}
+
 function numberFromText(text: string): unknown {
   return /^-?\d+(\.\d+)?$/.test(text.trim()) ? Number(text) : text;
 }
 
+function wholeFrom(value: unknown, min: number, max: number): number | undefined {
+  return typeof value === "number" && Number.isInteger(value) && value >= min && value <= max ? value : undefined;
+}
+
+function filledText(value: unknown): string | undefined {
+  return typeof value === "string" && value !== "" ? value : undefined;
+}
+
 export function wholeNumber(min: number, max: number): ValueKind<number> {
   return {
-    schema: z.int().check(z.gte(min), z.lte(max)),
+    parse: (value) => wholeFrom(value, min, max),
     fromText: numberFromText,
     allowed: `a whole number from ${min} to ${max}`,
   };
@@ -35,7 +46,7 @@ const booleanWords: { readonly [word: string]: boolean } = {
 };
 
 export const boolean: ValueKind<boolean> = {
-  schema: z.boolean(),
+  parse: (value) => (typeof value === "boolean" ? value : undefined),
   fromText(text) {
     const word = text.trim().toLowerCase();
     return Object.hasOwn(booleanWords, word) ? booleanWords[word] : text;
@@ -43,43 +54,41 @@ export const boolean: ValueKind<boolean> = {
   allowed: "true or false (in the environment also 1, 0, yes, no, on, off)",
 };
 
-export const text: ValueKind<string> = {
-  schema: z.string().check(z.minLength(1)),
-  fromText: (value) => value,
-  allowed: "a text that is not empty",
-};
+export const text: ValueKind<string> = { parse: filledText, fromText: asText, allowed: "a text that is not empty" };
 
 export function textOf<const T extends string>(values: readonly T[]): ValueKind<T> {
   return {
-    schema: z.enum(values),
-    fromText: (value) => values.find((candidate) => candidate.toLowerCase() === value.trim().toLowerCase()) ?? value,
+    parse: (value) => values.find((candidate) => candidate === value),
+    fromText: (word) => values.find((candidate) => candidate.toLowerCase() === word.trim().toLowerCase()) ?? word,
     allowed: values.join(", "),
   };
 }
 
 export const email: ValueKind<string> = {
-  schema: z.pipe(
-    z.string().check(z.regex(/^\s*[^\s@]+@[^\s@]+\s*$/)),
-    z.transform((value: string) => value.trim().toLowerCase()),
-  ),
-  fromText: (value) => value,
+  parse: (value) =>
+    typeof value === "string" && /^\s*[^\s@]+@[^\s@]+\s*$/.test(value) ? value.trim().toLowerCase() : undefined,
+  fromText: asText,
   allowed: "an email address",
 };
 
 export const secret: ValueKind<Secret> = {
-  schema: z.pipe(
-    z.string().check(z.minLength(1)),
-    z.transform((value: string) => new Secret(value)),
-  ),
-  fromText: (value) => value,
+  parse(value) {
+    const filled = filledText(value);
+    return filled === undefined ? undefined : new Secret(filled);
+  },
+  fromText: asText,
   allowed: "a text that is not empty",
 };
 
 /** A list; in the environment its items are separated by commas. */
 export const textList: ValueKind<string[]> = {
-  schema: z.array(z.string().check(z.minLength(1))),
-  fromText: (value) =>
-    value
+  parse(value) {
+    if (!Array.isArray(value)) return undefined;
+    const items = value.map(filledText);
+    return items.includes(undefined) ? undefined : items.filter((item) => item !== undefined);
+  },
+  fromText: (list) =>
+    list
       .split(",")
       .map((item) => item.trim())
       .filter((item) => item !== ""),
@@ -94,20 +103,22 @@ const durationUnits: { readonly [unit: string]: number } = {
   d: 86_400_000,
 };
 const durationPattern = /^(\d+(?:\.\d+)?)\s*(ms|s|m|h|d)$/;
+/** A hundred years, in milliseconds. */
+const longestDuration = 3_153_600_000_000;
 
-function parseDuration(value: number | string): number {
+function millisecondsOf(value: unknown): number {
   if (typeof value === "number") return value * 1_000;
-  const [, amount, unit] = durationPattern.exec(value.trim()) ?? [];
+  const [, amount, unit] = durationPattern.exec(String(value).trim()) ?? [];
   return Number(amount) * (durationUnits[unit ?? ""] ?? Number.NaN);
 }
 
 /** A span of time, at least `min` milliseconds; the service uses milliseconds. A bare number counts seconds. */
 export function duration(min: number): ValueKind<number> {
   return {
-    schema: z.pipe(
-      z.union([z.number().check(z.gte(0)), z.string().check(z.regex(durationPattern))]),
-      z.pipe(z.transform(parseDuration), z.number().check(z.gte(min), z.lte(3_153_600_000_000))),
-    ),
+    parse(value) {
+      const milliseconds = millisecondsOf(value);
+      return milliseconds >= min && milliseconds <= longestDuration ? milliseconds : undefined;
+    },
     fromText: numberFromText,
     allowed: `a time such as "90s", "15m", "1h" or "30d"${min > 0 ? `, at least ${min / 1_000}s` : ", or 0"}`,
   };
@@ -116,8 +127,8 @@ export function duration(min: number): ValueKind<number> {
 const sizeUnits: { readonly [unit: string]: number } = { kib: 1024, mib: 1024 ** 2, gib: 1024 ** 3 };
 const sizePattern = /^(\d+)\s*(KiB|MiB|GiB)$/i;
 
-function parseSize(value: number | string): number {
-  if (typeof value === "number") return value;
+function bytesOf(value: unknown): unknown {
+  if (typeof value !== "string") return value;
   const [, amount, unit] = sizePattern.exec(value.trim()) ?? [];
   return Number(amount) * (sizeUnits[(unit ?? "").toLowerCase()] ?? Number.NaN);
 }
@@ -125,10 +136,7 @@ function parseSize(value: number | string): number {
 /** A size; the service uses bytes. */
 export function size(min: number, max: number): ValueKind<number> {
   return {
-    schema: z.pipe(
-      z.union([z.int(), z.string().check(z.regex(sizePattern))]),
-      z.pipe(z.transform(parseSize), z.int().check(z.gte(min), z.lte(max))),
-    ),
+    parse: (value) => wholeFrom(bytesOf(value), min, max),
     fromText: numberFromText,
     allowed: `a number of bytes from ${min} to ${max}, or a text such as "512KiB" or "2MiB"`,
   };

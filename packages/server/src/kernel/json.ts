@@ -1,5 +1,5 @@
 import { readFileSync } from "node:fs";
-import { type ParseError, parse, printParseErrorCode } from "jsonc-parser";
+import type { ParseError } from "jsonc-parser";
 import { messageOf, SetupError } from "./app-error.ts";
 
 /** Whether a value is a JSON object: not null, not an array. */
@@ -11,24 +11,39 @@ export function isObject(value: unknown): value is Record<string, unknown> {
  * Reads a file that a person writes: JSON, with comments and trailing commas allowed.
  * @throws SetupError naming the file and, for a syntax error, the line.
  */
-export function readJsonFile(path: string): unknown {
+export async function readJsonFile(path: string): Promise<unknown> {
   let text: string;
   try {
     text = readFileSync(path, "utf8");
   } catch (thrown) {
     throw new SetupError(`${path}: cannot be read: ${messageOf(thrown)}`);
   }
+  try {
+    return JSON.parse(text);
+  } catch {
+    return parseWithComments(path, text);
+  }
+}
+
+/** The parser is loaded when plain JSON will not do: it costs a megabyte of memory. */
+async function parseWithComments(path: string, text: string): Promise<unknown> {
+  const { parse, printParseErrorCode } = await import("jsonc-parser");
   const errors: ParseError[] = [];
   const value: unknown = parse(text, errors, { allowTrailingComma: true });
   const [first] = errors;
-  if (first === undefined) return value;
+  if (first === undefined) {
+    if (hasForeignPrototype(value)) throw new SetupError(`${path}: "__proto__" is not a key that means anything`);
+    return value;
+  }
   const line = text.slice(0, first.offset).split("\n").length;
-  throw new SetupError(`${path}: is not JSON: ${wordsOf(first)} in line ${line}`);
+  // "ColonExpected" → "colon expected".
+  const words = printParseErrorCode(first.error).replace(/([a-z])([A-Z])/g, "$1 $2");
+  throw new SetupError(`${path}: is not JSON: ${words.toLowerCase()} in line ${line}`);
 }
 
-/** "ColonExpected" → "colon expected". */
-function wordsOf(error: ParseError): string {
-  return printParseErrorCode(error.error)
-    .replace(/([a-z])([A-Z])/g, "$1 $2")
-    .toLowerCase();
+/** Where plain JSON makes `__proto__` a key like any other, this parser sets the prototype. */
+function hasForeignPrototype(value: unknown): boolean {
+  if (Array.isArray(value)) return value.some(hasForeignPrototype);
+  if (!isObject(value)) return false;
+  return Object.getPrototypeOf(value) !== Object.prototype || Object.values(value).some(hasForeignPrototype);
 }

@@ -15,7 +15,7 @@ export const adminCreate: Command = {
     password: { value: "PASSWORD", summary: "else it is asked for, or read from standard input" },
   },
   async run({ args: [email = ""], options, terminal }) {
-    const { config, logger } = loadSettings(options, {
+    const { config, logger } = await loadSettings(options, {
       ...terminal,
       // The log of this command is not its answer.
       out: () => undefined,

@@ -25,8 +25,8 @@ export const seed: Command = {
   summary: "Fill empty collections with the users and records of a JSON file",
   options: configOption,
   async run({ args: [file = ""], options, terminal }) {
-    const { config, logger } = loadSettings(options, { ...terminal, out: () => undefined });
-    const content = readJsonFile(file);
+    const { config, logger } = await loadSettings(options, { ...terminal, out: () => undefined });
+    const content = await readJsonFile(file);
     if (!isObject(content)) throw new SetupError(`${file}: must hold a JSON object, collection → records`);
     const service = await openService({
       config,

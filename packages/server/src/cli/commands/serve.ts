@@ -9,7 +9,7 @@ const options: Command["options"] = {
 
 /** Serves until a signal, or until the disk fails. */
 async function run({ options: given, terminal }: Invocation, mode: "serve" | "dev"): Promise<number> {
-  const { config, logger } = loadSettings(given, terminal);
+  const { config, logger } = await loadSettings(given, terminal);
   if (mode === "dev") logger.info("Development mode");
   const failed = Promise.withResolvers<unknown>();
   const app = await App.start({ config, logger, onFatal: failed.resolve });
