@@ -63,6 +63,7 @@ export class App {
         maxCount: config["events.maxCount"],
       });
       retention.start(stopping.signal);
+      logger.info(`The API is at ${http.url}/api/{collection}`);
       logger.info(`Listening on ${http.url}`);
       return new App({ service, http, retention, stopping });
     } catch (thrown) {
