@@ -15,6 +15,20 @@ function cells(text: string): string[] {
     );
 }
 
+test("every file that ARCHITECTURE.md names exists", async () => {
+  const root = join(import.meta.dir, "..");
+  const page = await Bun.file(join(root, "ARCHITECTURE.md")).text();
+  const named = [...page.matchAll(/`([\w./-]+\/[\w.-]+\.ts)`/g)].map(([, path]) => path ?? "");
+  expect(named.length).toBeGreaterThan(20);
+  const missing: string[] = [];
+  for (const path of named) {
+    const places = [join(root, path), join(root, "packages/server/src", path)];
+    const found = await Promise.all(places.map((place) => Bun.file(place).exists()));
+    if (!found.includes(true)) missing.push(path);
+  }
+  expect(missing).toEqual([]);
+});
+
 test("docs/configuration.md has every key as it is", async () => {
   const page = await Bun.file(join(import.meta.dir, "../docs/configuration.md")).text();
   expect(cells(page)).toEqual(cells(configurationTable()));
