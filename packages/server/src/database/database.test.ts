@@ -126,6 +126,19 @@ describe("transactions", () => {
     await database.close();
   });
 
+  test("a flush that fails while the service stops is as fatal as any", async () => {
+    const { calls, sync } = manualSync();
+    const fatal: unknown[] = [];
+    const database = open({ sync, onFatal: (error) => fatal.push(error) });
+    const write = database.transact(() => undefined);
+    const closing = database.close();
+    await Bun.sleep(5);
+    calls[0]?.reject(new Error("EIO"));
+    await expect(write).rejects.toMatchObject({ code: "unavailable" });
+    await closing;
+    expect(fatal).toEqual([new Error("EIO")]);
+  });
+
   test("closing refuses what comes and finishes what was accepted", async () => {
     const database = await withTable();
     const accepted = database.transact((tx) => tx.run("INSERT INTO t VALUES (1)"));

@@ -73,6 +73,7 @@ export class Writer {
   #turning: Promise<void> | null = null;
   #unsettled = 0;
   #refusal: AppError | null = null;
+  #hasFailed = false;
 
   constructor(options: {
     connection: Connection;
@@ -189,11 +190,12 @@ export class Writer {
   }
 
   #fail(batch: Job[], error: unknown): void {
-    const first = this.#refusal === null;
+    const isFirst = !this.#hasFailed;
+    this.#hasFailed = true;
     this.#refusal = new AppError("unavailable", lost, { cause: error });
     for (const job of [...batch, ...this.#queue]) job.reject(this.#refusal);
     this.#queue = [];
     this.#unsettled -= batch.length;
-    if (first) this.#onFatal(error);
+    if (isFirst) this.#onFatal(error);
   }
 }

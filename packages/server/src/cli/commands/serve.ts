@@ -12,16 +12,18 @@ async function run({ options: given, terminal }: Invocation, mode: "serve" | "de
   const { config, logger } = await loadSettings(given, terminal);
   if (mode === "dev") logger.info("Development mode");
   const failed = Promise.withResolvers<unknown>();
-  const app = await App.start({ config, logger, onFatal: failed.resolve });
-  const end = await Promise.race([
-    terminal.untilSignal().then((signal) => ({ signal })),
-    failed.promise.then((error) => ({ error })),
-  ]);
-  if ("error" in end) logger.error("The disk refused a write; nothing more is accepted", { error: end.error });
-  else logger.info(`${end.signal}: stopping`);
+  let hasFailed = false;
+  const onFatal = (error: unknown): void => {
+    hasFailed = true;
+    logger.error("The disk refused a write; nothing more is accepted", { error });
+    failed.resolve(error);
+  };
+  const app = await App.start({ config, logger, onFatal });
+  const reason = await Promise.race([terminal.untilSignal(), failed.promise.then(() => "The disk failed")]);
+  logger.info(`${reason}: stopping`);
   await app.stop();
   logger.info("Stopped");
-  return "error" in end ? 1 : 0;
+  return hasFailed ? 1 : 0;
 }
 
 export const serve: Command = {
