@@ -101,6 +101,21 @@ test("a body that is nested very deeply is refused at once", async () => {
   }
 });
 
+test("while long lists are read as fast as they come, everything else has its turn", async () => {
+  const busy = await serve(await project({ collections: [notes] }));
+  const text = "x".repeat(500_000);
+  for (let n = 0; n < 80; n++) await post(`${busy.url}/api/notes`, { text });
+  const order: string[] = [];
+  const lists = Array.from({ length: 4 }, async () => {
+    await (await fetch(`${busy.url}/api/notes`)).arrayBuffer();
+    order.push("list");
+  });
+  await (await fetch(`${busy.url}/health`)).arrayBuffer();
+  order.push("health");
+  await Promise.all(lists);
+  expect(order[0]).toBe("health");
+}, 20_000);
+
 describe("stopping", () => {
   test("SIGTERM: an answer that is on its way arrives whole", async () => {
     const first = await serve(await project({ collections: [notes] }));

@@ -14,4 +14,9 @@ const service = Bun.spawn([socle, "serve"], { cwd: blog, stdio: ["inherit", "inh
 // The terminal sends Ctrl-C to both, and this one waits for the service to finish; other signals come to this one alone.
 process.on("SIGINT", () => undefined);
 process.on("SIGTERM", () => service.kill("SIGTERM"));
+// A shell that npm put in between may die of a signal without a word; then this one has another parent.
+const parent = process.ppid;
+setInterval(() => {
+  if (process.ppid !== parent) service.kill("SIGTERM");
+}, 500).unref();
 process.exit(await service.exited);

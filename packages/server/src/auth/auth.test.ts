@@ -237,6 +237,14 @@ describe("logout", () => {
     expect((await request("GET", "/api/auth/me", { token: tokens.accessToken })).status).toBe(401);
   });
 
+  test("with a refresh token that has expired", async () => {
+    const tokens = await api.register("leaving4@example.com");
+    await api.service.database.transact((tx) =>
+      tx.run("UPDATE _sessions SET expiresAt = 1 WHERE userId = ?", tokens.user.id),
+    );
+    expect((await post("logout", { refreshToken: tokens.refreshToken })).status).toBe(401);
+  });
+
   test("with neither", async () => {
     expect((await request("POST", "/api/auth/logout")).status).toBe(401);
     expect((await post("logout", {})).status).toBe(401);
@@ -263,6 +271,9 @@ describe("tokens that are none", () => {
       "no subject": await forge({ sid, role: "admin" }),
       "no JWT": "abc",
       "a refresh token": other.refreshToken,
+      "another last character":
+        accessToken.slice(0, -1) + String.fromCharCode(accessToken.charCodeAt(accessToken.length - 1) + 1),
+      "a padded one": `${accessToken}=`,
     };
     for (const [name, token] of Object.entries(tokens)) {
       for (const [method, path] of [

@@ -130,7 +130,7 @@ export class Auth {
       const sessions = new Map<string, { userId: string; role: Role }>();
       if (principal !== null) sessions.set(principal.sessionId, principal);
       if (refreshToken !== null) {
-        const session = await this.#sessions.ofRefreshToken(tx, refreshToken);
+        const session = await this.#sessions.ofRefreshToken(tx, refreshToken, this.#clock.now());
         if (session !== null) sessions.set(session.id, session);
         else if (principal === null)
           throw new AppError("unauthorized", "The refresh token is invalid, expired or revoked.");

@@ -96,11 +96,12 @@ export class Sessions {
     return { kind: "refreshed", session, refreshToken };
   }
 
-  /** The session of a refresh token, used or not. */
-  async ofRefreshToken(tx: Transactor, token: string): Promise<Session | null> {
+  /** The session of a refresh token, used or not, that has not expired. */
+  async ofRefreshToken(tx: Transactor, token: string, now: number): Promise<Session | null> {
     return tx.get<Session>(
-      `${selectSession} JOIN _refresh_tokens t ON t.sessionId = s.id WHERE t.hash = ?`,
+      `${selectSession} JOIN _refresh_tokens t ON t.sessionId = s.id WHERE t.hash = ? AND s.expiresAt > ?`,
       hashRefreshToken(token),
+      now,
     );
   }
 

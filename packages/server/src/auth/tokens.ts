@@ -11,6 +11,12 @@ export interface AccessClaims {
 /** Verified tokens that are remembered: a signature does not change, only its session and its time do. */
 const capacity = 5_000;
 
+/**
+ * Three parts in base64url, the last of them 32 bytes without padding and without stray bits (RFC 7515, 2): a decoder
+ * ignores those, so that a token could be written in several ways.
+ */
+const canonical = /^[\w-]+\.[\w-]+\.[\w-]{42}[AEIMQUYcgkosw048]$/;
+
 /** Access tokens: JWT, HS256. The library is loaded with the first one. */
 export class AccessTokens {
   readonly #key: Uint8Array;
@@ -38,6 +44,7 @@ export class AccessTokens {
 
   /** @throws AppError `unauthorized` for anything but a token that this service has signed and that is in time. */
   async verify(token: string): Promise<AccessClaims> {
+    if (!canonical.test(token)) throw invalidToken(null);
     const { jwtVerify } = await import("jose");
     const { payload } = await jwtVerify(token, this.#key, { algorithms: ["HS256"] }).catch((cause: unknown) => {
       throw invalidToken(cause);

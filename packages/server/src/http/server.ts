@@ -60,7 +60,8 @@ export class HttpServer {
     });
     try {
       this.#server = Bun.serve({
-        hostname: options.host,
+        // A URL writes an IPv6 address in brackets; a socket does not.
+        hostname: options.host.replace(/^\[(.*)\]$/, "$1"),
         port: options.port,
         routes: this.#router.native(),
         fetch: (request) => this.#router.fallback(request),
