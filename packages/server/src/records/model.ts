@@ -18,6 +18,10 @@ export class Model {
   readonly positions: ReadonlyMap<string, number>;
   /** The position of the owner field among the fields, or -1. */
   readonly ownerPosition: number;
+  /** The positions of the fields that point to something. */
+  readonly references: readonly number[];
+  /** The fields that have a column of their own, in the order of `insert`. */
+  readonly storedFields: readonly FieldDefinition[];
   readonly #decoded: readonly FieldDefinition[];
   readonly #table: string;
   readonly #columns: string;
@@ -34,6 +38,11 @@ export class Model {
     this.fields = collection.definition.fields;
     this.positions = new Map(this.fields.map((field, position) => [field.name, position]));
     this.ownerPosition = this.fields.findIndex((field) => field.owner === true);
+    this.references = [...this.fields.keys()].filter((position) => {
+      const type = this.fields[position]?.type;
+      return type === "relation" || type === "file";
+    });
+    this.storedFields = this.fields.filter((field) => field.owner !== true);
     this.#decoded = this.fields.filter(needsDecoding);
     this.#table = identifier(collection.table);
     const selected = this.fields.map((field) => `${this.#column(field)} AS ${identifier(field.name)}`);
@@ -51,11 +60,6 @@ export class Model {
   /** SQLite takes a quoted name that it does not know for a string, unless the name of its table stands before it. */
   #column(field: FieldDefinition): string {
     return `${this.#table}.${identifier(columnName(field))}`;
-  }
-
-  /** The fields that have a column of their own, in the order of `insert`. */
-  get storedFields(): readonly FieldDefinition[] {
-    return this.fields.filter((field) => field.owner !== true);
   }
 
   /** Changes the given columns and `updatedAt`, and answers the record. Parameters: their values, the time, the id. */

@@ -128,7 +128,7 @@ export class Records {
     const now = this.#clock.now();
     const id = newId("rec", now);
     const timestamp = toTimestamp(now);
-    await this.#refuse(tx, model, { values, problems }, id);
+    if (problems.length > 0 || model.references.length > 0) await this.#refuse(tx, model, { values, problems }, id);
     const stored: Value[] = [];
     const record: StoredRecord = { id, createdAt: timestamp, updatedAt: timestamp };
     for (const [position, field] of model.fields.entries()) {
@@ -218,8 +218,8 @@ function changedReferences(
 ): (Value | undefined)[] {
   return values.map((value, position) => {
     const field = model.fields[position];
-    const isReference = field?.type === "relation" || field?.type === "file";
-    return isReference && value === record[field.name] ? undefined : value;
+    const isSame = field !== undefined && value === record[field.name];
+    return isSame && model.references.includes(position) ? undefined : value;
   });
 }
 

@@ -27,14 +27,14 @@ export class References {
     values: readonly (Value | undefined)[],
     problems: ErrorDetail[],
   ): Promise<void> {
-    for (const [position, field] of model.fields.entries()) {
-      if (field.type !== "relation" && field.type !== "file") continue;
-      const value = values[position];
-      if (typeof value !== "string" || (await this.#exists(tx, field, value))) continue;
-      const what = field.type === "file" ? "stored file" : `record of "${field.collection}"`;
+    for (const position of model.references) {
+      const [field, value] = [model.fields[position], values[position]];
+      if (field === undefined || typeof value !== "string" || (await this.#exists(tx, field, value))) continue;
+      const isFile = field.type === "file";
+      const what = isFile ? "stored file" : `record of "${field.collection}"`;
       problems.push({
         field: field.name,
-        rule: field.type,
+        rule: isFile ? "file" : "relation",
         message: `${field.name} points to ${quote(value)}, but there is no such ${what}`,
       });
     }
