@@ -126,7 +126,7 @@ describe("transactions", () => {
     await database.close();
   });
 
-  test("a flush that fails while the service stops is as fatal as any", async () => {
+  test("a flush that fails while the service stops is no less fatal", async () => {
     const { calls, sync } = manualSync();
     const fatal: unknown[] = [];
     const database = open({ sync, onFatal: (error) => fatal.push(error) });
