@@ -12,7 +12,6 @@ export interface Collection {
   readonly table: string;
   /** The rule of every operation, with what was left out filled in. */
   readonly rules: { readonly [operation in Operation]: PermissionRule };
-  readonly ownerField: FieldDefinition | null;
   /** The compiled `regex` rules by field name. */
   readonly patterns: ReadonlyMap<string, Pattern>;
   readonly createdAt: string;

@@ -34,7 +34,6 @@ async function toCollection(row: Row): Promise<Collection> {
     definition,
     table: tableName(definition.name),
     rules: resolveRules(definition),
-    ownerField: definition.fields.find((field) => field.owner === true) ?? null,
     patterns,
     createdAt: row.createdAt,
     updatedAt: row.updatedAt,

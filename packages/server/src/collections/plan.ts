@@ -31,7 +31,7 @@ function findRenames(before: CollectionDefinition, parsed: ParsedDefinition): Ma
   const oldNames = new Set(before.fields.map((field) => field.name));
   const renames = new Map<string, string>();
   for (const [name, oldName] of renamedFrom) {
-    // A definition file keeps its `renamedFrom` after the rename is done: the old name is gone, the new one is there.
+    // Asked for again, as by a request that is sent twice: the old name is gone, the new one is there.
     if (oldName === null || oldName === name || (!oldNames.has(oldName) && oldNames.has(name))) continue;
     if (!oldNames.has(oldName))
       throw new AppError("bad_request", `field "${name}": there is no field ${quote(oldName)} to rename`);
@@ -88,19 +88,16 @@ export function planMigration(before: CollectionDefinition | null, parsed: Parse
   const after = parsed.definition;
   if (before === null) return { before, after, steps: [{ step: "create" }] };
   const renames = findRenames(before, parsed);
+  const movedAway = new Set(renames.values());
   const continued = new Set<string>();
   const steps: PlanStep[] = [];
   const additions: PlanStep[] = [];
   const changes: PlanStep[] = [];
   for (const field of after.fields) {
     const from = renames.get(field.name) ?? field.name;
-    const isNew = parsed.renamedFrom.get(field.name) === null && !before.fields.some((f) => f.name === field.name);
-    const old = isNew ? undefined : before.fields.find((candidate) => candidate.name === from);
+    const old = before.fields.find((candidate) => candidate.name === from);
     // A name whose old field moved elsewhere starts afresh.
-    if (
-      old === undefined ||
-      (from === field.name && [...renames.values()].includes(from) && !renames.has(field.name))
-    ) {
+    if (old === undefined || (from === field.name && movedAway.has(from))) {
       additions.push({ step: "add", field: field.name });
       if (field.required === true) changes.push({ step: "require", field: field.name });
       continue;

@@ -1,9 +1,11 @@
-import { describe, expect, test } from "bun:test";
+import { describe, expect, spyOn, test } from "bun:test";
+import * as fs from "node:fs";
 import { mkdirSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { quietLogger, temporaryFolder } from "../../test/kit.ts";
 import { Flusher } from "./flusher.ts";
 import { Database, type DatabaseOptions } from "./index.ts";
+import { openLogSync } from "./open-file.ts";
 
 const folder = temporaryFolder();
 let count = 0;
@@ -169,6 +171,29 @@ test("a full disk refuses the write with 503, not the service: reads go on, and 
   await pragma(1_000_000);
   expect(await database.transact((tx) => tx.run("INSERT INTO t VALUES (2)"))).toBe(1);
   await database.close();
+});
+
+test("the flush is one of the log's file: when that is gone, it fails", async () => {
+  const database = await withTable();
+  const log = openLogSync(database.path);
+  await log.sync();
+  log.close();
+  await expect(log.sync()).rejects.toThrow("EBADF");
+  await database.close();
+});
+
+test("each commit waits for a flush of the real file", async () => {
+  const fdatasync = spyOn(fs, "fdatasync");
+  try {
+    const database = await withTable();
+    const before = fdatasync.mock.calls.length;
+    await database.transact((tx) => tx.run("INSERT INTO t VALUES (1)"));
+    await database.transact((tx) => tx.run("INSERT INTO t VALUES (2)"));
+    expect(fdatasync.mock.calls.length).toBe(before + 2);
+    await database.close();
+  } finally {
+    fdatasync.mockRestore();
+  }
 });
 
 test("flushes: one at a time, and who asks during one gets the next", async () => {

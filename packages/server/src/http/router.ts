@@ -103,10 +103,15 @@ export class Router {
 
   /** What is left when even a handler's own error handling failed. */
   crashed(error: unknown): Response {
-    this.#logger.error("A request failed outside its handler", { error });
+    const requestId = this.#nextId();
+    this.#logger.error("A request failed outside its handler", { requestId, error });
     return new Response('{"error":{"code":"internal_error","message":"Something went wrong."}}', {
       status: 500,
-      headers: { "Content-Type": "application/json", "X-Content-Type-Options": "nosniff" },
+      headers: {
+        "Content-Type": "application/json",
+        "X-Content-Type-Options": "nosniff",
+        "X-Request-Id": requestId,
+      },
     });
   }
 
@@ -127,11 +132,10 @@ export class Router {
   }
 
   #run(request: Request, params: Record<string, string>, handler: Handler): Response | Promise<Response> {
-    this.#count += 1;
     const exchange = new Exchange({
       request,
       params,
-      requestId: `${this.#idPrefix}-${this.#count.toString(36)}`,
+      requestId: this.#nextId(),
       cors: this.#cors,
       authenticate: this.#authenticate,
       onBrokenStream: (thrown) => this.#log(exchange, "An answer broke off", thrown),
@@ -144,6 +148,11 @@ export class Router {
     } catch (thrown) {
       return this.#failed(exchange, thrown);
     }
+  }
+
+  #nextId(): string {
+    this.#count += 1;
+    return `${this.#idPrefix}-${this.#count.toString(36)}`;
   }
 
   #log({ requestId, request }: Exchange, message: string, error: unknown): void {

@@ -19,10 +19,13 @@ export function ownerOfNew(
   const given = values[model.ownerPosition];
   const isLeftToUs = given === undefined || given === creator || (given === null && !isAdmin(principal));
   if (!isLeftToUs && !isAdmin(principal)) refuse(model, values, problems);
-  const owner = isLeftToUs || typeof given !== "string" ? (isLeftToUs ? creator : null) : given;
-  if (owner === null && field.required === true && !problems.some((problem) => problem.field === field.name))
+  const named = typeof given === "string" ? given : null;
+  const owner = isLeftToUs ? creator : named;
+  const isRefused = problems.some((problem) => problem.field === field.name);
+  if (isRefused) return owner;
+  if (owner === null && field.required === true)
     problems.push({ field: field.name, rule: "required", message: `${field.name} is required` });
-  if (!problems.some((problem) => problem.field === field.name)) values[model.ownerPosition] = owner;
+  values[model.ownerPosition] = owner;
   return owner;
 }
 
