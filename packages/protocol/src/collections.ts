@@ -21,6 +21,27 @@ export const OPERATIONS = ["read", "create", "update", "delete"] as const;
 export type Operation = (typeof OPERATIONS)[number];
 export type Permissions = { [operation in Operation]?: PermissionRule };
 
+/** Names of collections and fields; collections are unique without regard to case. */
+export const NAME_PATTERN = /^[A-Za-z][A-Za-z0-9_]{0,62}$/;
+
+const reservedCollectionNames = [
+  "users",
+  "auth",
+  "admin",
+  "storage",
+  "realtime",
+  "system",
+  "function",
+  "job",
+  "openapi",
+  "batch",
+];
+
+/** Whether the service keeps the name for itself, in any case of its letters. */
+export function isReservedCollectionName(name: string): boolean {
+  return reservedCollectionNames.includes(name.toLowerCase());
+}
+
 export interface FieldDefinition {
   name: string;
   type: FieldType;

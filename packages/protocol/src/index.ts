@@ -4,3 +4,5 @@ export * from "./collections.ts";
 export * from "./errors.ts";
 export * from "./events.ts";
 export * from "./health.ts";
+export * from "./realtime.ts";
+export * from "./storage.ts";

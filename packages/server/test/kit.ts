@@ -9,10 +9,9 @@ import { openService, type Service } from "../src/app/index.ts";
 import { type Config, loadConfig } from "../src/config/index.ts";
 import { Cors } from "../src/http/cors.ts";
 import { Router } from "../src/http/router.ts";
-import { authRoutes } from "../src/http/routes/auth.ts";
-import { healthRoutes } from "../src/http/routes/health.ts";
-import { recordRoutes } from "../src/http/routes/records.ts";
+import { allRoutes } from "../src/http/routes/index.ts";
 import { Logger } from "../src/logging/index.ts";
+import { Realtime } from "../src/realtime/index.ts";
 
 /** A folder that is gone after the file's tests. */
 export function temporaryFolder(): string {
@@ -30,6 +29,7 @@ export interface Answer {
   status: number;
   // Tests look into bodies of many shapes.
   body: Body;
+  bytes: Uint8Array;
   headers: Headers;
 }
 /** An answer's JSON; reading a member that is not there gives undefined. */
@@ -77,14 +77,18 @@ export async function openApi(options: {
     isOpen = false;
   };
   afterAll(close);
-  const bodyLimit = config["limits.body"];
-  const { auth, records } = service;
+  const { auth } = service;
   const router = new Router({
-    routes: [
-      ...healthRoutes("test"),
-      ...authRoutes({ auth, bodyLimit, addressOf: (request) => request.headers.get("x-test-address") ?? "test" }),
-      ...recordRoutes({ records, bodyLimit }),
-    ],
+    routes: allRoutes({
+      ...service,
+      realtime: new Realtime({ ...service, logger, bufferLimit: config["realtime.bufferLimit"] }),
+      files: null,
+      version: "test",
+      bodyLimit: config["limits.body"],
+      addressOf: (request) => request.headers.get("x-test-address") ?? "test",
+      upgrade: () => false,
+    }),
+    files: null,
     cors: new Cors(config["cors.origins"]),
     authenticate: (token) => auth.authenticate(token),
     logger,
@@ -101,8 +105,11 @@ export async function openApi(options: {
     const raw = body === undefined || isRaw ? body : JSON.stringify(body);
     const init = { method, headers: all, ...(raw === undefined ? {} : { body: raw }) };
     const response = await router.fallback(new Request(`http://socle.test${path}`, init));
-    const text = await response.text();
-    return { status: response.status, body: text === "" ? {} : JSON.parse(text), headers: response.headers };
+    if (response === undefined) throw new Error(`${method} ${path} was not answered`);
+    const bytes = await response.bytes();
+    const isJson = response.headers.get("content-type") === "application/json" && bytes.byteLength > 0;
+    const answer = isJson ? JSON.parse(new TextDecoder().decode(bytes)) : {};
+    return { status: response.status, body: answer, bytes, headers: response.headers };
   }
 
   return {

@@ -2,9 +2,10 @@ import { readdirSync, statSync } from "node:fs";
 import { join } from "node:path";
 import type { Config } from "../config/index.ts";
 import { EventRetention } from "../events/index.ts";
-import { HttpServer } from "../http/index.ts";
+import { HttpServer, StaticFiles } from "../http/index.ts";
 import { AppError, count, quote, SetupError } from "../kernel/index.ts";
 import type { Logger } from "../logging/index.ts";
+import { Realtime } from "../realtime/index.ts";
 import { openService, type Service } from "./service.ts";
 import { version } from "./version.ts";
 
@@ -44,9 +45,19 @@ export class App {
     try {
       await seedAdmin(service, config, logger);
       await announce(service, config, logger);
+      const realtime = new Realtime({
+        auth: service.auth,
+        collections: service.collections,
+        events: service.events,
+        logger: logger.for("realtime"),
+        bufferLimit: config["realtime.bufferLimit"],
+      });
       const http = new HttpServer({
         auth: service.auth,
         records: service.records,
+        storage: service.storage,
+        realtime,
+        files: openStaticFiles(config),
         logger: logger.for("http"),
         version,
         host: config.host,
@@ -84,6 +95,12 @@ export class App {
     await this.#retention.settled();
     await this.#service.close();
   }
+}
+
+/** The folder of static files, which must not hold what is not for everybody. */
+function openStaticFiles(config: Config): StaticFiles | null {
+  const folder = config.public;
+  return folder === undefined ? null : new StaticFiles(folder, [config.folder, config.database, config.storage]);
 }
 
 /** What there is and what there is not, before anybody is let in. */

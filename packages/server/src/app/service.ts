@@ -7,6 +7,7 @@ import { EventLog, eventSchema } from "../events/index.ts";
 import { Clock } from "../kernel/index.ts";
 import type { Logger } from "../logging/index.ts";
 import { Records } from "../records/index.ts";
+import { openDriver, Storage, storageSchema } from "../storage/index.ts";
 
 export interface ServiceOptions {
   config: Config;
@@ -23,6 +24,7 @@ export interface Service {
   readonly collections: Collections;
   readonly auth: Auth;
   readonly records: Records;
+  readonly storage: Storage;
   close(): Promise<void>;
 }
 
@@ -48,6 +50,25 @@ export async function openService({ config, logger, onFatal }: ServiceOptions): 
       passwordMinLength: config["auth.passwordMinLength"],
       adminEmail: config["admin.email"],
     });
+    const storageLogger = logger.for("storage");
+    const storage = new Storage({
+      database,
+      events,
+      clock,
+      logger: storageLogger,
+      driver: await openDriver({
+        place: config.storage,
+        workFolder: `${config.database}-files`,
+        s3: {
+          endpoint: config["s3.endpoint"],
+          region: config["s3.region"],
+          accessKeyId: config["s3.accessKeyId"],
+          secretAccessKey: config["s3.secretAccessKey"],
+        },
+        logger: storageLogger,
+      }),
+      thumbsCacheSize: config["thumbs.cacheSize"],
+    });
     const records = new Records({
       database,
       collections,
@@ -55,12 +76,11 @@ export async function openService({ config, logger, onFatal }: ServiceOptions): 
       clock,
       lookups: {
         userExists: (reader, id) => auth.userExists(reader, id),
-        // Until there is a storage module, no file can exist.
-        fileExists: () => false,
+        fileExists: (reader, id) => storage.exists(reader, id),
       },
     });
 
-    await database.prepare([eventSchema, collectionSchema, authSchema]);
+    await database.prepare([eventSchema, collectionSchema, authSchema, storageSchema]);
     await events.start();
     await collections.start();
     await applyDefinitionFiles({
@@ -71,7 +91,8 @@ export async function openService({ config, logger, onFatal }: ServiceOptions): 
     });
     await auth.start();
     await records.start();
-    return { database, clock, events, collections, auth, records, close: () => database.close() };
+    await storage.start();
+    return { database, clock, events, collections, auth, records, storage, close: () => database.close() };
   } catch (thrown) {
     await database.close();
     throw thrown;

@@ -5,7 +5,7 @@ import { AppError, type Clock, randomToken, Secret, type SignedIn } from "../ker
 import type { Logger } from "../logging/index.ts";
 import { checkNewCredentials, normaliseEmail } from "./credentials.ts";
 import { hashPassword, verifyPassword } from "./passwords.ts";
-import { type Session, Sessions } from "./sessions.ts";
+import { type Session, type SessionChange, Sessions } from "./sessions.ts";
 import { Throttle } from "./throttle.ts";
 import { AccessTokens, invalidToken } from "./tokens.ts";
 import { adminExists, emailTaken, findByEmail, findById, insertUser } from "./users.ts";
@@ -23,6 +23,12 @@ export interface AuthOptions {
   passwordMinLength: number;
   /** Who registers with this address becomes admin. */
   adminEmail?: string | undefined;
+}
+
+/** A caller who stays connected, and until when (milliseconds since 1970). */
+export interface Connected {
+  readonly principal: SignedIn;
+  readonly expiresAt: number;
 }
 
 /** Users and their sessions: registration, login, refresh, logout; and from a token to the caller it stands for. */
@@ -58,6 +64,33 @@ export class Auth {
     const session = this.#sessions.known(claims.sid);
     if (session === undefined) return this.#authenticateNew(token);
     return this.#principal(claims, session);
+  }
+
+  /**
+   * Like `authenticate`, for a caller who stays connected.
+   * @throws AppError `unauthorized`.
+   */
+  async connect(token: string): Promise<Connected> {
+    const principal = await this.authenticate(token);
+    const { exp } = this.#issuer.known(token) ?? (await this.#issuer.verify(token));
+    const sessionEnd = this.#sessions.known(principal.sessionId)?.expiresAt ?? Number.POSITIVE_INFINITY;
+    return { principal, expiresAt: Math.min(exp * 1_000, sessionEnd) };
+  }
+
+  /** Has `listener` called when a session ends or its user's role changes: for callers who stay connected. */
+  listenToSessions(listener: (change: SessionChange) => void): void {
+    this.#sessions.listen(listener);
+  }
+
+  /** The role that a session has in the database; null when it has ended. */
+  async roleOf(sessionId: string): Promise<Role | null> {
+    const session = await this.#sessions.find(sessionId);
+    return session === null || session.expiresAt <= Date.now() ? null : session.role;
+  }
+
+  /** Has changes by other processes found, and told to the listener, now rather than with the next request. */
+  lookOutside(): void {
+    this.#sessions.lookOutside();
   }
 
   /**
@@ -173,6 +206,22 @@ export class Auth {
       await tx.run("UPDATE _users SET role = 'admin', passwordHash = ? WHERE email = ?", passwordHash, email);
       await this.#sessions.endAll(tx, found.user.id);
       return "promoted";
+    });
+  }
+
+  /**
+   * Gives a user another role, which counts at once.
+   * @throws AppError `not_found`, or `bad_request` for the last admin.
+   */
+  async setRole(userId: string, role: Role): Promise<User> {
+    return this.#database.transact(async (tx) => {
+      const user = await findById(tx, userId);
+      if (user === null) throw new AppError("not_found", "There is no such user.");
+      await tx.run("UPDATE _users SET role = ? WHERE id = ?", role, userId);
+      if (user.role === "admin" && !(await adminExists(tx)))
+        throw new AppError("bad_request", "The last admin must stay one.");
+      await this.#sessions.changeRole(tx, userId, role);
+      return { ...user, role };
     });
   }
 

@@ -20,6 +20,12 @@ export interface Session {
   readonly expiresAt: number;
 }
 
+/**
+ * What happened to a session, told in the moment of the commit: its user's role changed, or it ended (null). Without an
+ * id: another process has written, and any session may have changed.
+ */
+export type SessionChange = { readonly sessionId: string; readonly role: Role | null } | { readonly sessionId: null };
+
 export type RefreshOutcome =
   | { kind: "refreshed"; session: Session; refreshToken: string }
   | { kind: "unknown" }
@@ -37,15 +43,21 @@ export class Sessions {
   #nextLook = 0;
   #outsideVersion = 0;
   readonly #live = new BoundedMap<string, Session>(capacity);
+  #onChange: (change: SessionChange) => void = () => undefined;
 
   constructor(options: { database: Database; ttlMs: number }) {
     this.#database = options.database;
     this.#ttlMs = options.ttlMs;
   }
 
+  /** Has `listener` called with every change from now on; there is one listener. */
+  listen(listener: (change: SessionChange) => void): void {
+    this.#onChange = listener;
+  }
+
   /** A session that was asked for lately. */
   known(id: string): Session | undefined {
-    this.#lookOutside();
+    this.lookOutside();
     return this.#live.get(id);
   }
 
@@ -112,6 +124,19 @@ export class Sessions {
     tx.afterCommit(() => {
       this.#ended += 1;
       this.#live.delete(id);
+      this.#onChange({ sessionId: id, role: null });
+    });
+  }
+
+  /** Makes a user's new role count in every session, from the commit on. */
+  async changeRole(tx: Transactor, userId: string, role: Role): Promise<void> {
+    const sessions = await tx.all<{ id: string }>("SELECT id FROM _sessions WHERE userId = ?", userId);
+    tx.afterCommit(() => {
+      this.#ended += 1;
+      for (const { id } of sessions) {
+        this.#live.delete(id);
+        this.#onChange({ sessionId: id, role });
+      }
     });
   }
 
@@ -121,8 +146,8 @@ export class Sessions {
       await this.end(tx, id);
   }
 
-  /** `socle admin create` beside a running service ends sessions, too. */
-  #lookOutside(): void {
+  /** `socle admin create` beside a running service ends sessions, too: looks whether another process has written. */
+  lookOutside(): void {
     const now = performance.now();
     if (now < this.#nextLook) return;
     this.#nextLook = now + lookEveryMs;
@@ -131,6 +156,7 @@ export class Sessions {
     this.#outsideVersion = version;
     this.#ended += 1;
     this.#live.clear();
+    this.#onChange({ sessionId: null });
   }
 
   async #issue(tx: Transactor, sessionId: string, now: number): Promise<string> {

@@ -19,6 +19,7 @@ const values: { [path in KeyPath]: [unknown, string, unknown] } = {
   trustedProxies: [1, "1", 1],
   database: ["./x/data.db", "./x/data.db", join(folder, "x/data.db")],
   storage: ["files", "files", join(folder, "files")],
+  public: ["site", "./site", join(folder, "site")],
   "dashboard.enabled": [false, "No", false],
   "auth.jwtSecret": ["s".repeat(32), "s".repeat(32), "s".repeat(32)],
   "auth.accessTokenTtl": ["15m", "15m", 900_000],
@@ -33,6 +34,12 @@ const values: { [path in KeyPath]: [unknown, string, unknown] } = {
     ["https://a.example", "https://b.example"],
   ],
   "limits.body": ["2MiB", "2097152", 2_097_152],
+  "realtime.bufferLimit": ["2MiB", "2097152", 2_097_152],
+  "thumbs.cacheSize": ["1GiB", "1073741824", 1_073_741_824],
+  "s3.endpoint": ["https://s3.example.com", "https://s3.example.com", "https://s3.example.com"],
+  "s3.region": ["eu-west-1", "eu-west-1", "eu-west-1"],
+  "s3.accessKeyId": ["AKIA", "AKIA", "AKIA"],
+  "s3.secretAccessKey": ["hush", "hush", "hush"],
   "events.retention": [0, "0", 0],
   "events.maxCount": [10, "10", 10],
   "log.level": ["WARN", "warn", "WARN"],
@@ -93,6 +100,10 @@ describe("bad values are one line with key, value and what is allowed", () => {
     [{ auth: { accessTokenTtl: -1 } }, {}, /"auth.accessTokenTtl"/],
     [{ auth: { jwtSecret: 123456 } }, {}, /its value is not valid for "auth.jwtSecret"/],
     [{ cors: { origins: "*" } }, {}, /"cors.origins"; allowed: a list/],
+    [{ storage: "s3://B" }, {}, /"s3:\/\/B" is not valid for "storage"; allowed: a folder, or s3:\/\/BUCKET/],
+    [{ storage: "s3:/bucket" }, {}, /"storage"/],
+    [{ s3: { endpoint: "localhost:9000" } }, {}, /"s3.endpoint"; allowed: an address such as/],
+    [{ realtime: { bufferLimit: "1KiB" } }, {}, /"realtime.bufferLimit"; allowed: a number of bytes from 65536/],
     [{ log: { level: "LOUD" } }, {}, /"log.level"; allowed: DEBUG, INFO, WARN, ERROR/],
     [{}, { SERVICE_PORT: "http" }, /SERVICE_PORT: "http" is not valid for "port"/],
     [{}, { SERVICE_DASHBOARD_ENABLED: "maybe" }, /SERVICE_DASHBOARD_ENABLED: "maybe"/],
@@ -118,6 +129,10 @@ test("unknown keys are warnings that suggest the nearest", async () => {
     expect.stringContaining('unknown key "prot"; did you mean "port"?'),
     expect.stringContaining('unknown key "auth.jwtSecrte"; did you mean "auth.jwtSecret"?'),
   ]);
+});
+
+test("a bucket is no path", async () => {
+  expect((await load({ storage: "s3://bucket/some/prefix" })).config.storage).toBe("s3://bucket/some/prefix");
 });
 
 test("comments and trailing commas are fine, and secrets never show", async () => {

@@ -19,8 +19,8 @@ export interface LoadedConfig {
 }
 
 const paths = Object.keys(keys) as KeyPath[];
-const secretPaths: ReadonlySet<string> = new Set<KeyPath>(["auth.jwtSecret", "admin.password"]);
-const pathPaths: readonly KeyPath[] = ["database", "storage"];
+const secretPaths: ReadonlySet<string> = new Set<KeyPath>(["auth.jwtSecret", "admin.password", "s3.secretAccessKey"]);
+const pathPaths: readonly KeyPath[] = ["database", "storage", "public"];
 
 /** The values of a file by their dotted path. */
 function flatten(object: Record<string, unknown>, file: string, prefix = ""): Map<string, unknown> {
@@ -88,7 +88,10 @@ export async function loadConfig(options: LoadOptions): Promise<LoadedConfig> {
     else if (keys[path].default !== undefined) values[path] = parseValue(path, keys[path].default, "default");
   }
   const folder = dirname(file);
-  for (const path of pathPaths) values[path] = resolve(folder, String(values[path]));
+  for (const path of pathPaths) {
+    const value = values[path];
+    if (typeof value === "string" && !value.startsWith("s3://")) values[path] = resolve(folder, value);
+  }
   // Every key of the table has just been parsed by its own kind.
   const config = Object.freeze({ ...(values as Values), folder });
   return { config, warnings: [...unknownKeys(fromFile, file), ...advice(config)], notes };

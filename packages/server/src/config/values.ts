@@ -56,6 +56,23 @@ export const boolean: ValueKind<boolean> = {
 
 export const text: ValueKind<string> = { parse: filledText, fromText: asText, allowed: "a text that is not empty" };
 
+/** A folder, or a bucket with an optional prefix. */
+export const storagePlace: ValueKind<string> = {
+  parse(value) {
+    const place = filledText(value);
+    const isGood = place?.startsWith("s3:") !== true || /^s3:\/\/[a-z0-9][a-z0-9.-]{1,61}[a-z0-9](\/.*)?$/.test(place);
+    return isGood ? place : undefined;
+  },
+  fromText: asText,
+  allowed: "a folder, or s3://BUCKET or s3://BUCKET/PREFIX",
+};
+
+export const httpUrl: ValueKind<string> = {
+  parse: (value) => (typeof value === "string" && /^https?:\/\/[^\s/]/.test(value) ? value : undefined),
+  fromText: asText,
+  allowed: "an address such as https://s3.example.com",
+};
+
 export function textOf<const T extends string>(values: readonly T[]): ValueKind<T> {
   return {
     parse: (value) => values.find((candidate) => candidate === value),

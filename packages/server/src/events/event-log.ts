@@ -1,8 +1,9 @@
-import type { Event, EventSource } from "@socle/protocol";
+import type { EventSource } from "@socle/protocol";
 import type { Database, ModuleSchema, Reader, Transactor } from "../database/index.ts";
-import { type Awaitable, type Clock, type Principal, toTimestamp } from "../kernel/index.ts";
+import type { Awaitable, Clock, Principal } from "../kernel/index.ts";
 import type { Logger } from "../logging/index.ts";
-import { eventId } from "./event-id.ts";
+import { parseEventId } from "./event-id.ts";
+import { type EventRow, LoggedEvent } from "./logged-event.ts";
 
 export const eventSchema: ModuleSchema = {
   module: "events",
@@ -18,6 +19,8 @@ export const eventSchema: ModuleSchema = {
     ) STRICT`,
     // Where the log stood when its newest events were trimmed: places are never given twice.
     "CREATE TABLE _event_position (only INTEGER PRIMARY KEY CHECK (only = 1), seq INTEGER NOT NULL, at INTEGER NOT NULL) STRICT",
+    // The newest event that was trimmed: who has seen less has a gap.
+    "CREATE TABLE _event_trim (only INTEGER PRIMARY KEY CHECK (only = 1), seq INTEGER NOT NULL, at INTEGER NOT NULL) STRICT",
   ],
 };
 
@@ -33,42 +36,22 @@ export interface NewEvent {
   owner?: string | null;
 }
 
-/** An event of the log, with what is not for everybody. */
-export interface LoggedEvent extends Event {
-  /** Its place in the log, rising in commit order. */
-  readonly seq: number;
-  /** The id of the user who caused it, or null. */
-  readonly actor: string | null;
-  readonly owner: string | null;
-}
-
 export type EventListener = (event: LoggedEvent) => void;
 
-interface EventRow {
+interface Place {
   seq: number;
   at: number;
-  type: string;
-  source: EventSource;
-  actor: string | null;
-  owner: string | null;
-  payload: string;
+}
+
+/** A part of the log: the events of the wanted types, and how far was looked. */
+export interface EventPage {
+  readonly events: readonly LoggedEvent[];
+  /** The last place that was looked at. */
+  readonly end: number;
 }
 
 const insert = "INSERT INTO _events (seq, at, type, source, actor, owner, payload) VALUES (?, ?, ?, ?, ?, ?, ?)";
 const columns = "seq, at, type, source, actor, owner, payload";
-
-function toEvent(row: EventRow): LoggedEvent {
-  return {
-    id: eventId(row.at, row.seq),
-    type: row.type,
-    timestamp: toTimestamp(row.at),
-    source: row.source,
-    payload: JSON.parse(row.payload),
-    seq: row.seq,
-    actor: row.actor,
-    owner: row.owner,
-  };
-}
 
 /**
  * The log of everything that happened. An event is written in the transaction of its change, and told to listeners once
@@ -80,6 +63,7 @@ export class EventLog {
   readonly #logger: Logger;
   readonly #listeners = new Set<EventListener>();
   #lastSeq = 0;
+  #flushedSeq = 0;
 
   constructor(options: { database: Database; clock: Clock; logger: Logger }) {
     this.#database = options.database;
@@ -90,10 +74,16 @@ export class EventLog {
   /** Continues where the log stands. To be called once, before the first event. */
   async start(): Promise<void> {
     const { reader } = this.#database;
-    const position = await reader.get<{ seq: number; at: number }>("SELECT seq, at FROM _event_position");
-    const last = await reader.get<{ seq: number; at: number }>("SELECT seq, at FROM _events ORDER BY seq DESC LIMIT 1");
+    const position = await reader.get<Place>("SELECT seq, at FROM _event_position");
+    const last = await reader.get<Place>("SELECT seq, at FROM _events ORDER BY seq DESC LIMIT 1");
     this.#lastSeq = Math.max(position?.seq ?? 0, last?.seq ?? 0);
+    this.#flushedSeq = this.#lastSeq;
     this.#clock.atLeast(Math.max(position?.at ?? 0, last?.at ?? 0));
+  }
+
+  /** The place of the newest event that listeners were told of. Later ones may be in the table, and not on disk yet. */
+  get flushedSeq(): number {
+    return this.#flushedSeq;
   }
 
   /** Writes an event in the transaction of its change. `at` is the time of the change. */
@@ -101,14 +91,15 @@ export class EventLog {
     // A place whose transaction is taken back stays empty; the order of the others is what counts.
     this.#lastSeq += 1;
     const seq = this.#lastSeq;
+    const { type, source } = event;
     const actor = event.principal?.userId ?? null;
     const owner = event.owner ?? null;
     const payload = JSON.stringify(event.payload);
-    if (this.#listeners.size > 0) {
-      const row = { seq, at, type: event.type, source: event.source, actor, owner, payload };
-      tx.afterFlush(() => this.#dispatch(toEvent(row)));
-    }
-    return tx.run(insert, seq, at, event.type, event.source, actor, owner, payload);
+    tx.afterFlush(() => {
+      this.#flushedSeq = seq;
+      if (this.#listeners.size > 0) this.#dispatch(new LoggedEvent({ seq, at, type, source, actor, owner, payload }));
+    });
+    return tx.run(insert, seq, at, type, source, actor, owner, payload);
   }
 
   /** Calls `listener` with every event from now on. Answers how to stop that. */
@@ -124,7 +115,45 @@ export class EventLog {
       seq,
       limit,
     );
-    return rows.map(toEvent);
+    return rows.map((row) => new LoggedEvent(row));
+  }
+
+  /**
+   * The events of some types after place `after`, up to `until` at most. It looks at `width` places and no further, so
+   * that a long log is read in short steps; null when what should follow `after` was trimmed.
+   */
+  async page(options: {
+    after: number;
+    until: number;
+    width: number;
+    types: readonly string[];
+  }): Promise<EventPage | null> {
+    const { after, until, width, types } = options;
+    const end = Math.min(until, after + width);
+    const rows = await this.#database.reader.all<EventRow>(
+      `SELECT ${columns} FROM _events WHERE seq > ? AND seq <= ? AND type IN (${types.map(() => "?").join(", ")}) ORDER BY seq`,
+      after,
+      end,
+      ...types,
+    );
+    // Asked after the rows: what was trimmed in between is found to be missing rather than overlooked.
+    const trimmed = await this.#trimmed();
+    if (trimmed !== null && trimmed.seq > after) return null;
+    return { events: rows.map((row) => new LoggedEvent(row)), end };
+  }
+
+  /** The place of an event, when the log knows it and still holds everything after it; else null. */
+  async placeOf(id: string): Promise<number | null> {
+    const place = parseEventId(id);
+    if (place === null || place.seq > this.#flushedSeq) return null;
+    const found = await this.#database.reader.get<Place>("SELECT seq, at FROM _events WHERE seq = ?", place.seq);
+    // One of another time is of another log: a database that was restored from a backup, or is not the same.
+    const known = found ?? (await this.#trimmed());
+    return known?.seq === place.seq && known.at === place.at ? place.seq : null;
+  }
+
+  async #trimmed(): Promise<Place | null> {
+    return this.#database.reader.get<Place>("SELECT seq, at FROM _event_trim");
   }
 
   #dispatch(event: LoggedEvent): void {

@@ -59,11 +59,14 @@ export class EventRetention {
         `INSERT INTO _event_position (only, seq, at) SELECT 1, seq, at FROM _events ORDER BY seq DESC LIMIT 1
          ON CONFLICT (only) DO UPDATE SET seq = excluded.seq, at = excluded.at`,
       );
-      const removed = await tx.run(
-        "DELETE FROM _events WHERE seq IN (SELECT seq FROM _events WHERE seq <= ? ORDER BY seq LIMIT ?)",
+      await tx.run(
+        `INSERT INTO _event_trim (only, seq, at)
+         SELECT 1, seq, at FROM (SELECT seq, at FROM _events WHERE seq <= ? ORDER BY seq LIMIT ?) ORDER BY seq DESC LIMIT 1
+         ON CONFLICT (only) DO UPDATE SET seq = excluded.seq, at = excluded.at`,
         border,
         step,
       );
+      const removed = await tx.run("DELETE FROM _events WHERE seq <= (SELECT seq FROM _event_trim)");
       return removed === step;
     });
   }

@@ -18,14 +18,14 @@ export class Cors {
       if (origin === null || !this.#origins.has(origin.toLowerCase())) return;
       headers["Access-Control-Allow-Origin"] = origin;
     }
-    headers["Access-Control-Expose-Headers"] = "X-Request-Id, Retry-After";
+    headers["Access-Control-Expose-Headers"] = "X-Request-Id, Retry-After, ETag, Content-Range, Content-Disposition";
   }
 
   /** Adds what the answer to a preflight needs, too. */
   preflight(headers: Record<string, string>, request: Request, allow: string): void {
     this.apply(headers, request);
     headers["Access-Control-Allow-Methods"] = allow;
-    headers["Access-Control-Allow-Headers"] = "Authorization, Content-Type, If-None-Match, Range";
+    headers["Access-Control-Allow-Headers"] = "Authorization, Content-Type, If-None-Match, If-Range, Range";
     headers["Access-Control-Max-Age"] = "86400";
   }
 }

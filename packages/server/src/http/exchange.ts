@@ -1,5 +1,6 @@
 import type { ErrorBody } from "@socle/protocol";
 import { AppError, type SignedIn } from "../kernel/index.ts";
+import type { FileBody } from "../storage/index.ts";
 import type { Cors } from "./cors.ts";
 import { statusOf } from "./status.ts";
 
@@ -45,11 +46,25 @@ export class Exchange {
    * @throws AppError `unauthorized` for a header that holds no valid token.
    */
   principal(): SignedIn | null | Promise<SignedIn | null> {
+    const token = this.token();
+    return token === null ? null : this.#authenticate(token);
+  }
+
+  /**
+   * The token of the header, unchecked.
+   * @throws AppError `unauthorized` for a header that holds none.
+   */
+  token(): string | null {
     const header = this.request.headers.get("authorization");
     if (header === null || header === "") return null;
     const token = header.startsWith("Bearer ") ? header.slice(7) : bearer.exec(header)?.[1];
     if (token === undefined) throw new AppError("unauthorized", "The Authorization header must be: Bearer TOKEN.");
-    return this.#authenticate(token);
+    return token;
+  }
+
+  /** A parameter of the query, or null. */
+  query(name: string): string | null {
+    return new URLSearchParams(/\?([^#]*)/.exec(this.request.url)?.[1]).get(name);
   }
 
   json(status: number, body: unknown): Response {
@@ -83,6 +98,16 @@ export class Exchange {
     return new Response(body, { status, headers: this.#headers("application/json") });
   }
 
+  /** Any answer; `headers` come on top of those that every answer carries. */
+  respond(status: number, body: FileBody | null, headers: Readonly<Record<string, string>>): Response {
+    return new Response(body, { status, headers: { ...this.#headers(null), ...headers } });
+  }
+
+  /** The headers of the answer that makes a socket of the connection. */
+  upgradeHeaders(): Record<string, string> {
+    return { "X-Request-Id": this.requestId };
+  }
+
   /** 204. */
   empty(): Response {
     return new Response(null, { status: 204, headers: this.#headers(null) });
@@ -96,14 +121,16 @@ export class Exchange {
     return new Response(null, { status: 204, headers });
   }
 
-  error(error: AppError): Response {
+  /** @param special a status that no code stands for, and headers that belong to it. */
+  error(error: AppError, special: { status?: number; headers?: Record<string, string> } = {}): Response {
     const { code, message, details, retryAfter, allow } = error;
     const body: ErrorBody = { error: { code, message, ...(details === undefined ? {} : { details }) } };
     const headers = this.#headers("application/json");
     if (allow !== undefined) headers["Allow"] = allow;
     if (retryAfter !== undefined) headers["Retry-After"] = String(retryAfter);
     if (code === "unauthorized") headers["WWW-Authenticate"] = "Bearer";
-    return new Response(JSON.stringify(body), { status: statusOf[code], headers });
+    Object.assign(headers, special.headers);
+    return new Response(JSON.stringify(body), { status: special.status ?? statusOf[code], headers });
   }
 
   #headers(contentType: string | null): Record<string, string> {

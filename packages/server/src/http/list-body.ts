@@ -1,13 +1,9 @@
+import { nextTurn } from "../kernel/index.ts";
 import type { RecordPages } from "../records/index.ts";
 import type { Exchange } from "./exchange.ts";
 
 const encoder = new TextEncoder();
 const comma = 0x2c;
-
-/** Lets everything else that waits have its turn: a client that reads fast would otherwise keep the loop to itself. */
-function nextTurn(): Promise<void> {
-  return new Promise((resolve) => setImmediate(resolve));
-}
 
 /** (1) The opening and the first page, (2) each later page, (3) the ending. It holds one page at a time. */
 async function* pieces({ first, rest }: RecordPages): AsyncGenerator<Uint8Array, void, void> {

@@ -2,11 +2,14 @@ import { AppError, messageOf } from "../kernel/index.ts";
 import type { Logger } from "../logging/index.ts";
 import type { Cors } from "./cors.ts";
 import { type Authenticate, Exchange } from "./exchange.ts";
+import type { StaticFiles } from "./static-files.ts";
 
 const METHODS = ["GET", "POST", "PUT", "PATCH", "DELETE"] as const;
 type Method = (typeof METHODS)[number];
 
-export type Handler = (exchange: Exchange) => Response | Promise<Response>;
+/** Undefined when there is nothing to answer any more: the connection has become a socket. */
+type Answer = Response | undefined;
+export type Handler = (exchange: Exchange) => Answer | Promise<Answer>;
 
 /** One path and what its methods do. `:name` stands for one part of the path. */
 export interface Route {
@@ -16,7 +19,7 @@ export interface Route {
 
 const nativeMethods = [...METHODS, "OPTIONS"] as const;
 type NativeMethod = (typeof nativeMethods)[number];
-type NativeHandler = (request: Request & { params?: Record<string, string> }) => Response | Promise<Response>;
+type NativeHandler = (request: Request & { params?: Record<string, string> }) => Answer | Promise<Answer>;
 export type NativeRoutes = Record<string, Partial<Record<NativeMethod, NativeHandler>>>;
 
 function allowed(route: Route): string {
@@ -61,15 +64,23 @@ export class Router {
   readonly #cors: Cors;
   readonly #authenticate: Authenticate;
   readonly #logger: Logger;
+  readonly #files: StaticFiles | null;
   readonly #idPrefix = crypto.randomUUID().slice(0, 8);
   #count = 0;
   #isStopping = false;
 
-  constructor(options: { routes: readonly Route[]; cors: Cors; authenticate: Authenticate; logger: Logger }) {
+  constructor(options: {
+    routes: readonly Route[];
+    cors: Cors;
+    authenticate: Authenticate;
+    logger: Logger;
+    files: StaticFiles | null;
+  }) {
     this.#routes = options.routes;
     this.#cors = options.cors;
     this.#authenticate = options.authenticate;
     this.#logger = options.logger;
+    this.#files = options.files;
   }
 
   /** The table in the form in which `Bun.serve` takes it. */
@@ -88,7 +99,7 @@ export class Router {
     return routes;
   }
 
-  fallback(request: Request): Response | Promise<Response> {
+  fallback(request: Request): Answer | Promise<Answer> {
     const pathname = pathOf(request);
     const path = pathname.length > 1 && pathname.endsWith("/") ? pathname.slice(0, -1) : pathname;
     const parts = path.split("/");
@@ -96,9 +107,17 @@ export class Router {
       const params = matchPath(route.path, parts);
       if (params !== null) return this.#run(request, params, (exchange) => this.#byMethod(route, exchange));
     }
-    return this.#run(request, {}, () => {
+    return this.#run(request, {}, (exchange) => this.#file(exchange, pathname));
+  }
+
+  /** A static file, where there are some and no route has the path. */
+  async #file(exchange: Exchange, pathname: string): Promise<Answer> {
+    const files = this.#files;
+    const isOurs = /^\/(api|_)(\/|$)/.test(pathname);
+    if (files === null || isOurs || (await files.find(pathname)) === null)
       throw new AppError("not_found", "There is nothing at this path.");
-    });
+    const GET: Handler = () => files.answer(exchange, pathname);
+    return this.#byMethod({ path: pathname, methods: { GET } }, exchange);
   }
 
   /** What is left when even a handler's own error handling failed. */
@@ -120,7 +139,7 @@ export class Router {
     this.#isStopping = true;
   }
 
-  async #byMethod(route: Route, exchange: Exchange): Promise<Response> {
+  async #byMethod(route: Route, exchange: Exchange): Promise<Answer> {
     const { method } = exchange.request;
     const allow = allowed(route);
     if (method === "OPTIONS") return exchange.options(allow);
@@ -131,7 +150,7 @@ export class Router {
     return run(exchange);
   }
 
-  #run(request: Request, params: Record<string, string>, handler: Handler): Response | Promise<Response> {
+  #run(request: Request, params: Record<string, string>, handler: Handler): Answer | Promise<Answer> {
     const exchange = new Exchange({
       request,
       params,

@@ -2,16 +2,21 @@ import type { Server } from "bun";
 import type { Auth } from "../auth/index.ts";
 import { isObject, messageOf, SetupError } from "../kernel/index.ts";
 import type { Logger } from "../logging/index.ts";
+import type { Connection, Realtime } from "../realtime/index.ts";
 import type { Records } from "../records/index.ts";
+import type { Storage } from "../storage/index.ts";
 import { Cors } from "./cors.ts";
 import { Router } from "./router.ts";
-import { authRoutes } from "./routes/auth.ts";
-import { healthRoutes } from "./routes/health.ts";
-import { recordRoutes } from "./routes/records.ts";
+import { allRoutes } from "./routes/index.ts";
+import type { StaticFiles } from "./static-files.ts";
 
 export interface HttpOptions {
   auth: Auth;
   records: Records;
+  storage: Storage;
+  realtime: Realtime;
+  /** What is served where no route is; null for nothing. */
+  files: StaticFiles | null;
   logger: Logger;
   version: string;
   host: string;
@@ -41,19 +46,22 @@ function cannotListen({ host, port }: HttpOptions, thrown: unknown): SetupError 
 /** The HTTP API on a port. */
 export class HttpServer {
   readonly #router: Router;
-  readonly #server: Server<undefined>;
+  readonly #server: Server<Connection>;
+  readonly #realtime: Realtime;
   readonly #trustedProxies: number;
 
   /** @throws SetupError when the port cannot be listened on. */
   constructor(options: HttpOptions) {
-    const { auth, records, bodyLimit } = options;
+    const { auth, realtime, files } = options;
+    this.#realtime = realtime;
     this.#trustedProxies = options.trustedProxies;
     this.#router = new Router({
-      routes: [
-        ...healthRoutes(options.version),
-        ...authRoutes({ auth, bodyLimit, addressOf: (request) => this.#addressOf(request) }),
-        ...recordRoutes({ records, bodyLimit }),
-      ],
+      routes: allRoutes({
+        ...options,
+        addressOf: (request) => this.#addressOf(request),
+        upgrade: (request, connection, headers) => this.#server.upgrade(request, { data: connection, headers }),
+      }),
+      files,
       cors: new Cors(options.corsOrigins),
       authenticate: (token) => auth.authenticate(token),
       logger: options.logger,
@@ -66,6 +74,7 @@ export class HttpServer {
         routes: this.#router.native(),
         fetch: (request) => this.#router.fallback(request),
         error: (error) => this.#router.crashed(error),
+        websocket: realtime.handlers(),
         idleTimeout,
         // Limits are each route's own, so that their answer is the API's.
         maxRequestBodySize: Number.MAX_SAFE_INTEGER,
@@ -76,6 +85,7 @@ export class HttpServer {
     } catch (thrown) {
       throw cannotListen(options, thrown);
     }
+    realtime.start(this.#server);
   }
 
   /** Where a browser on this machine finds the API. */
@@ -89,6 +99,7 @@ export class HttpServer {
   /** Stops accepting, waits for what is running (`graceMs` at most) and closes every connection. */
   async stop(graceMs: number): Promise<void> {
     this.#router.refuse();
+    this.#realtime.stop();
     void this.#server.stop(false);
     const end = performance.now() + graceMs;
     // Counts an answer until its last byte has left, also one that streams.

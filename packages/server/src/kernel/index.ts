@@ -8,3 +8,4 @@ export { isObject, readJsonFile } from "./json.ts";
 export { isAdmin, type Principal, type SignedIn, system } from "./principal.ts";
 export { Secret } from "./secret.ts";
 export { count, nearest, oneOf, quote } from "./text.ts";
+export { nextTurn } from "./turn.ts";

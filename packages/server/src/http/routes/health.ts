@@ -1,12 +1,21 @@
 import type { Health } from "@socle/protocol";
 import type { Route } from "../router.ts";
+import type { StaticFiles } from "../static-files.ts";
 
-/** `GET /` and `GET /health` (spec, "Health"). */
-export function healthRoutes(version: string): Route[] {
-  const body: Health = { status: "ok", version };
-  const methods: Route["methods"] = { GET: (exchange) => exchange.json(200, body) };
+/** `GET /` and `GET /health` (spec, "Health"). With a folder of static files, `/` is its `index.html` if it has one. */
+export function healthRoutes(options: { version: string; files: StaticFiles | null }): Route[] {
+  const body: Health = { status: "ok", version: options.version };
+  const { files } = options;
   return [
-    { path: "/", methods },
-    { path: "/health", methods },
+    {
+      path: "/",
+      methods: {
+        async GET(exchange) {
+          const isPage = files !== null && (await files.find("/")) !== null;
+          return isPage ? files.answer(exchange, "/") : exchange.json(200, body);
+        },
+      },
+    },
+    { path: "/health", methods: { GET: (exchange) => exchange.json(200, body) } },
   ];
 }

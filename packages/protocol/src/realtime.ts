@@ -1,0 +1,76 @@
+import { isReservedCollectionName, NAME_PATTERN } from "./collections.ts";
+import type { Event } from "./events.ts";
+
+/** Channels that one socket may hold (spec, "Limits"). */
+export const MAX_SUBSCRIPTIONS = 50;
+
+/** The largest text frame that a client may send, in bytes. */
+export const MAX_FRAME_SIZE = 64 * 1024;
+
+/** The close code of a socket whose token has expired or whose session has ended. */
+export const TOKEN_EXPIRED_CLOSE_CODE = 4401;
+
+/** What a client sends, as JSON text (spec, "Realtime"). */
+export type ClientFrame =
+  | {
+      action: "subscribe";
+      channel: string;
+      /** The id of the last event that was received: what came after it is sent first. */
+      since?: string | null;
+    }
+  | { action: "unsubscribe"; channel: string }
+  | { action: "ping" };
+
+/** `resume_gap`: the log no longer holds everything after `since`; `token_expired` is followed by the end. */
+export const REALTIME_ERROR_CODES = [
+  "invalid_json",
+  "invalid_action",
+  "invalid_channel",
+  "subscription_limit",
+  "resume_gap",
+  "token_expired",
+] as const;
+export type RealtimeErrorCode = (typeof REALTIME_ERROR_CODES)[number];
+
+/** What the service sends, as JSON text. */
+export type ServerFrame =
+  | { type: "event"; event: Event }
+  | { type: "subscribed" | "unsubscribed"; channel: string }
+  | { type: "pong" }
+  | {
+      type: "error";
+      code: RealtimeErrorCode;
+      message: string;
+      channel?: string;
+      error: { code: RealtimeErrorCode; message: string };
+    };
+
+const recordChanges = ["created", "updated", "deleted"] as const;
+const runSteps = ["started", "completed", "failed"] as const;
+
+/** The channels that are not about records (spec, "Events", realtime rule 2). */
+export const SYSTEM_CHANNELS: readonly string[] = [
+  "auth.login",
+  "auth.logout",
+  "auth.register",
+  "storage.uploaded",
+  "storage.deleted",
+  ...runSteps.map((step) => `function.${step}`),
+  ...runSteps.map((step) => `job.${step}`),
+  "system.collection.created",
+];
+
+/** What a channel carries: the types of its events, and the collection they are about (null: not about records). */
+export interface Channel {
+  readonly collection: string | null;
+  readonly types: readonly string[];
+}
+
+/** What the name of a channel stands for, or null when it is none. Whether the collection exists is not asked. */
+export function parseChannel(name: string): Channel | null {
+  if (SYSTEM_CHANNELS.includes(name)) return { collection: null, types: [name] };
+  const [collection = "", change = "", ...rest] = name.split(".", 3);
+  if (rest.length > 0 || !NAME_PATTERN.test(collection) || isReservedCollectionName(collection)) return null;
+  if (change === "*") return { collection, types: recordChanges.map((each) => `${collection}.${each}`) };
+  return recordChanges.some((each) => each === change) ? { collection, types: [name] } : null;
+}

@@ -1,0 +1,58 @@
+import type { Event, EventSource } from "@socle/protocol";
+import { toTimestamp } from "../kernel/index.ts";
+import { eventId } from "./event-id.ts";
+
+/** An event as its row holds it. */
+export interface EventRow {
+  readonly seq: number;
+  /** Milliseconds since 1970. */
+  readonly at: number;
+  readonly type: string;
+  readonly source: EventSource;
+  readonly actor: string | null;
+  readonly owner: string | null;
+  /** JSON. */
+  readonly payload: string;
+}
+
+/** An event of the log, with what is not for everybody. What costs something is made when it is asked for. */
+export class LoggedEvent implements Event {
+  /** Its place in the log, rising in commit order. */
+  readonly seq: number;
+  readonly type: string;
+  readonly source: EventSource;
+  /** The id of the user who caused it, or null. */
+  readonly actor: string | null;
+  /** Who owned the record after the change, or before its deletion; null for nobody and for what is no record. */
+  readonly owner: string | null;
+  readonly #at: number;
+  readonly #payload: string;
+
+  constructor(row: EventRow) {
+    this.seq = row.seq;
+    this.type = row.type;
+    this.source = row.source;
+    this.actor = row.actor;
+    this.owner = row.owner;
+    this.#at = row.at;
+    this.#payload = row.payload;
+  }
+
+  get id(): string {
+    return eventId(this.#at, this.seq);
+  }
+
+  get timestamp(): string {
+    return toTimestamp(this.#at);
+  }
+
+  get payload(): Event["payload"] {
+    // It was written from an object.
+    return JSON.parse(this.#payload) as Event["payload"];
+  }
+
+  /** The event as it goes over the wire; the payload's text is not parsed for it. Types and sources need no escaping. */
+  toText(): string {
+    return `{"id":"${this.id}","type":"${this.type}","timestamp":"${this.timestamp}","source":"${this.source}","payload":${this.#payload}}`;
+  }
+}

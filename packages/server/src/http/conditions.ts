@@ -1,0 +1,53 @@
+/** Conditional requests (RFC 9110, 13). Times are compared in whole seconds, which is all that headers can say. */
+
+/** What an answer can be recognised by. */
+export interface Validators {
+  /** Strong, with its quotes. */
+  readonly etag: string;
+  /** Milliseconds since 1970. */
+  readonly modifiedAt: number;
+}
+
+function tagsOf(header: string): string[] {
+  return header.split(",").map((tag) => tag.trim());
+}
+
+function secondsOf(time: number): number {
+  return Math.floor(time / 1_000);
+}
+
+/** The time of a header in seconds, or null when it holds none: such a header does not count. */
+function dateOf(header: string | null): number | null {
+  const time = header === null ? Number.NaN : Date.parse(header);
+  return Number.isNaN(time) ? null : secondsOf(time);
+}
+
+/**
+ * What the conditions of a GET or HEAD come to: answer as usual, 304 because the client has it, or 412 because it wants
+ * something that is no more.
+ */
+export function checkConditions(headers: Headers, { etag, modifiedAt }: Validators): 200 | 304 | 412 {
+  const modified = secondsOf(modifiedAt);
+  const ifMatch = headers.get("if-match");
+  const unmodifiedSince = dateOf(headers.get("if-unmodified-since"));
+  if (ifMatch !== null) {
+    const tags = tagsOf(ifMatch);
+    if (!tags.includes("*") && !tags.includes(etag)) return 412;
+  } else if (unmodifiedSince !== null && modified > unmodifiedSince) {
+    return 412;
+  }
+  const ifNoneMatch = headers.get("if-none-match");
+  if (ifNoneMatch !== null) {
+    const tags = tagsOf(ifNoneMatch).map((tag) => tag.replace(/^W\//, ""));
+    return tags.includes("*") || tags.includes(etag) ? 304 : 200;
+  }
+  const modifiedSince = dateOf(headers.get("if-modified-since"));
+  return modifiedSince !== null && modified <= modifiedSince ? 304 : 200;
+}
+
+/** Whether a range may be answered: what the client has a part of is still the same. */
+export function allowsRange(headers: Headers, { etag, modifiedAt }: Validators): boolean {
+  const ifRange = headers.get("if-range");
+  if (ifRange === null) return true;
+  return ifRange.startsWith('"') ? ifRange.trim() === etag : dateOf(ifRange) === secondsOf(modifiedAt);
+}

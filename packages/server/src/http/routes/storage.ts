@@ -1,0 +1,79 @@
+import type { StoredFile } from "@socle/protocol";
+import { AppError } from "../../kernel/index.ts";
+import { missingFile, parseThumbSize, type Storage } from "../../storage/index.ts";
+import type { Exchange } from "../exchange.ts";
+import { type AnswerableFile, answerFile, contentType, disposition } from "../file-answer.ts";
+import type { Route } from "../router.ts";
+import { readUploadForm } from "../upload-form.ts";
+
+/** Whatever somebody has uploaded, it runs nothing and loads nothing in the name of this origin. */
+const sandbox = "default-src 'none'; img-src 'self' data:; media-src 'self'; style-src 'unsafe-inline'; sandbox";
+
+function headersOf(file: StoredFile): Record<string, string> {
+  return {
+    "Content-Type": contentType(file.mimeType),
+    "Content-Disposition": disposition(file.mimeType, file.filename),
+    "Content-Security-Policy": sandbox,
+    // A protected file is asked for again each time, so that nobody gets it from a cache after a logout.
+    "Cache-Control": file.visibility === "public" ? "public, max-age=3600" : "private, no-cache",
+  };
+}
+
+/** `/api/storage/…` (spec, "Storage endpoints"). */
+export function storageRoutes({ storage }: { storage: Storage }): Route[] {
+  /** The file of a path, when the caller may have it. A public one is for all, whatever token they send. */
+  async function admit(exchange: Exchange): Promise<StoredFile> {
+    const file = await storage.find(exchange.param("id"));
+    if (file?.visibility === "public") return file;
+    const principal = await exchange.principal();
+    if (file === null) throw missingFile();
+    storage.authorize(file, principal);
+    return file;
+  }
+
+  async function thumbnail(file: StoredFile, size: string): Promise<AnswerableFile> {
+    const image = await storage.thumbnail(file, parseThumbSize(size));
+    return {
+      size: image.size,
+      etag: `"${file.id}-${size}"`,
+      modifiedAt: Date.parse(file.createdAt),
+      headers: headersOf(file),
+      read: async (range) => (range === null ? image : image.slice(range.start, range.end)),
+    };
+  }
+
+  return [
+    {
+      path: "/api/storage/upload",
+      methods: {
+        async POST(exchange) {
+          const principal = await exchange.principal();
+          if (principal === null) throw new AppError("unauthorized", "To upload a file, sign in.");
+          const file = await storage.store(principal, (upload) => readUploadForm(exchange.request, upload));
+          return exchange.json(201, file);
+        },
+      },
+    },
+    {
+      path: "/api/storage/:id",
+      methods: {
+        async GET(exchange) {
+          const file = await admit(exchange);
+          const size = exchange.query("thumb");
+          if (size !== null) return answerFile(exchange, await thumbnail(file, size));
+          return answerFile(exchange, {
+            size: file.size,
+            etag: `"${file.id}"`,
+            modifiedAt: Date.parse(file.createdAt),
+            headers: headersOf(file),
+            read: (range) => storage.read(file, range),
+          });
+        },
+        async DELETE(exchange) {
+          await storage.delete(exchange.param("id"), await exchange.principal());
+          return exchange.empty();
+        },
+      },
+    },
+  ];
+}

@@ -1,0 +1,99 @@
+import type { Role } from "@socle/protocol";
+import type { Auth, SessionChange } from "../auth/index.ts";
+import { nextTurn } from "../kernel/index.ts";
+import type { Connection } from "./connection.ts";
+
+/** Sessions that are looked at before others get their turn. */
+const step = 100;
+
+/** Closes sockets when their token expires or their session ends, and tells them of a change of their user's role. */
+export class SessionWatch {
+  readonly #auth: Auth;
+  readonly #bySession = new Map<string, Set<Connection>>();
+  /** By the second in which their token expires: one timer serves all. */
+  readonly #bySecond = new Map<number, Set<Connection>>();
+  #timer: Timer | null = null;
+
+  constructor(auth: Auth) {
+    this.#auth = auth;
+  }
+
+  add(connection: Connection): void {
+    if (connection.listener === null) return;
+    const { sessionId } = connection.listener;
+    addTo(this.#bySession, sessionId, connection);
+    addTo(this.#bySecond, secondOf(connection), connection);
+    this.#timer ??= this.#nextSecond();
+    // The session may have ended between the check of the token and now.
+    this.#check(sessionId);
+  }
+
+  remove(connection: Connection): void {
+    if (connection.listener === null) return;
+    removeFrom(this.#bySession, connection.listener.sessionId, connection);
+    removeFrom(this.#bySecond, secondOf(connection), connection);
+  }
+
+  changed(change: SessionChange): void {
+    if (change.sessionId === null) this.#checkAll();
+    else this.#apply(change.sessionId, change.role);
+  }
+
+  stop(): void {
+    clearTimeout(this.#timer ?? undefined);
+  }
+
+  #apply(sessionId: string, role: Role | null): void {
+    for (const connection of this.#bySession.get(sessionId) ?? []) {
+      const { listener } = connection;
+      if (listener === null || role === listener.role) continue;
+      if (role === null) this.#expire(connection);
+      else connection.changeListener({ ...listener, role });
+    }
+  }
+
+  #expire(connection: Connection): void {
+    this.remove(connection);
+    connection.expire();
+  }
+
+  /** A session that cannot be looked at counts as ended: its sockets come back with their token. */
+  async #check(sessionId: string): Promise<void> {
+    this.#apply(sessionId, await this.#auth.roleOf(sessionId).catch(() => null));
+  }
+
+  async #checkAll(): Promise<void> {
+    for (const [i, sessionId] of [...this.#bySession.keys()].entries()) {
+      await this.#check(sessionId);
+      if (i % step === step - 1) await nextTurn();
+    }
+  }
+
+  #nextSecond(): Timer {
+    return setTimeout(() => this.#tick(), 1_001 - (Date.now() % 1_000)).unref();
+  }
+
+  #tick(): void {
+    this.#auth.lookOutside();
+    const now = Date.now() / 1_000;
+    for (const [second, connections] of this.#bySecond)
+      if (second <= now) for (const connection of connections) this.#expire(connection);
+    this.#timer = this.#bySession.size > 0 ? this.#nextSecond() : null;
+  }
+}
+
+function secondOf({ expiresAt }: Connection): number {
+  return Math.ceil(expiresAt / 1_000);
+}
+
+function addTo<K>(map: Map<K, Set<Connection>>, key: K, connection: Connection): void {
+  const connections = map.get(key);
+  if (connections === undefined) map.set(key, new Set([connection]));
+  else connections.add(connection);
+}
+
+function removeFrom<K>(map: Map<K, Set<Connection>>, key: K, connection: Connection): void {
+  const connections = map.get(key);
+  connections?.delete(connection);
+  if (connections?.size === 0) map.delete(key);
+}

@@ -1,0 +1,35 @@
+/** What a driver gives to be sent: Bun sends either without holding it in memory. */
+export type FileBody = Blob | ReadableStream<Uint8Array>;
+
+/** A part of a file: bytes from `start` up to, but not including, `end`. */
+export interface ByteRange {
+  readonly start: number;
+  readonly end: number;
+}
+
+/**
+ * Where the bytes of files are kept, each under the id of its file. Every driver passes the suite in
+ * `test/driver-suite.ts`. What goes wrong is thrown as it comes; `Storage` makes of it what the caller may know.
+ */
+export interface StorageDriver {
+  /** A folder on this machine for uploads that are not whole yet, and for thumbnails. */
+  readonly workFolder: string;
+
+  /**
+   * Makes ready and makes sure that files can be written.
+   * @throws SetupError with one readable line.
+   */
+  open(): Promise<void>;
+
+  /**
+   * Takes a whole file over, which lies in `workFolder`; resolves once it would survive a power cut. When it fails,
+   * `remove` cleans up.
+   */
+  put(id: string, path: string): Promise<void>;
+
+  /** The bytes of a file, or a part of them; null when there are none under this id. */
+  read(id: string, range: ByteRange | null): Promise<FileBody | null>;
+
+  /** Removes the bytes of a file; that there are none is fine. */
+  remove(id: string): Promise<void>;
+}

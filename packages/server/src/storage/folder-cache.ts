@@ -1,0 +1,81 @@
+import { mkdir, readdir, rename, rm, stat } from "node:fs/promises";
+import { join } from "node:path";
+import type { Logger } from "../logging/index.ts";
+
+interface Entry {
+  readonly path: string;
+  readonly size: number;
+  readonly time: number;
+}
+
+/** Files that can be made again, in a folder with a subfolder for each group; past its size the oldest go. */
+export class FolderCache {
+  readonly #folder: string;
+  readonly #maxSize: number;
+  readonly #logger: Logger;
+  /** Bytes; null until the folder was looked at. */
+  #size: number | null = null;
+  #count = 0;
+  #trimming: Promise<void> = Promise.resolve();
+
+  constructor(options: { folder: string; cacheSize: number; logger: Logger }) {
+    this.#folder = options.folder;
+    this.#maxSize = options.cacheSize;
+    this.#logger = options.logger;
+  }
+
+  async get(group: string, name: string): Promise<Blob | null> {
+    const file = Bun.file(join(this.#folder, group, name));
+    return (await file.exists()) ? file : null;
+  }
+
+  /** Keeps a file, under its name only once it is whole. That it cannot be kept is logged: it can be made again. */
+  async put(group: string, name: string, content: Blob): Promise<void> {
+    const folder = join(this.#folder, group);
+    this.#count += 1;
+    const partial = join(folder, `.${this.#count}.part`);
+    try {
+      await mkdir(folder, { recursive: true });
+      await Bun.write(partial, content);
+      await rename(partial, join(folder, name));
+      // The first time, what was kept before counts too; it includes this one.
+      if (this.#size === null) this.#size = sizeOf(await this.#entries());
+      else this.#size += content.size;
+      if (this.#size > this.#maxSize) this.#trimming = this.#trimming.then(() => this.#trim());
+      await this.#trimming;
+    } catch (error) {
+      this.#logger.warn("A thumbnail could not be kept", { error });
+    }
+  }
+
+  async forget(group: string): Promise<void> {
+    await rm(join(this.#folder, group), { recursive: true, force: true });
+  }
+
+  async #entries(): Promise<Entry[]> {
+    const entries: Entry[] = [];
+    for (const item of await readdir(this.#folder, { recursive: true, withFileTypes: true })) {
+      if (!item.isFile()) continue;
+      const path = join(item.parentPath, item.name);
+      const found = await stat(path).catch(() => null);
+      if (found !== null) entries.push({ path, size: found.size, time: found.mtimeMs });
+    }
+    return entries;
+  }
+
+  /** Oldest first, down to three quarters, so that it is not needed again at once. */
+  async #trim(): Promise<void> {
+    const entries = (await this.#entries()).sort((a, b) => a.time - b.time);
+    let size = sizeOf(entries);
+    for (const entry of entries) {
+      if (size <= this.#maxSize * 0.75) break;
+      await rm(entry.path, { force: true });
+      size -= entry.size;
+    }
+    this.#size = size;
+  }
+}
+
+function sizeOf(entries: readonly Entry[]): number {
+  return entries.reduce((sum, { size }) => sum + size, 0);
+}

@@ -1,0 +1,8 @@
+/** Storage: the metadata of files, their bytes with a driver, uploads as streams, thumbnails. */
+export type { ByteRange, FileBody, StorageDriver } from "./driver.ts";
+export { typeOfName } from "./mime.ts";
+export { openDriver } from "./open-driver.ts";
+export { storageSchema } from "./schema.ts";
+export { missingFile, Storage } from "./storage.ts";
+export { parseThumbSize } from "./thumbnails.ts";
+export type { Upload } from "./upload.ts";

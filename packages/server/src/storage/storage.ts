@@ -1,0 +1,203 @@
+import { mkdir, rm } from "node:fs/promises";
+import { join } from "node:path";
+import type { StoredFile, Visibility } from "@socle/protocol";
+import type { Database, Reader } from "../database/index.ts";
+import type { EventLog } from "../events/index.ts";
+import { AppError, type Clock, isAdmin, newId, type Principal, toTimestamp } from "../kernel/index.ts";
+import type { Logger } from "../logging/index.ts";
+import type { ByteRange, FileBody, StorageDriver } from "./driver.ts";
+import { detectType } from "./mime.ts";
+import { Thumbnails, type ThumbSize } from "./thumbnails.ts";
+import { Upload } from "./upload.ts";
+
+export interface StorageOptions {
+  database: Database;
+  events: EventLog;
+  clock: Clock;
+  logger: Logger;
+  driver: StorageDriver;
+  /** Bytes of thumbnails that are kept on disk. */
+  thumbsCacheSize: number;
+}
+
+type FileRow = Omit<StoredFile, "url">;
+
+const columns = "id, filename, mimeType, size, visibility, userId, createdAt";
+
+function toFile(row: FileRow): StoredFile {
+  return { ...row, url: `/api/storage/${row.id}` };
+}
+
+/**
+ * Files: their metadata in the database, their bytes with a driver (spec, "Storage endpoints"). A file is there when its
+ * metadata is. An id under which the driver may hold bytes without being a file stands in `_file_remains`, before the
+ * bytes come and until they are gone, so that a start after a crash finds and removes them.
+ */
+export class Storage {
+  readonly #options: StorageOptions;
+  readonly #thumbnails: Thumbnails;
+  readonly #uploadFolder: string;
+
+  constructor(options: StorageOptions) {
+    this.#options = options;
+    const { driver, logger, thumbsCacheSize } = options;
+    this.#uploadFolder = join(driver.workFolder, "uploads");
+    this.#thumbnails = new Thumbnails({
+      folder: join(driver.workFolder, "thumbnails"),
+      cacheSize: thumbsCacheSize,
+      logger,
+    });
+  }
+
+  /**
+   * Opens the driver and removes what interrupted uploads and deletions have left. To be called once, at start.
+   * @throws SetupError when files cannot be written.
+   */
+  async start(): Promise<void> {
+    const { driver, logger, database } = this.#options;
+    await driver.open();
+    await rm(this.#uploadFolder, { recursive: true, force: true });
+    await mkdir(this.#uploadFolder, { recursive: true });
+    const remains = await database.reader.all<{ id: string }>("SELECT id FROM _file_remains");
+    for (const { id } of remains) await this.#removeBytes(id);
+    if (remains.length > 0) logger.info("Removed what interrupted uploads had left", { files: remains.length });
+  }
+
+  /**
+   * Stores a file that `receive` writes piece by piece and then names. When it fails, nothing stays.
+   * @throws AppError `payload_too_large`, `unavailable` when it cannot be stored, and what `receive` throws.
+   */
+  async store(
+    principal: Principal,
+    receive: (upload: Upload) => Promise<{ filename: string; visibility: Visibility }>,
+  ): Promise<StoredFile> {
+    const id = newId("fil", this.#options.clock.now());
+    const upload = await Upload.begin(id, join(this.#uploadFolder, id)).catch(unavailable);
+    try {
+      const { filename, visibility } = await receive(upload);
+      await upload.finish();
+      const mimeType = await detectType(upload.sample, filename);
+      const userId = principal?.userId ?? null;
+      return await this.#keep(upload, principal, { filename, mimeType, size: upload.size, visibility, userId });
+    } catch (thrown) {
+      throw asUnavailable(thrown);
+    } finally {
+      await upload
+        .discard()
+        .catch((error) => this.#options.logger.error("An upload could not be removed", { id, error }));
+    }
+  }
+
+  async exists(reader: Reader, id: string): Promise<boolean> {
+    return (await reader.get("SELECT 1 FROM _files WHERE id = ?", id)) !== null;
+  }
+
+  /** The metadata of a file, or null. */
+  async find(id: string, reader: Reader = this.#options.database.reader): Promise<StoredFile | null> {
+    const row = await reader.get<FileRow>(`SELECT ${columns} FROM _files WHERE id = ?`, id);
+    return row === null ? null : toFile(row);
+  }
+
+  /**
+   * Makes sure that somebody may download a file (spec, "Storage endpoints", Access).
+   * @throws AppError `unauthorized`, `forbidden`.
+   */
+  authorize(file: StoredFile, principal: Principal): void {
+    if (file.visibility === "public") return;
+    if (principal === null) throw new AppError("unauthorized", "To download this file, sign in.");
+    this.#authorizeOwner(file, principal, "download");
+  }
+
+  /** The bytes of a file. @throws AppError `unavailable`. */
+  async read(file: StoredFile, range: ByteRange | null): Promise<FileBody> {
+    const body = await this.#options.driver.read(file.id, range).catch(unavailable);
+    if (body === null) throw new Error(`The bytes of the file ${file.id} are missing from the storage`);
+    return body;
+  }
+
+  /**
+   * A smaller picture of an image.
+   * @throws AppError `bad_request` for what is no image or has too many pixels; `unavailable`.
+   */
+  async thumbnail(file: StoredFile, size: ThumbSize): Promise<Blob> {
+    return this.#thumbnails.get(file, size, () => this.read(file, null));
+  }
+
+  /** @throws AppError `unauthorized`, `not_found`, `forbidden`, in this order. */
+  async delete(id: string, principal: Principal): Promise<void> {
+    if (principal === null) throw new AppError("unauthorized", "To delete a file, sign in.");
+    await this.#options.database.transact(async (tx) => {
+      const file = await this.find(id, tx);
+      if (file === null) throw missingFile();
+      this.#authorizeOwner(file, principal, "delete");
+      await tx.run("DELETE FROM _files WHERE id = ?", id);
+      await tx.run("INSERT INTO _file_remains (id) VALUES (?)", id);
+      const payload = { id, userId: file.userId };
+      await this.#options.events.append(tx, { type: "storage.deleted", source: "storage", payload, principal });
+    });
+    await this.#removeBytes(id);
+    await this.#thumbnails.forget(id);
+  }
+
+  #authorizeOwner(file: StoredFile, principal: NonNullable<Principal>, action: string): void {
+    if (isAdmin(principal) || (file.userId !== null && file.userId === principal.userId)) return;
+    throw new AppError("forbidden", `Only its owner or an admin may ${action} this file.`);
+  }
+
+  /** Three steps, each on disk before the next: the id is marked, the bytes are put, the mark becomes metadata. */
+  async #keep(upload: Upload, principal: Principal, values: Omit<FileRow, "id" | "createdAt">): Promise<StoredFile> {
+    const { database, driver, events, clock } = this.#options;
+    const { id } = upload;
+    await database.transact((tx) => tx.run("INSERT INTO _file_remains (id) VALUES (?)", id));
+    try {
+      await driver.put(id, upload.path);
+      return await database.transact(async (tx) => {
+        const now = clock.now();
+        const file = toFile({ id, ...values, createdAt: toTimestamp(now) });
+        const { filename, mimeType, size, visibility, userId, createdAt } = file;
+        await tx.run(
+          `INSERT INTO _files (${columns}) VALUES (?, ?, ?, ?, ?, ?, ?)`,
+          id,
+          filename,
+          mimeType,
+          size,
+          visibility,
+          userId,
+          createdAt,
+        );
+        await tx.run("DELETE FROM _file_remains WHERE id = ?", id);
+        await events.append(tx, { type: "storage.uploaded", source: "storage", payload: file, principal }, now);
+        return file;
+      });
+    } catch (thrown) {
+      // While the id is marked there is no file. After a failed flush there may be one, and its bytes must stay.
+      if (await database.reader.get("SELECT 1 FROM _file_remains WHERE id = ?", id)) await this.#removeBytes(id);
+      throw thrown;
+    }
+  }
+
+  /** What cannot be removed now is tried again at the next start. */
+  async #removeBytes(id: string): Promise<void> {
+    const { database, driver, logger } = this.#options;
+    try {
+      await driver.remove(id);
+      await database.transact((tx) => tx.run("DELETE FROM _file_remains WHERE id = ?", id));
+    } catch (error) {
+      logger.warn("The bytes of a deleted file could not be removed; the next start tries again", { id, error });
+    }
+  }
+}
+
+export function missingFile(): AppError {
+  return new AppError("not_found", "There is no such file.");
+}
+
+/** A full disk, a store that does not answer: the caller learns that it failed, the log learns why. */
+function asUnavailable(thrown: unknown): AppError {
+  if (thrown instanceof AppError) return thrown;
+  return new AppError("unavailable", "Files cannot be stored or read at the moment.", { cause: thrown });
+}
+
+function unavailable(thrown: unknown): never {
+  throw asUnavailable(thrown);
+}

@@ -1,0 +1,63 @@
+import { type FileHandle, open, rm } from "node:fs/promises";
+import { MAX_FILE_SIZE } from "@socle/protocol";
+import { AppError } from "../kernel/index.ts";
+import { sampleSize } from "./mime.ts";
+
+/** A file on its way in: written to a file of its own as it comes, so that memory does not grow with it. */
+export class Upload {
+  readonly id: string;
+  readonly path: string;
+  readonly #handle: FileHandle;
+  #size = 0;
+  #sample = new Uint8Array();
+  #isClosed = false;
+
+  private constructor(id: string, path: string, handle: FileHandle) {
+    this.id = id;
+    this.path = path;
+    this.#handle = handle;
+  }
+
+  static async begin(id: string, path: string): Promise<Upload> {
+    return new Upload(id, path, await open(path, "wx"));
+  }
+
+  /** Bytes so far. */
+  get size(): number {
+    return this.#size;
+  }
+
+  /** The first bytes, as far as they are needed to know the type. */
+  get sample(): Uint8Array {
+    return this.#sample;
+  }
+
+  /** @throws AppError `payload_too_large` beyond the limit. */
+  async write(chunk: Uint8Array): Promise<void> {
+    if (this.#size + chunk.byteLength > MAX_FILE_SIZE)
+      throw new AppError("payload_too_large", `The file is larger than ${MAX_FILE_SIZE} bytes (10 MiB).`);
+    const missing = sampleSize - this.#sample.byteLength;
+    if (missing > 0) this.#sample = Buffer.concat([this.#sample, chunk.subarray(0, missing)]);
+    for (let at = 0; at < chunk.byteLength; )
+      at += (await this.#handle.write(chunk, at, chunk.byteLength - at, this.#size + at)).bytesWritten;
+    this.#size += chunk.byteLength;
+  }
+
+  /** The file is whole: it resolves once it would survive a power cut. */
+  async finish(): Promise<void> {
+    await this.#handle.datasync();
+    await this.#close();
+  }
+
+  /** Leaves nothing behind, unless a driver has taken the file over. */
+  async discard(): Promise<void> {
+    await this.#close();
+    await rm(this.path, { force: true });
+  }
+
+  async #close(): Promise<void> {
+    if (this.#isClosed) return;
+    this.#isClosed = true;
+    await this.#handle.close();
+  }
+}

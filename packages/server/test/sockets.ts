@@ -1,0 +1,98 @@
+/** What the tests of realtime share: the service behind a real socket, and clients that keep what they hear. */
+import { afterAll } from "bun:test";
+import type { Event, ServerFrame } from "@socle/protocol";
+import { HttpServer } from "../src/http/index.ts";
+import { Realtime } from "../src/realtime/index.ts";
+import { openApi, quietLogger, type TestApi } from "./kit.ts";
+
+export interface TestServer extends TestApi {
+  url: string;
+  /** Connects; resolves when the socket is open. */
+  connect(token?: string): Promise<TestSocket>;
+}
+
+export async function openServer(options: Parameters<typeof openApi>[0]): Promise<TestServer> {
+  const api = await openApi(options);
+  const { service, config } = api;
+  const logger = quietLogger(api.log);
+  const server = new HttpServer({
+    ...service,
+    realtime: new Realtime({ ...service, logger, bufferLimit: config["realtime.bufferLimit"] }),
+    files: null,
+    logger,
+    version: "test",
+    host: "127.0.0.1",
+    port: 0,
+    corsOrigins: ["*"],
+    bodyLimit: config["limits.body"],
+    trustedProxies: 0,
+  });
+  afterAll(() => server.stop(0));
+  return { ...api, url: server.url, connect: (token) => TestSocket.open(server.url, token) };
+}
+
+/** A client that keeps every frame it gets. */
+export class TestSocket {
+  readonly frames: ServerFrame[] = [];
+  readonly socket: WebSocket;
+  closed: { code: number; reason: string } | null = null;
+
+  private constructor(socket: WebSocket) {
+    this.socket = socket;
+    socket.onmessage = ({ data }) => this.frames.push(JSON.parse(String(data)));
+    socket.onclose = ({ code, reason }) => {
+      this.closed = { code, reason };
+    };
+    afterAll(() => socket.close());
+  }
+
+  static async open(url: string, token?: string): Promise<TestSocket> {
+    const query = token === undefined ? "" : `?token=${token}`;
+    const client = new TestSocket(new WebSocket(`${url.replace("http", "ws")}/api/realtime${query}`));
+    await until(() => client.socket.readyState !== WebSocket.CONNECTING);
+    if (client.socket.readyState !== WebSocket.OPEN) throw new Error("The socket was not opened");
+    return client;
+  }
+
+  send(frame: object | string): void {
+    this.socket.send(typeof frame === "string" ? frame : JSON.stringify(frame));
+  }
+
+  /** Sends a frame and gives its answer, which is the next frame that is no event. */
+  async ask(frame: object | string): Promise<ServerFrame> {
+    const before = this.#answers().length;
+    this.send(frame);
+    await until(() => this.#answers().length > before);
+    const answer = this.#answers()[before];
+    if (answer === undefined) throw new Error("There is no answer");
+    return answer;
+  }
+
+  async subscribe(channel: string, since?: string): Promise<void> {
+    const answer = await this.ask({ action: "subscribe", channel, ...(since === undefined ? {} : { since }) });
+    if (answer.type !== "subscribed") throw new Error(`${channel}: ${JSON.stringify(answer)}`);
+  }
+
+  /** The events so far. What was sent before this call has arrived: a ping has come back after it. */
+  async events(): Promise<Event[]> {
+    await this.ask({ action: "ping" });
+    return this.frames.flatMap((frame) => (frame.type === "event" ? [frame.event] : []));
+  }
+
+  async types(): Promise<string[]> {
+    return (await this.events()).map(({ type }) => type);
+  }
+
+  #answers(): ServerFrame[] {
+    return this.frames.filter(({ type }) => type !== "event");
+  }
+}
+
+/** Waits for a condition; a test that waits too long fails. */
+export async function until(condition: () => boolean, milliseconds = 5_000): Promise<void> {
+  const end = performance.now() + milliseconds;
+  while (!condition()) {
+    if (performance.now() > end) throw new Error("Waited too long");
+    await Bun.sleep(1);
+  }
+}
