@@ -42,7 +42,7 @@ function check({ files, strays, fields }: Form, size: number): { filename: strin
   // A browser sends an empty file without a name when none was chosen.
   const isMissing = files.length === 0 || (name === "" && size === 0);
   if (isMissing) {
-    const isText = fields.has("file");
+    const isText = fields.get("file")?.some((value) => value !== "") === true;
     const hint = strays.length === 0 ? "" : `; the form has a file named ${strays.map(quote).join(", ")}`;
     const message = isText ? "file must be a file, a part with a filename" : `file is required${hint}`;
     problems.push({ field: "file", rule: isText ? "type" : "required", message });

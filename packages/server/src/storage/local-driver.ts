@@ -30,7 +30,7 @@ export class LocalDriver implements StorageDriver {
       mkdirSync(this.workFolder, { recursive: true });
       const probe = join(this.workFolder, "probe");
       await (await open(probe, "w")).close();
-      await rm(probe);
+      await rm(probe, { force: true });
     } catch (thrown) {
       throw new SetupError(`storage ${this.#folder}: cannot be written: ${messageOf(thrown)}`);
     }

@@ -90,7 +90,10 @@ export class S3Driver implements StorageDriver {
   async read(id: string, range: ByteRange | null): Promise<FileBody | null> {
     const file = this.#client.file(this.#key(id));
     if (!(await file.exists())) return null;
-    return (range === null ? file : file.slice(range.start, range.end)).stream();
+    if (range === null) return file.stream();
+    // Of the first byte alone, Bun 1.4 asks for everything; of the first two, for two.
+    if (range.start === 0 && range.end === 1) return new Blob([(await file.slice(0, 2).bytes()).slice(0, 1)]);
+    return file.slice(range.start, range.end).stream();
   }
 
   async remove(id: string): Promise<void> {
