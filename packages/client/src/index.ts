@@ -1,3 +1,6 @@
 /** The TypeScript client of Socle. */
-export { type ClientOptions, type CollectionClient, type NewRecord, SocleClient } from "./client.ts";
+export { type CollectionClient, type NewRecord, SocleClient } from "./client.ts";
 export { SocleError } from "./error.ts";
+export type { Listener, SubscribeOptions } from "./realtime.ts";
+export type { StorageClient } from "./storage.ts";
+export type { ClientOptions } from "./transport.ts";

@@ -1,0 +1,98 @@
+/** The example chat in a real browser, served by the executable. */
+import { expect, test } from "bun:test";
+import { cpSync } from "node:fs";
+import { join } from "node:path";
+import type { Page } from "playwright-core";
+import { png } from "../packages/server/test/images.ts";
+import { openWindow } from "./browser.ts";
+import { type Running, root, serve, temporaryFolder } from "./kit.ts";
+
+const cwd = temporaryFolder();
+cpSync(join(root, "examples/chat"), cwd, { recursive: true, filter: (path) => !path.endsWith("/data") });
+
+interface Tab {
+  page: Page;
+  /** What went wrong in it. */
+  problems: string[];
+}
+
+async function openTab(server: Running, options: Parameters<typeof openWindow>[0] = {}): Promise<Tab> {
+  const page = await (await openWindow(options)).newPage();
+  const problems: string[] = [];
+  page.on("pageerror", (error) => problems.push(String(error)));
+  await page.goto(server.url);
+  await page.getByText("live", { exact: true }).waitFor();
+  return { page, problems };
+}
+
+async function signUp({ page }: Tab, name: string): Promise<void> {
+  await page.getByRole("button", { name: "Sign in" }).click();
+  await page.getByLabel("Email").fill(`${name}@example.com`);
+  await page.getByLabel("Password").fill("a long password");
+  await page.getByLabel("Name, if you are new").fill(name);
+  await page.getByRole("button", { name: "Come in" }).click();
+  await page.getByRole("button", { name: "Sign out" }).waitFor();
+}
+
+function texts({ page }: Tab): Promise<string[]> {
+  return page.locator("#messages p").allTextContents();
+}
+
+test("two tabs see each other's messages and images, also across a restart", async () => {
+  let server = await serve(cwd, { args: ["--port", "0"] });
+  const port = new URL(server.url).port;
+  const [ann, bob] = [await openTab(server), await openTab(server)];
+  await signUp(ann, "ann");
+  await ann.page.getByLabel("Name of a new room").fill("Garden");
+  await ann.page.getByRole("button", { name: "Add" }).click();
+
+  // A room, a message and a name arrive in the other tab without being asked for; markup stays text.
+  await bob.page.getByRole("button", { name: "Garden" }).waitFor();
+  await ann.page.getByLabel("Message").fill("Hello <b>Bob</b> 漢字");
+  await ann.page.getByRole("button", { name: "Send" }).click();
+  await bob.page.getByText("Hello <b>Bob</b> 漢字").waitFor();
+  expect(await bob.page.locator("#messages b").count()).toBe(0);
+  await bob.page.getByText(/^ann, /).waitFor();
+  expect(await bob.page.getByLabel("Message").isVisible()).toBe(false);
+
+  // An image, the other way.
+  await signUp(bob, "bob");
+  const image = { name: "garden.png", mimeType: "image/png", buffer: png(800, 400) };
+  await bob.page.locator("#write input[type=file]").setInputFiles(image);
+  await bob.page.getByRole("button", { name: "Send" }).click();
+  const shown = ann.page.locator("#messages img");
+  await shown.waitFor();
+  await ann.page.waitForFunction("document.querySelector('#messages img').naturalWidth > 0");
+  expect(await shown.evaluate((element: { naturalWidth: number }) => element.naturalWidth)).toBe(640);
+
+  // What is no image is refused, and says why.
+  await ann.page.getByLabel("Message").fill("x".repeat(10));
+  await ann.page.locator("#write input[type=file]").setInputFiles({ ...image, buffer: Buffer.alloc(11_000_000) });
+  await ann.page.getByRole("button", { name: "Send" }).click();
+  await ann.page.getByText(/larger than 10485760 bytes/).waitFor();
+  await ann.page.locator("#write input[type=file]").setInputFiles([]);
+
+  // The service dies. Somebody writes before the tabs are back; nothing is missing, nothing is there twice.
+  server.signal("SIGKILL");
+  await server.exited;
+  await bob.page.getByText("offline, reconnecting").waitFor();
+  server = await serve(cwd, { args: ["--port", port] });
+  await ann.page.getByRole("button", { name: "Send" }).click();
+  await bob.page.getByText("x".repeat(10)).waitFor();
+  await bob.page.getByText("live", { exact: true }).waitFor();
+  await bob.page.getByLabel("Message").fill("back again");
+  await bob.page.getByRole("button", { name: "Send" }).click();
+  await ann.page.getByText("back again").waitFor();
+  const expected = ["Hello <b>Bob</b> 漢字", "", "x".repeat(10), "back again"];
+  expect(await texts(ann)).toEqual(expected);
+  expect(await texts(bob)).toEqual(expected);
+
+  // Signing out ends what may be done, not what may be read.
+  await bob.page.getByRole("button", { name: "Sign out" }).click();
+  await bob.page.getByLabel("Message").waitFor({ state: "hidden" });
+  await ann.page.getByLabel("Message").fill("still heard");
+  await ann.page.getByRole("button", { name: "Send" }).click();
+  await bob.page.getByText("still heard").waitFor();
+  expect([...ann.problems, ...bob.problems]).toEqual([]);
+  await server.stop();
+});

@@ -1,0 +1,222 @@
+import type { ClientFrame, Event, ServerFrame } from "@socle/protocol";
+import { TOKEN_EXPIRED_CLOSE_CODE } from "@socle/protocol";
+import type { Tokens, Transport } from "./transport.ts";
+
+export type Listener = (event: Event) => void;
+
+export interface SubscribeOptions {
+  /**
+   * Called when the channel is heard from here on without what came before: the first time, and after a break that was
+   * too long to bring what was missed. What is known from before may be old: the time to read a list.
+   */
+  onReset?: () => void;
+  /** Called when the service refuses the channel; it is not tried again. */
+  onError?: (error: Error) => void;
+}
+
+interface Subscription extends SubscribeOptions {
+  readonly channel: string;
+  readonly listener: Listener;
+  /** Whether its `onReset` was called. */
+  isReset: boolean;
+}
+
+/** A channel as the service knows it. */
+interface Wire {
+  /** The last event that it brought. */
+  since: string | null;
+  /** Whether the service has said that it brings what happens. */
+  isLive: boolean;
+}
+
+const firstDelayMs = 250;
+const longestDelayMs = 15_000;
+const pingEveryMs = 25_000;
+const answerWithinMs = 10_000;
+
+function carries(channel: string, type: string): boolean {
+  return channel === type || (channel.endsWith(".*") && type.startsWith(channel.slice(0, -1)));
+}
+
+/**
+ * One socket for all subscriptions. It is opened with the first, comes back when it breaks, and asks for what was missed.
+ * A channel that a wildcard carries anyway is not asked for: then each wire brings its events in order, and the last one
+ * is where to resume.
+ */
+export class Realtime {
+  readonly #transport: Transport;
+  readonly #subscriptions = new Set<Subscription>();
+  readonly #wires = new Map<string, Wire>();
+  #socket: WebSocket | null = null;
+  #tokens: Tokens | null = null;
+  #failures = 0;
+  #retry: ReturnType<typeof setTimeout> | undefined;
+  #pinger: ReturnType<typeof setInterval> | undefined;
+  #heardAt = 0;
+
+  constructor(transport: Transport) {
+    this.#transport = transport;
+  }
+
+  subscribe(channel: string, listener: Listener, options: SubscribeOptions): () => void {
+    const subscription: Subscription = { ...options, channel, listener, isReset: false };
+    this.#subscriptions.add(subscription);
+    if (this.#socket === null && this.#retry === undefined) this.#connect();
+    else this.#update();
+    return () => {
+      if (!this.#subscriptions.delete(subscription)) return;
+      if (this.#subscriptions.size === 0) this.close();
+      else this.#update();
+    };
+  }
+
+  /** With other tokens: who listens has changed, and what may be heard. */
+  reconnect(): void {
+    if (this.#subscriptions.size === 0) return;
+    this.#wires.clear();
+    for (const subscription of this.#subscriptions) subscription.isReset = false;
+    this.#disconnect();
+    this.#connect();
+  }
+
+  close(): void {
+    this.#subscriptions.clear();
+    this.#wires.clear();
+    this.#disconnect();
+  }
+
+  #disconnect(): void {
+    clearTimeout(this.#retry);
+    clearInterval(this.#pinger);
+    this.#retry = undefined;
+    for (const wire of this.#wires.values()) wire.isLive = false;
+    const socket = this.#socket;
+    this.#socket = null;
+    socket?.close();
+  }
+
+  #connect(): void {
+    this.#retry = undefined;
+    this.#tokens = this.#transport.tokens;
+    const url = new URL(`${this.#transport.baseUrl}/api/realtime`);
+    url.protocol = url.protocol === "https:" ? "wss:" : "ws:";
+    if (this.#tokens !== null) url.searchParams.set("token", this.#tokens.accessToken);
+    const socket = new WebSocket(url);
+    this.#socket = socket;
+    let wasOpen = false;
+    socket.onopen = () => {
+      if (socket !== this.#socket) return;
+      wasOpen = true;
+      this.#heardAt = Date.now();
+      this.#pinger = setInterval(() => this.#ping(), pingEveryMs);
+      for (const [channel, wire] of this.#wires) this.#ask(channel, wire);
+      this.#update();
+    };
+    socket.onmessage = ({ data }) => {
+      if (socket === this.#socket) this.#receive(JSON.parse(String(data)) as ServerFrame);
+    };
+    socket.onclose = ({ code }) => {
+      if (socket === this.#socket) this.#lost(!wasOpen || code === TOKEN_EXPIRED_CLOSE_CODE);
+    };
+  }
+
+  /** A socket that could not be opened may have had an old token: the browser does not say. */
+  #lost(mayBeToken: boolean): void {
+    this.#disconnect();
+    const used = this.#tokens;
+    const renewed = mayBeToken && used !== null ? this.#transport.refresh(used) : Promise.resolve(true);
+    const delay = Math.min(longestDelayMs, firstDelayMs * 2 ** this.#failures) * (0.5 + Math.random());
+    this.#failures += 1;
+    this.#retry = setTimeout(() => {
+      // Without new tokens it is tried as nobody, or when the service is there again.
+      renewed
+        .catch(() => false)
+        .then(() => {
+          if (this.#socket === null && this.#subscriptions.size > 0) this.#connect();
+        });
+    }, delay);
+  }
+
+  #ping(): void {
+    if (Date.now() - this.#heardAt > pingEveryMs + answerWithinMs) this.#lost(false);
+    else this.#send({ action: "ping" });
+  }
+
+  /** Asks for the channels that are wanted now and gives up the others. */
+  #update(): void {
+    const channels = new Set([...this.#subscriptions].map(({ channel }) => channel));
+    const wanted = [...channels].filter(
+      (channel) => channel.endsWith(".*") || !channels.has(channel.replace(/[^.]*$/, "*")),
+    );
+    for (const channel of wanted) {
+      if (this.#wires.has(channel)) continue;
+      const wire: Wire = { since: null, isLive: false };
+      this.#wires.set(channel, wire);
+      this.#ask(channel, wire);
+    }
+    for (const channel of this.#wires.keys()) {
+      if (wanted.includes(channel)) continue;
+      this.#wires.delete(channel);
+      this.#send({ action: "unsubscribe", channel });
+    }
+    // Whoever joins a channel that is heard already hears it from now on.
+    for (const [channel, { isLive }] of this.#wires) if (isLive) this.#reset(channel);
+  }
+
+  /** Without an event to resume from, what happened meanwhile is missed: the channel is heard anew. */
+  #ask(channel: string, { since }: Wire): void {
+    if (since === null)
+      for (const subscription of this.#subscriptions)
+        if (subscription.channel === channel || carries(channel, subscription.channel)) subscription.isReset = false;
+    this.#send({ action: "subscribe", channel, ...(since === null ? {} : { since }) });
+  }
+
+  #send(frame: ClientFrame): void {
+    if (this.#socket?.readyState === WebSocket.OPEN) this.#socket.send(JSON.stringify(frame));
+  }
+
+  #receive(frame: ServerFrame): void {
+    this.#heardAt = Date.now();
+    if (frame.type === "event") this.#deliver(frame.event);
+    else if (frame.type === "subscribed") this.#subscribed(frame.channel);
+    else if (frame.type === "error") this.#refused(frame);
+  }
+
+  #subscribed(channel: string): void {
+    this.#failures = 0;
+    const wire = this.#wires.get(channel);
+    if (wire === undefined) return;
+    wire.isLive = true;
+    this.#reset(channel);
+  }
+
+  #deliver(event: Event): void {
+    for (const [channel, wire] of this.#wires) if (carries(channel, event.type)) wire.since = event.id;
+    for (const { channel, listener } of [...this.#subscriptions]) if (carries(channel, event.type)) listener(event);
+  }
+
+  /** The subscriptions of a wire that have not been told yet that they are heard from here on. */
+  #reset(wire: string): void {
+    for (const subscription of [...this.#subscriptions]) {
+      if (subscription.isReset || (subscription.channel !== wire && !carries(wire, subscription.channel))) continue;
+      subscription.isReset = true;
+      subscription.onReset?.();
+    }
+  }
+
+  #refused({ code, message, channel }: ServerFrame & { type: "error" }): void {
+    if (channel === undefined) return;
+    if (code === "resume_gap") {
+      const wire: Wire = { since: null, isLive: false };
+      this.#wires.set(channel, wire);
+      this.#ask(channel, wire);
+      return;
+    }
+    this.#wires.delete(channel);
+    for (const subscription of [...this.#subscriptions]) {
+      if (subscription.channel !== channel && !carries(channel, subscription.channel)) continue;
+      this.#subscriptions.delete(subscription);
+      subscription.onError?.(new Error(`${code}: ${message}`));
+    }
+  }
+}

@@ -1,0 +1,115 @@
+import type { Credentials, ErrorBody, TokenResponse, User } from "@socle/protocol";
+import { SocleError } from "./error.ts";
+
+export interface ClientOptions {
+  /** Where the service is: `https://api.example.com`. */
+  baseUrl: string;
+  /** Tokens of an earlier session. */
+  tokens?: Tokens;
+  /** Called with new tokens after login, register and refresh, and with null after logout: a place to keep them. */
+  onTokens?: (tokens: Tokens | null) => void;
+}
+
+export type Tokens = Pick<TokenResponse, "accessToken" | "refreshToken">;
+
+/** Requests to one service with the tokens of one user, which it renews. */
+export class Transport {
+  readonly baseUrl: string;
+  readonly #onTokens: (tokens: Tokens | null) => void;
+  #tokens: Tokens | null;
+  #refreshing: Promise<boolean> | null = null;
+
+  constructor(options: ClientOptions) {
+    this.baseUrl = options.baseUrl.replace(/\/+$/, "");
+    this.#tokens = options.tokens ?? null;
+    this.#onTokens = options.onTokens ?? (() => undefined);
+  }
+
+  get tokens(): Tokens | null {
+    return this.#tokens;
+  }
+
+  async signIn(route: "register" | "login", credentials: Credentials): Promise<User> {
+    const response = await this.#request("POST", `/api/auth/${route}`, credentials, null);
+    const answer = (await response.json()) as TokenResponse;
+    this.#keep(answer);
+    return answer.user;
+  }
+
+  async signOut(): Promise<void> {
+    await this.send("POST", "/api/auth/logout", {});
+    this.#keep(null);
+  }
+
+  /** With the access token; when that has expired, once more with a new one. */
+  async send(method: string, path: string, body?: object): Promise<Response> {
+    const tokens = this.#tokens;
+    try {
+      return await this.#request(method, path, body, tokens?.accessToken ?? null);
+    } catch (thrown) {
+      const isExpired = thrown instanceof SocleError && thrown.status === 401 && tokens !== null;
+      if (!isExpired || !(await this.refresh(tokens))) throw thrown;
+      return this.#request(method, path, body, this.#tokens?.accessToken ?? null);
+    }
+  }
+
+  /** Like `send`, and reads the answer, whose shape the route says. */
+  async json<T>(method: string, path: string, body?: object): Promise<T> {
+    return (await (await this.send(method, path, body)).json()) as T;
+  }
+
+  /** Replaces tokens that were refused. Callers that fail together share one refresh. Answers whether there are new ones. */
+  refresh(used: Tokens): Promise<boolean> {
+    if (this.#tokens !== used) return Promise.resolve(this.#tokens !== null);
+    this.#refreshing ??= this.#request("POST", "/api/auth/refresh", { refreshToken: used.refreshToken }, null)
+      .then(
+        async (response) => {
+          const answer = (await response.json()) as TokenResponse;
+          // A login that came meanwhile is newer than this.
+          if (this.#tokens === used) this.#keep(answer);
+          return this.#tokens !== null;
+        },
+        (thrown: unknown) => {
+          if (!(thrown instanceof SocleError) || thrown.status !== 401) throw thrown;
+          if (this.#tokens === used) this.#keep(null);
+          return this.#tokens !== null;
+        },
+      )
+      .finally(() => {
+        this.#refreshing = null;
+      });
+    return this.#refreshing;
+  }
+
+  #keep(answer: Tokens | null): void {
+    this.#tokens = answer === null ? null : { accessToken: answer.accessToken, refreshToken: answer.refreshToken };
+    this.#onTokens(this.#tokens);
+  }
+
+  /** A form goes as it is, everything else as JSON. */
+  async #request(method: string, path: string, body: object | undefined, token: string | null): Promise<Response> {
+    const headers: Record<string, string> = {};
+    const isForm = body instanceof FormData;
+    if (body !== undefined && !isForm) headers["Content-Type"] = "application/json";
+    if (token !== null) headers["Authorization"] = `Bearer ${token}`;
+    const response = await fetch(this.baseUrl + path, {
+      method,
+      headers,
+      ...(body === undefined ? {} : { body: isForm ? body : JSON.stringify(body) }),
+    });
+    if (!response.ok) throw new SocleError(response, await readError(response));
+    return response;
+  }
+}
+
+/** Something between client and server (a proxy) may answer with a body of its own. */
+async function readError(response: Response): Promise<ErrorBody["error"]> {
+  const text = await response.text();
+  try {
+    const body = JSON.parse(text) as Partial<ErrorBody>;
+    if (body.error !== undefined) return body.error;
+  } catch {
+    // Not JSON: the status says what there is to say.
+  }
+  return { code: response.status >= 500 ? "unavailable" : "bad_request", message: `HTTP ${response.status}` };
+}
