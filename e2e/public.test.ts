@@ -1,0 +1,112 @@
+/** The folder of static files that `public` names. */
+import { expect, test } from "bun:test";
+import { mkdirSync, symlinkSync } from "node:fs";
+import { connect } from "node:net";
+import { join } from "node:path";
+import { project, serve, socle } from "./kit.ts";
+
+const cwd = await project({ config: { public: "./site" } });
+const files: Record<string, string> = {
+  "index.html": "<!doctype html><title>Home</title>",
+  "app.js": "console.log(1)",
+  "docs/index.html": "<!doctype html><title>Docs</title>",
+  "docs/ä b.txt": "spaces",
+  "empty/keep.txt": "",
+  ".env": "SECRET=1",
+  ".well-known/security.txt": "Contact: me",
+  "api/posts": "not reached",
+};
+for (const [name, content] of Object.entries(files)) await Bun.write(join(cwd, "site", name), content);
+symlinkSync("/etc/hostname", join(cwd, "site/leak.txt"));
+symlinkSync(join(cwd, "site/app.js"), join(cwd, "site/linked.js"));
+const server = await serve(cwd);
+
+/** The status of a path that no client would tidy up. */
+async function rawStatus(path: string): Promise<number> {
+  const socket = connect(Number(new URL(server.url).port), "127.0.0.1");
+  socket.write(`GET ${path} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n`);
+  let text = "";
+  for await (const data of socket) text += String(data);
+  return Number(/^HTTP\/1.1 (\d+)/.exec(text)?.[1]);
+}
+
+test.each([
+  ["/", 200, "text/html; charset=utf-8", "<title>Home"],
+  ["/index.html", 200, "text/html; charset=utf-8", "<title>Home"],
+  ["/?query=1", 200, "text/html; charset=utf-8", "<title>Home"],
+  ["/app.js", 200, "text/javascript; charset=utf-8", "console.log"],
+  ["/docs/", 200, "text/html; charset=utf-8", "<title>Docs"],
+  ["/docs/%C3%A4%20b.txt", 200, "text/plain; charset=utf-8", "spaces"],
+  ["/linked.js", 200, "text/javascript; charset=utf-8", "console.log"],
+  ["/.well-known/security.txt", 200, "text/plain; charset=utf-8", "Contact"],
+  ["/health", 200, "application/json", '"status":"ok"'],
+  ["/nothing.html", 404, "application/json", "not_found"],
+  ["/empty/", 404, "application/json", "not_found"],
+  ["/empty", 404, "application/json", "not_found"],
+  ["/.env", 404, "application/json", "not_found"],
+  ["/leak.txt", 404, "application/json", "not_found"],
+  ["/api/posts", 404, "application/json", "no collection"],
+  ["/_/", 404, "application/json", "not_found"],
+])("%s is %i", async (path, status, type, content) => {
+  const response = await fetch(server.url + path);
+  expect([response.status, response.headers.get("content-type")]).toEqual([status, type]);
+  expect(await response.text()).toContain(content);
+  expect(response.headers.get("x-content-type-options")).toBe("nosniff");
+});
+
+test.each([
+  "/../config.json",
+  "/%2e%2e/config.json",
+  "/..%2fconfig.json",
+  "/docs/../../config.json",
+  "/docs%2f..%2f..%2fconfig.json",
+  "/%00",
+  "/%zz",
+  "//etc/passwd",
+  "/..\\config.json",
+  "/site/../.env",
+])("%s leads nowhere", async (path) => {
+  expect(await rawStatus(path)).toBe(404);
+});
+
+test("a folder without its slash leads to it, conditions and ranges work, other methods do not", async () => {
+  const redirect = await fetch(`${server.url}/docs`, { redirect: "manual" });
+  expect([redirect.status, redirect.headers.get("location")]).toEqual([308, "./docs/"]);
+  expect((await fetch(`${server.url}/docs`)).url).toBe(`${server.url}/docs/`);
+  const first = await fetch(`${server.url}/app.js`);
+  const etag = first.headers.get("etag") ?? "";
+  expect(first.headers.get("cache-control")).toBe("no-cache");
+  expect((await fetch(`${server.url}/app.js`, { headers: { "If-None-Match": etag } })).status).toBe(304);
+  const part = await fetch(`${server.url}/app.js`, { headers: { Range: "bytes=0-6" } });
+  expect([part.status, await part.text()]).toEqual([206, "console"]);
+  const head = await fetch(server.url, { method: "HEAD" });
+  expect([head.status, head.headers.get("content-length"), await head.text()]).toEqual([200, "34", ""]);
+  const wrong = await fetch(`${server.url}/app.js`, { method: "POST" });
+  expect([wrong.status, wrong.headers.get("allow")]).toEqual([405, "GET, HEAD, OPTIONS"]);
+  expect((await fetch(`${server.url}/nothing.js`, { method: "POST" })).status).toBe(404);
+  await Bun.write(join(cwd, "site/app.js"), "console.log(22)");
+  const changed = await fetch(`${server.url}/app.js`, { headers: { "If-None-Match": etag } });
+  expect(await changed.text()).toBe("console.log(22)");
+});
+
+test("without an index.html, / is the health answer", async () => {
+  const folder = await project({ config: { public: "./site" } });
+  await Bun.write(join(folder, "site/app.js"), "1");
+  const other = await serve(folder);
+  expect(await (await fetch(other.url)).json()).toMatchObject({ status: "ok" });
+  expect((await fetch(`${other.url}/app.js`)).status).toBe(200);
+  await other.stop();
+});
+
+test.each([
+  ["./nowhere", /public .*nowhere: cannot be read: /],
+  ["./config.json", /public .*config\.json: is a file; it must be a folder/],
+  [".", /public .*: holds .*, which everybody could read; use a folder of its own/],
+  ["./data", /public .*data: holds .*socle\.db, which everybody could read/],
+])("public %s stops the start with one line", async (place, message) => {
+  const folder = await project({ config: { public: place, database: "./data/socle.db" } });
+  mkdirSync(join(folder, "data"));
+  const { code, stderr } = await socle([], { cwd: folder });
+  expect(code).toBe(2);
+  expect(stderr.trim().split("\n").at(-1)).toMatch(message);
+});
