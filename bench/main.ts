@@ -3,7 +3,10 @@ import { mkdir, mkdtemp, rm } from "node:fs/promises";
 import { cpus, tmpdir, totalmem } from "node:os";
 import { join } from "node:path";
 import { loadCities } from "./cities.ts";
+import { measureFiles } from "./files.ts";
 import { generator, type Load, type LoadRequest, type LoadResult, runLoad } from "./load/index.ts";
+import { median } from "./median.ts";
+import { measureRealtime } from "./realtime.ts";
 import { type ServerProcess, startServer } from "./server.ts";
 
 const rounds = Number(process.env["BENCH_ROUNDS"] ?? 5);
@@ -92,11 +95,6 @@ async function fill(target: Target): Promise<void> {
   target.token = (await post<{ accessToken: string }>(`${url}/api/auth/register`, credentials)).accessToken;
 }
 
-function median(values: readonly number[]): number {
-  const sorted = [...values].sort((a, b) => a - b);
-  return sorted[Math.floor(sorted.length / 2)] ?? Number.NaN;
-}
-
 async function prepareFolder(folder: string, collections: number): Promise<string> {
   await mkdir(`${folder}/collections`, { recursive: true });
   const names = ["items", "fifty", ...Array.from({ length: collections - 2 }, (_, i) => `spare${i + 1}`)];
@@ -152,6 +150,8 @@ async function main(): Promise<void> {
       if (only !== undefined && !scenario.name.includes(only)) continue;
       console.log(await measure(scenario, targets, folder));
     }
+    if (only === undefined || only === "realtime") await measureRealtime({ root, folder, rounds, seconds });
+    if (only === undefined || only === "files") await measureFiles(root, folder);
   } finally {
     for (const target of targets) await target.server.stop();
     await rm(folder, { recursive: true });

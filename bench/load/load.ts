@@ -26,6 +26,49 @@ export interface LoadResult {
   errors: number;
 }
 
+/** What the process of listeners is told to do. */
+export type ListenerCommand =
+  | {
+      do: "connect";
+      url: string;
+      count: number;
+      channel: string;
+      /** One for each socket in turn; none for sockets without. */
+      tokens: string[];
+      /** Whether the sockets read what comes. */
+      reads: boolean;
+    }
+  | {
+      do: "write";
+      url: string;
+      seconds: number;
+      /** Events that may be on their way. */
+      window: number;
+      /** Milliseconds between writes; 0 for as fast as it goes. */
+      intervalMs: number;
+      /** Sockets that each event goes to. */
+      perEvent: number;
+      /** A record, with COUNT where a number is to stand. */
+      body: string;
+      /** Of each request in turn. */
+      headers: Record<string, string>[];
+    }
+  | { do: "disconnect" };
+
+export interface ListenerResult {
+  /** After connecting: how many sockets there are. */
+  ready?: number;
+  writesPerSecond?: number;
+  deliveriesPerSecond?: number;
+  /** Events that did not come to every socket that they should have come to. */
+  missing?: number;
+  /** Sockets that were closed meanwhile. */
+  closed?: number;
+  /** Milliseconds from a write's request to its event at a socket. */
+  p50?: number;
+  p99?: number;
+}
+
 /** One request as it goes over the wire. */
 export function toWire(host: string, request: LoadRequest): string {
   const headers = Object.entries(request.headers ?? {}).map(([name, value]) => `${name}: ${value}\r\n`);

@@ -2,6 +2,7 @@ import { type ErrorDetail, MAX_FILE_SIZE, VISIBILITIES, type Visibility } from "
 import type { Busboy } from "busboy";
 import { AppError, messageOf, quote } from "../kernel/index.ts";
 import type { Upload } from "../storage/index.ts";
+import type { Turns } from "./turns.ts";
 
 /** What the form may weigh beside its file. */
 const allowance = 256 * 1024;
@@ -62,13 +63,14 @@ function check({ files, strays, fields }: Form, size: number): { filename: strin
 }
 
 /**
- * Reads a multipart form (RFC 7578) with one `file` and a `visibility`. The file goes to `upload` as it comes; the body
- * is read no faster than it is written.
+ * Reads a multipart form (RFC 7578) with one `file` and a `visibility`, when it has a turn. The file goes to `upload` as
+ * it comes; the body is read no faster than it is written.
  * @throws AppError `bad_request`, `validation_error` or `payload_too_large`.
  */
 export async function readUploadForm(
   request: Request,
   upload: Upload,
+  turns: Turns,
 ): Promise<{ filename: string; visibility: Visibility }> {
   const type = request.headers.get("content-type") ?? "";
   if (!multipart.test(type))
@@ -98,7 +100,7 @@ export async function readUploadForm(
     else stream.resume();
   });
   const ended = new Promise<void>((resolve) => parser.on("close", resolve));
-  const work = pump(request, parser).then(async () => {
+  const work = pump(request, parser, turns).then(async () => {
     await ended;
     await receiving;
   });
@@ -127,10 +129,10 @@ async function receive(stream: AsyncIterable<Uint8Array>, upload: Upload): Promi
 }
 
 /** Gives the body to the parser, each piece when the one before was taken. */
-async function pump(request: Request, parser: Busboy): Promise<void> {
+async function pump(request: Request, parser: Busboy, turns: Turns): Promise<void> {
   let size = 0;
   try {
-    for await (const chunk of request.body ?? []) {
+    for await (const chunk of request.body === null ? [] : turns.read(request.body)) {
       size += chunk.byteLength;
       if (size > MAX_FILE_SIZE + allowance) throw tooLarge();
       if (parser.destroyed) return;

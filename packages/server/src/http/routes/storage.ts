@@ -4,7 +4,11 @@ import { missingFile, parseThumbSize, type Storage } from "../../storage/index.t
 import type { Exchange } from "../exchange.ts";
 import { type AnswerableFile, answerFile, contentType, disposition } from "../file-answer.ts";
 import type { Route } from "../router.ts";
+import { Turns } from "../turns.ts";
 import { readUploadForm } from "../upload-form.ts";
+
+/** Uploads that are read at a time. */
+const uploadsAtATime = 4;
 
 /** Whatever somebody has uploaded, it runs nothing and loads nothing in the name of this origin. */
 const sandbox = "default-src 'none'; img-src 'self' data:; media-src 'self'; style-src 'unsafe-inline'; sandbox";
@@ -21,6 +25,8 @@ function headersOf(file: StoredFile): Record<string, string> {
 
 /** `/api/storage/…` (spec, "Storage endpoints"). */
 export function storageRoutes({ storage }: { storage: Storage }): Route[] {
+  const turns = new Turns(uploadsAtATime);
+
   /** The file of a path, when the caller may have it. A public one is for all, whatever token they send. */
   async function admit(exchange: Exchange): Promise<StoredFile> {
     const file = await storage.find(exchange.param("id"));
@@ -49,7 +55,7 @@ export function storageRoutes({ storage }: { storage: Storage }): Route[] {
         async POST(exchange) {
           const principal = await exchange.principal();
           if (principal === null) throw new AppError("unauthorized", "To upload a file, sign in.");
-          const file = await storage.store(principal, (upload) => readUploadForm(exchange.request, upload));
+          const file = await storage.store(principal, (upload) => readUploadForm(exchange.request, upload, turns));
           return exchange.json(201, file);
         },
       },
