@@ -1,7 +1,8 @@
 /** The client's files and subscriptions, against an executable that comes and goes. */
 import { describe, expect, test } from "bun:test";
+import { join } from "node:path";
 import { SocleClient } from "../packages/client/src/index.ts";
-import { inParallel, post, project, type Running, serve } from "./kit.ts";
+import { inParallel, post, project, type Running, root, serve } from "./kit.ts";
 
 const collections = [
   { name: "notes", fields: [{ name: "n", type: "integer" }] },
@@ -124,6 +125,41 @@ describe("subscriptions", () => {
     await Bun.sleep(100);
     expect(heard).not.toContain(100);
     client.close();
+    await server.stop();
+  });
+});
+
+describe("what goes wrong", () => {
+  test("a service that is away, a channel that is refused and a listener that throws harm nobody else", async () => {
+    const script = `
+      import { SocleClient } from "${join(root, "packages/client/src/index.ts")}";
+      const [url, away] = process.argv.slice(1);
+      const errors = [];
+      process.on("uncaughtException", (error) => errors.push(error.message));
+      const tokens = { accessToken: "old", refreshToken: "old" };
+      const lost = new SocleClient({ baseUrl: away, tokens });
+      lost.subscribe("notes.*", () => undefined);
+      const client = new SocleClient({ baseUrl: url });
+      const seen = [];
+      const off = client.subscribe("auth.*", () => undefined, { onError: () => seen.push("refused") });
+      await Bun.sleep(300);
+      off();
+      await Bun.sleep(300);
+      const ready = Promise.withResolvers();
+      client.subscribe("notes.*", () => { throw new Error("a bad listener"); });
+      client.subscribe("notes.*", ({ type }) => seen.push(type), { onReset: ready.resolve });
+      await ready.promise;
+      await client.collection("notes").create({ n: 1 });
+      await Bun.sleep(200);
+      client.close();
+      lost.close();
+      console.log(JSON.stringify({ seen, errors }));`;
+    const server = await serve(await project({ collections }));
+    const child = Bun.spawn([process.execPath, "-e", script, server.url, "http://127.0.0.1:9"], { stderr: "pipe" });
+    const answer = JSON.parse(await new Response(child.stdout).text());
+    expect(answer).toEqual({ seen: ["refused", "notes.created"], errors: ["a bad listener"] });
+    // Nothing keeps the process alive.
+    expect(await child.exited).toBe(0);
     await server.stop();
   });
 });

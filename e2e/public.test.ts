@@ -15,6 +15,7 @@ const files: Record<string, string> = {
   ".env": "SECRET=1",
   ".well-known/security.txt": "Contact: me",
   "api/posts": "not reached",
+  "strange/index.html/file.txt": "x",
 };
 for (const [name, content] of Object.entries(files)) await Bun.write(join(cwd, "site", name), content);
 symlinkSync("/etc/hostname", join(cwd, "site/leak.txt"));
@@ -47,6 +48,10 @@ test.each([
   ["/leak.txt", 404, "application/json", "not_found"],
   ["/api/posts", 404, "application/json", "no collection"],
   ["/_/", 404, "application/json", "not_found"],
+  ["/%61pi/posts", 404, "application/json", "not_found"],
+  ["/strange/", 404, "application/json", "not_found"],
+  ["/strange", 404, "application/json", "not_found"],
+  ["/strange/index.html/file.txt", 200, "text/plain; charset=utf-8", "x"],
 ])("%s is %i", async (path, status, type, content) => {
   const response = await fetch(server.url + path);
   expect([response.status, response.headers.get("content-type")]).toEqual([status, type]);
@@ -72,7 +77,7 @@ test.each([
 test("a folder without its slash leads to it, conditions and ranges work, other methods do not", async () => {
   const redirect = await fetch(`${server.url}/docs`, { redirect: "manual" });
   expect([redirect.status, redirect.headers.get("location")]).toEqual([308, "./docs/"]);
-  expect((await fetch(`${server.url}/docs`)).url).toBe(`${server.url}/docs/`);
+  expect((await fetch(`${server.url}/docs?a=1`)).url).toBe(`${server.url}/docs/?a=1`);
   const first = await fetch(`${server.url}/app.js`);
   const etag = first.headers.get("etag") ?? "";
   expect(first.headers.get("cache-control")).toBe("no-cache");
@@ -96,6 +101,46 @@ test("without an index.html, / is the health answer", async () => {
   expect(await (await fetch(other.url)).json()).toMatchObject({ status: "ok" });
   expect((await fetch(`${other.url}/app.js`)).status).toBe(200);
   await other.stop();
+});
+
+test("a link does not hide what must not be served", async () => {
+  const real = await project({ config: { public: "." } });
+  const links = await project({ config: { public: "./site", storage: "./link" } });
+  mkdirSync(join(links, "site/files"), { recursive: true });
+  symlinkSync(join(links, "site/files"), join(links, "link"));
+  symlinkSync(real, join(links, "project"));
+  for (const args of [
+    ["--config", join(links, "project/config.json")],
+    ["--config", join(links, "config.json")],
+  ]) {
+    const { code, stderr } = await socle(args);
+    expect(code).toBe(2);
+    expect(stderr).toMatch(/public .*: holds .*, which everybody could read/);
+  }
+});
+
+test("files that come and go while they are asked for are there or not, and never cut short", async () => {
+  const path = join(cwd, "site/deployed.txt");
+  const content = "x".repeat(90_000);
+  let isDeploying = true;
+  const deploying = (async () => {
+    while (isDeploying) {
+      await Bun.write(path, content);
+      await Bun.sleep(0);
+      await Bun.file(path).delete();
+    }
+  })();
+  const seen = new Set<number>();
+  for (let n = 0; n < 1_500; n++) {
+    const response = await fetch(`${server.url}/deployed.txt`);
+    const body = await response.text();
+    seen.add(response.status);
+    // Whoever writes in place is read in the middle; what is answered is as long as it says.
+    if (response.status === 200) expect(body.length).toBe(Number(response.headers.get("content-length")));
+  }
+  isDeploying = false;
+  await deploying;
+  expect([...seen].sort()).toEqual([200, 404]);
 });
 
 test.each([

@@ -262,6 +262,25 @@ describe("in a bucket", () => {
     expect(readFileSync(join(cwd, "socle.db")).includes(Buffer.from(s3Key))).toBe(false);
   });
 
+  test("a store that is silent holds up no start, whatever is left to be removed", async () => {
+    using silent = Bun.listen({ hostname: "127.0.0.1", port: 0, socket: { data: () => undefined } });
+    const env = {
+      SERVICE_S3_ENDPOINT: `http://127.0.0.1:${silent.port}`,
+      SERVICE_S3_ACCESS_KEY_ID: s3Key,
+      SERVICE_S3_SECRET_ACCESS_KEY: s3Key,
+    };
+    const cwd = await project();
+    await (await serve(cwd)).stop();
+    const { Database } = await import("bun:sqlite");
+    using database = new Database(join(cwd, "socle.db"));
+    database.run("INSERT INTO _file_remains (id) VALUES ('fil_a'), ('fil_b')");
+    database.close();
+    const server = await serve(cwd, { env: { ...env, SERVICE_STORAGE: `s3://${bucket}` } });
+    expect(server.output()).toContain("does not answer; uploads and downloads fail until it does");
+    expect((await fetch(`${server.url}/health`)).status).toBe(200);
+    expect(await server.stop()).toBe(0);
+  });
+
   test("a bucket that is not there stops the start with one line", async () => {
     const s3 = await startS3();
     const env = {

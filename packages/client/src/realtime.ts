@@ -34,6 +34,17 @@ const longestDelayMs = 15_000;
 const pingEveryMs = 25_000;
 const answerWithinMs = 10_000;
 
+/** What somebody's listener throws is told as an uncaught error, and takes nothing from the other listeners. */
+function callSafely(listener: () => void): void {
+  try {
+    listener();
+  } catch (error) {
+    setTimeout(() => {
+      throw error;
+    });
+  }
+}
+
 function carries(channel: string, type: string): boolean {
   return channel === type || (channel.endsWith(".*") && type.startsWith(channel.slice(0, -1)));
 }
@@ -124,16 +135,15 @@ export class Realtime {
   #lost(mayBeToken: boolean): void {
     this.#disconnect();
     const used = this.#tokens;
-    const renewed = mayBeToken && used !== null ? this.#transport.refresh(used) : Promise.resolve(true);
+    // Without new tokens it is tried as nobody; while the service is away, with the old ones.
+    const renewed =
+      mayBeToken && used !== null ? this.#transport.refresh(used).catch(() => false) : Promise.resolve(true);
     const delay = Math.min(longestDelayMs, firstDelayMs * 2 ** this.#failures) * (0.5 + Math.random());
     this.#failures += 1;
-    this.#retry = setTimeout(() => {
-      // Without new tokens it is tried as nobody, or when the service is there again.
-      renewed
-        .catch(() => false)
-        .then(() => {
-          if (this.#socket === null && this.#subscriptions.size > 0) this.#connect();
-        });
+    this.#retry = setTimeout(async () => {
+      await renewed;
+      this.#retry = undefined;
+      if (this.#socket === null && this.#subscriptions.size > 0) this.#connect();
     }, delay);
   }
 
@@ -160,7 +170,9 @@ export class Realtime {
       this.#send({ action: "unsubscribe", channel });
     }
     // Whoever joins a channel that is heard already hears it from now on.
-    for (const [channel, { isLive }] of this.#wires) if (isLive) this.#reset(channel);
+    queueMicrotask(() => {
+      for (const [channel, { isLive }] of this.#wires) if (isLive) this.#reset(channel);
+    });
   }
 
   /** Without an event to resume from, what happened meanwhile is missed: the channel is heard anew. */
@@ -192,7 +204,8 @@ export class Realtime {
 
   #deliver(event: Event): void {
     for (const [channel, wire] of this.#wires) if (carries(channel, event.type)) wire.since = event.id;
-    for (const { channel, listener } of [...this.#subscriptions]) if (carries(channel, event.type)) listener(event);
+    for (const { channel, listener } of [...this.#subscriptions])
+      if (carries(channel, event.type)) callSafely(() => listener(event));
   }
 
   /** The subscriptions of a wire that have not been told yet that they are heard from here on. */
@@ -200,12 +213,13 @@ export class Realtime {
     for (const subscription of [...this.#subscriptions]) {
       if (subscription.isReset || (subscription.channel !== wire && !carries(wire, subscription.channel))) continue;
       subscription.isReset = true;
-      subscription.onReset?.();
+      callSafely(() => subscription.onReset?.());
     }
   }
 
   #refused({ code, message, channel }: ServerFrame & { type: "error" }): void {
     if (channel === undefined) return;
+    if (!this.#wires.has(channel)) return;
     if (code === "resume_gap") {
       const wire: Wire = { since: null, isLive: false };
       this.#wires.set(channel, wire);
@@ -216,7 +230,8 @@ export class Realtime {
     for (const subscription of [...this.#subscriptions]) {
       if (subscription.channel !== channel && !carries(channel, subscription.channel)) continue;
       this.#subscriptions.delete(subscription);
-      subscription.onError?.(new Error(`${code}: ${message}`));
+      callSafely(() => subscription.onError?.(new Error(`${code}: ${message}`)));
     }
+    if (this.#subscriptions.size === 0) this.close();
   }
 }

@@ -100,7 +100,8 @@ export class App {
 /** The folder of static files, which must not hold what is not for everybody. */
 function openStaticFiles(config: Config): StaticFiles | null {
   const folder = config.public;
-  return folder === undefined ? null : new StaticFiles(folder, [config.folder, config.database, config.storage]);
+  const secrets = [config.folder, config.database, config.storage].filter((path) => !path.startsWith("s3://"));
+  return folder === undefined ? null : new StaticFiles(folder, secrets);
 }
 
 /** What there is and what there is not, before anybody is let in. */

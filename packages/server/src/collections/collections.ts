@@ -142,7 +142,11 @@ export class Collections {
     await new Table(tx, name).drop();
     await tx.run("DELETE FROM _collections WHERE name = ?", name);
     await this.#announce(tx, "deleted", name, principal);
-    tx.afterCommit(() => this.#byName.delete(name));
+    tx.afterCommit(() => {
+      this.#byName.delete(name);
+      // A collection of the same name that comes after is younger than every event of this one.
+      this.#clock.atLeast(this.#clock.now() + 1);
+    });
   }
 
   async #store(tx: Transactor, before: Collection | null, plan: Plan, principal: Principal): Promise<Collection> {

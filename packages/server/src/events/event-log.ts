@@ -1,9 +1,9 @@
 import type { EventSource } from "@socle/protocol";
 import type { Database, ModuleSchema, Reader, Transactor } from "../database/index.ts";
-import type { Awaitable, Clock, Principal } from "../kernel/index.ts";
+import { type Awaitable, type Clock, type Principal, toTimestamp } from "../kernel/index.ts";
 import type { Logger } from "../logging/index.ts";
 import { parseEventId } from "./event-id.ts";
-import { type EventRow, LoggedEvent } from "./logged-event.ts";
+import { type EventHead, type EventRow, LoggedEvent } from "./logged-event.ts";
 
 export const eventSchema: ModuleSchema = {
   module: "events",
@@ -43,9 +43,9 @@ interface Place {
   at: number;
 }
 
-/** A part of the log: the events of the wanted types, and how far was looked. */
+/** A part of the log: the events of the wanted types, without their payloads, and how far was looked. */
 export interface EventPage {
-  readonly events: readonly LoggedEvent[];
+  readonly events: readonly EventHead[];
   /** The last place that was looked at. */
   readonly end: number;
 }
@@ -119,8 +119,8 @@ export class EventLog {
   }
 
   /**
-   * The events of some types after place `after`, up to `until` at most. It looks at `width` places and no further, so
-   * that a long log is read in short steps; null when what should follow `after` was trimmed.
+   * The events of some types after place `after`, up to `until` at most. It looks at `width` places and no further, and
+   * at no payload, so that a long log is read in short and light steps; null when what should follow `after` was trimmed.
    */
   async page(options: {
     after: number;
@@ -130,8 +130,8 @@ export class EventLog {
   }): Promise<EventPage | null> {
     const { after, until, width, types } = options;
     const end = Math.min(until, after + width);
-    const rows = await this.#database.reader.all<EventRow>(
-      `SELECT ${columns} FROM _events WHERE seq > ? AND seq <= ? AND type IN (${types.map(() => "?").join(", ")}) ORDER BY seq`,
+    const rows = await this.#database.reader.all<Omit<EventHead, "timestamp"> & { at: number }>(
+      `SELECT seq, at, type, owner FROM _events WHERE seq > ? AND seq <= ? AND type IN (${types.map(() => "?").join(", ")}) ORDER BY seq`,
       after,
       end,
       ...types,
@@ -139,7 +139,13 @@ export class EventLog {
     // Asked after the rows: what was trimmed in between is found to be missing rather than overlooked.
     const trimmed = await this.#trimmed();
     if (trimmed !== null && trimmed.seq > after) return null;
-    return { events: rows.map((row) => new LoggedEvent(row)), end };
+    return { events: rows.map(({ at, ...row }) => ({ ...row, timestamp: toTimestamp(at) })), end };
+  }
+
+  /** The event at a place; null when it was trimmed. */
+  async at(seq: number): Promise<LoggedEvent | null> {
+    const row = await this.#database.reader.get<EventRow>(`SELECT ${columns} FROM _events WHERE seq = ?`, seq);
+    return row === null ? null : new LoggedEvent(row);
   }
 
   /** The place of an event, when the log knows it and still holds everything after it; else null. */

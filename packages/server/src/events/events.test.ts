@@ -82,6 +82,62 @@ describe("the log", () => {
   });
 });
 
+describe("replay", () => {
+  test("goes page by page, of some types, as far as listeners were told", async () => {
+    const { database, events, append } = await open("pages.db");
+    for (let n = 0; n < 10; n++) await append(n % 3 === 0 ? "a" : "b");
+    const page = async (after: number, width: number) =>
+      events.page({ after, until: events.flushedSeq, width, types: ["a"] });
+    const first = await page(0, 5);
+    expect(first?.events.map(({ seq }) => seq)).toEqual([1, 4]);
+    expect(first?.end).toBe(5);
+    const second = await page(5, 100);
+    expect(second?.events.map(({ seq }) => seq)).toEqual([7, 10]);
+    expect(second?.end).toBe(10);
+    expect((await events.at(7))?.payload).toEqual({ type: "a" });
+    expect(second?.events[0]?.timestamp).toBe((await events.at(7))?.timestamp ?? "");
+    await database.close();
+  });
+
+  test("knows what it does not hold any more", async () => {
+    const { database, events, append, retention } = await open("gaps.db");
+    for (let n = 0; n < 10; n++) await append("a");
+    const ids = (await events.read(0, 10)).map(({ id }) => id);
+    await retention(1e9, 5).trim();
+    const page = (after: number) => events.page({ after, until: 10, width: 100, types: ["a"] });
+    expect(await page(3)).toBeNull();
+    expect((await page(5))?.events).toHaveLength(5);
+    expect(await events.at(5)).toBeNull();
+    const places = await Promise.all(ids.map((id) => events.placeOf(id)));
+    expect(places).toEqual([null, null, null, null, 5, 6, 7, 8, 9, 10]);
+    // The same places at another time are another log's; a later one has not been.
+    const [at = 0] = ids.map((id) => parseEventId(id)?.at ?? 0);
+    for (const id of [eventId(at - 1, 7), eventId(at, 11), eventId(at - 1, 5), "evt_7", ""])
+      expect(await events.placeOf(id)).toBeNull();
+    await database.close();
+    const again = await open("gaps.db");
+    expect(await again.events.placeOf(ids[4] ?? "")).toBe(5);
+    expect(await again.events.placeOf(ids[3] ?? "")).toBeNull();
+    await again.database.close();
+  });
+
+  test("a place whose transaction was taken back is nobody's", async () => {
+    const { database, events, append } = await open("holes.db");
+    await append("a");
+    const taken = database.transact(async (tx) => {
+      await events.append(tx, { type: "a", source: "auth", payload: {}, principal: null });
+      throw new Error("taken back");
+    });
+    await expect(taken).rejects.toThrow("taken back");
+    await append("a");
+    const page = await events.page({ after: 0, until: events.flushedSeq, width: 10, types: ["a"] });
+    expect(page?.events.map(({ seq }) => seq)).toEqual([1, 3]);
+    const [at = 0] = (await events.read(0, 1)).map(({ id }) => parseEventId(id)?.at ?? 0);
+    expect(await events.placeOf(eventId(at, 2))).toBeNull();
+    await database.close();
+  });
+});
+
 describe("retention", () => {
   test("by count and by age, oldest first, in steps", async () => {
     const { clock, database, append, retention, types } = await open("retention.db");

@@ -15,6 +15,9 @@ export interface EventRow {
   readonly payload: string;
 }
 
+/** An event of the log without what it tells: enough to know who may hear it. */
+export type EventHead = Pick<LoggedEvent, "seq" | "type" | "owner" | "timestamp">;
+
 /** An event of the log, with what is not for everybody. What costs something is made when it is asked for. */
 export class LoggedEvent implements Event {
   /** Its place in the log, rising in commit order. */

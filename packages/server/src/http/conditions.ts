@@ -16,9 +16,17 @@ function secondsOf(time: number): number {
   return Math.floor(time / 1_000);
 }
 
+/** The three forms of an HTTP-date (RFC 9110, 5.6.7): today's, RFC 850's, and that of C's asctime, which names no zone. */
+const dateForms = [
+  /^[A-Z][a-z]{2}, \d{2} [A-Z][a-z]{2} \d{4} \d{2}:\d{2}:\d{2} GMT$/,
+  /^[A-Z][a-z]+day, \d{2}-[A-Z][a-z]{2}-\d{2} \d{2}:\d{2}:\d{2} GMT$/,
+  /^[A-Z][a-z]{2} [A-Z][a-z]{2} [ \d]\d \d{2}:\d{2}:\d{2} \d{4}$/,
+];
+
 /** The time of a header in seconds, or null when it holds none: such a header does not count. */
 function dateOf(header: string | null): number | null {
-  const time = header === null ? Number.NaN : Date.parse(header);
+  if (header === null || !dateForms.some((form) => form.test(header))) return null;
+  const time = Date.parse(header.endsWith("GMT") ? header : `${header} GMT`);
   return Number.isNaN(time) ? null : secondsOf(time);
 }
 

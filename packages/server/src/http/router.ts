@@ -1,4 +1,5 @@
-import { AppError, messageOf } from "../kernel/index.ts";
+import type { ErrorBody } from "@socle/protocol";
+import { AppError, isObject, messageOf } from "../kernel/index.ts";
 import type { Logger } from "../logging/index.ts";
 import type { Cors } from "./cors.ts";
 import { type Authenticate, Exchange } from "./exchange.ts";
@@ -113,25 +114,32 @@ export class Router {
   /** A static file, where there are some and no route has the path. */
   async #file(exchange: Exchange, pathname: string): Promise<Answer> {
     const files = this.#files;
-    const isOurs = /^\/(api|_)(\/|$)/.test(pathname);
-    if (files === null || isOurs || (await files.find(pathname)) === null)
+    if (files === null || (await files.find(pathname)) === null)
       throw new AppError("not_found", "There is nothing at this path.");
     const GET: Handler = () => files.answer(exchange, pathname);
     return this.#byMethod({ path: pathname, methods: { GET } }, exchange);
   }
 
-  /** What is left when even a handler's own error handling failed. */
+  /**
+   * What is left when even a handler's own error handling failed, or its answer did: a file may be deleted after it was
+   * found and before it is sent.
+   */
   crashed(error: unknown): Response {
     const requestId = this.#nextId();
+    if (isObject(error) && error["code"] === "ENOENT")
+      return this.#bare(404, requestId, { code: "not_found", message: "There is no such file any more." });
     this.#logger.error("A request failed outside its handler", { requestId, error });
-    return new Response('{"error":{"code":"internal_error","message":"Something went wrong."}}', {
-      status: 500,
-      headers: {
-        "Content-Type": "application/json",
-        "X-Content-Type-Options": "nosniff",
-        "X-Request-Id": requestId,
-      },
-    });
+    return this.#bare(500, requestId, { code: "internal_error", message: "Something went wrong." });
+  }
+
+  /** An error without an exchange to make it. */
+  #bare(status: number, requestId: string, error: ErrorBody["error"]): Response {
+    const headers = {
+      "Content-Type": "application/json",
+      "X-Content-Type-Options": "nosniff",
+      "X-Request-Id": requestId,
+    };
+    return new Response(JSON.stringify({ error }), { status, headers });
   }
 
   /** From now on new requests, on connections that are open, are turned away. */

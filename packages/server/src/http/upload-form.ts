@@ -8,7 +8,7 @@ import type { Turns } from "./turns.ts";
 const allowance = 256 * 1024;
 /** Longer names no file system has. */
 const longestName = 255;
-const maxFields = 20;
+const maxParts = 50;
 const maxFieldSize = 1_024;
 
 const multipart = /^multipart\/form-data\s*;/i;
@@ -44,7 +44,7 @@ function check({ files, strays, fields }: Form, size: number): { filename: strin
   const isMissing = files.length === 0 || (name === "" && size === 0);
   if (isMissing) {
     const isText = fields.get("file")?.some((value) => value !== "") === true;
-    const hint = strays.length === 0 ? "" : `; the form has a file named ${strays.map(quote).join(", ")}`;
+    const hint = strays.length === 0 ? "" : `; the form has a file named ${strays.slice(0, 3).map(quote).join(", ")}`;
     const message = isText ? "file must be a file, a part with a filename" : `file is required${hint}`;
     problems.push({ field: "file", rule: isText ? "type" : "required", message });
   }
@@ -52,6 +52,8 @@ function check({ files, strays, fields }: Form, size: number): { filename: strin
     problems.push({ field: "file", rule: "max", message: "only one file can be uploaded at a time" });
   if (Buffer.byteLength(name) > longestName)
     problems.push({ field: "file", rule: "max", message: `the name of the file is longer than ${longestName} bytes` });
+  if (strays.includes("visibility"))
+    problems.push({ field: "visibility", rule: "type", message: "visibility must be a text, not a file" });
   const given = fields.get("visibility") ?? ["protected"];
   const visibility = VISIBILITIES.find((each) => each === given[0]);
   if (visibility === undefined || given.length > 1) {
@@ -83,19 +85,20 @@ export async function readUploadForm(
     busboy({
       headers: { "content-type": type },
       defParamCharset: "utf8",
-      limits: { fields: maxFields, fieldSize: maxFieldSize, headerPairs: maxFields },
+      limits: { parts: maxParts, fieldSize: maxFieldSize, headerPairs: maxParts },
     }),
   );
   const { promise: failure, reject: fail } = Promise.withResolvers<never>();
   let receiving: Promise<unknown> = Promise.resolve();
   parser.on("error", (error) => fail(badForm(error)));
+  parser.on("partsLimit", () => fail(new AppError("bad_request", `The form has more than ${maxParts} parts.`)));
   parser.on("field", (name, value) => form.fields.set(name, [...(form.fields.get(name) ?? []), value]));
   parser.on("file", (name, stream, { filename }) => {
     // The parser tells of its errors itself; unheard, a stream's would end the process.
     stream.on("error", () => undefined);
     const isWanted = name === "file" && form.files.length === 0;
     if (name === "file") form.files.push(cleanName(filename));
-    else form.strays.push(name);
+    else form.strays.push(name ?? "");
     if (isWanted) receiving = receive(stream, upload).catch(fail);
     else stream.resume();
   });

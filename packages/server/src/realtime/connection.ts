@@ -141,6 +141,12 @@ export class Connection {
     this.drain();
   }
 
+  /** The names of the socket's channels that carry one of these types. */
+  channelsOf(types: readonly string[]): string[] {
+    const carrying = [...this.#channels].filter(([, channel]) => channel.types.some((type) => types.includes(type)));
+    return carrying.map(([name]) => name);
+  }
+
   /** Takes a channel out again, without an answer. */
   drop(name: string): void {
     const channel = this.#channels.get(name);

@@ -1,7 +1,7 @@
 import { MAX_FRAME_SIZE, type PermissionRule } from "@socle/protocol";
 import type { Auth, SessionChange } from "../auth/index.ts";
 import type { Collections } from "../collections/index.ts";
-import type { EventLog, EventPage, LoggedEvent } from "../events/index.ts";
+import type { EventHead, EventLog, EventPage, LoggedEvent } from "../events/index.ts";
 import type { Logger } from "../logging/index.ts";
 import { type Listener, mayHear, topicsOfEvent } from "./audience.ts";
 import { Connection } from "./connection.ts";
@@ -34,6 +34,7 @@ export class Realtime {
   /** The types that at least one socket hears live, and the collection that each is about. */
   readonly #heard = new Map<string, { sockets: number; readonly collection: string | null }>();
   #publisher: Publisher | null = null;
+  #stopListening: () => void = () => undefined;
 
   constructor(options: RealtimeOptions) {
     this.#options = options;
@@ -44,11 +45,12 @@ export class Realtime {
   /** Begins to send events, through the server that holds the sockets. */
   start(publisher: Publisher): void {
     this.#publisher = publisher;
-    this.#options.events.listen((event) => this.#publish(event));
+    this.#stopListening = this.#options.events.listen((event) => this.#publish(event));
     this.#options.auth.listenToSessions((change: SessionChange) => this.#sessions.changed(change));
   }
 
   stop(): void {
+    this.#stopListening();
     this.#sessions.stop();
   }
 
@@ -91,17 +93,18 @@ export class Realtime {
     const heard = this.#heard.get(event.type);
     if (heard === undefined || this.#publisher === null) return;
     const text = eventText(event.toText());
-    for (const topic of topicsOfEvent(event.type, this.#rule(heard.collection), event.owner))
+    for (const topic of topicsOfEvent(event.type, this.#rule(event, heard.collection), event.owner))
       this.#publisher.publish(topic, text, false);
   }
 
   /**
    * The rule in force. Other events than those of records are for all who are signed in (spec, "Authentication" 9 and
-   * realtime rule 4); what is left of a collection that is gone is for admins.
+   * realtime rule 4); what is left of a collection that is gone is for admins, also when there is another of its name.
    */
-  #rule(collection: string | null): PermissionRule {
-    if (collection === null) return "authenticated";
-    return this.#options.collections.get(collection)?.rules.read ?? "admin";
+  #rule(event: EventHead, name: string | null): PermissionRule {
+    if (name === null) return "authenticated";
+    const collection = this.#options.collections.get(name);
+    return collection === undefined || event.timestamp < collection.createdAt ? "admin" : collection.rules.read;
   }
 
   #makeFeed(): Feed {
@@ -114,8 +117,9 @@ export class Realtime {
       placeOf: (id) => events.placeOf(id),
       page: (after, width, types): Promise<EventPage | null> =>
         events.page({ after, until: events.flushedSeq, width, types }),
+      at: (place) => events.at(place),
       mayHear: (listener: Listener, event, collection) =>
-        mayHear(listener, event.type, this.#rule(collection), event.owner),
+        mayHear(listener, event.type, this.#rule(event, collection), event.owner),
       join: (type, collection) => {
         const heard = this.#heard.get(type);
         if (heard === undefined) this.#heard.set(type, { sockets: 1, collection });

@@ -1,4 +1,4 @@
-import type { LoggedEvent } from "../events/index.ts";
+import type { EventHead } from "../events/index.ts";
 import { nextTurn } from "../kernel/index.ts";
 import type { Connection, TypeSubscription } from "./connection.ts";
 import { errorText, eventText, FrameError } from "./frames.ts";
@@ -12,18 +12,15 @@ interface Replay {
   subscriptions: readonly TypeSubscription[];
 }
 
-/** Places that one step looks at: it starts small, because payloads may be large, and grows while they are not. */
-const firstWidth = 16;
-const maxWidth = 1_000;
-/** What a step should weigh, in characters. */
-const stepSize = 64 * 1024;
+/** Places that one step looks at. */
+const width = 500;
 
 /**
  * The replays of one socket, one after the other. Each goes through these phases:
  *
  * 1. **Pause.** Types of the channel that the socket hears live are paused, so that all their events come in order.
  * 2. **Backfill.** The log is read in short steps from `since` on. What the listener may hear now is sent, except for
- *    what it was sent before; the next step waits until the socket has taken the last.
+ *    what it was sent before; each event waits until the socket has taken enough of those before.
  * 3. **Cut-over.** When a step ends where the log stands, the types go live in the same moment, before any other event
  *    can be sent: nothing is missed, nothing comes twice.
  */
@@ -71,45 +68,41 @@ export class Replays {
     return subscriptions.filter((subscription) => this.#connection.holds(subscription));
   }
 
-  async #replay({ channel, since, subscriptions }: Replay): Promise<void> {
+  async #replay({ since, subscriptions }: Replay): Promise<void> {
     for (const subscription of this.#held(subscriptions)) this.#connection.pause(subscription);
     const start = Math.min(since, ...this.#held(subscriptions).map(({ to }) => to));
     let place = start;
-    let width = firstWidth;
     while (true) {
       const held = this.#held(subscriptions);
       if (held.length === 0) return;
-      const page = await this.#feed.page(
-        place,
-        width,
-        held.map(({ type }) => type),
-      );
-      if (page === null) return this.#breakOff(channel, subscriptions);
+      const types = held.map(({ type }) => type);
+      const page = await this.#feed.page(place, width, types);
+      if (page === null || !(await this.#send(page.events, held))) return this.#breakOff(types);
       place = page.end;
-      const weight = await this.#send(page.events, held);
-      width = Math.max(1, Math.min(maxWidth, weight > stepSize ? Math.floor(width / 2) : width * 2));
       if (place >= this.#feed.place) break;
       await nextTurn();
     }
     this.#cutOver(subscriptions, start);
   }
 
-  /** Sends what may be heard and was not sent before. Answers how much that was. */
-  async #send(events: readonly LoggedEvent[], held: readonly TypeSubscription[]): Promise<number> {
+  /**
+   * Sends what may be heard and was not sent before, one payload in memory at a time. Answers false when one of them was
+   * trimmed meanwhile.
+   */
+  async #send(events: readonly EventHead[], held: readonly TypeSubscription[]): Promise<boolean> {
     const byType = new Map(held.map((subscription) => [subscription.type, subscription]));
-    let weight = 0;
-    for (const event of events) {
+    for (const head of events) {
       await this.#connection.drainedBelow(this.#feed.replayBuffer);
-      const subscription = byType.get(event.type);
+      const subscription = byType.get(head.type);
       if (subscription === undefined || !this.#connection.holds(subscription)) continue;
-      const wasSent = event.seq > subscription.from && event.seq <= subscription.to;
+      const wasSent = head.seq > subscription.from && head.seq <= subscription.to;
       const { collection } = subscription.channel;
-      if (wasSent || !this.#feed.mayHear(this.#connection.listener, event, collection)) continue;
-      const text = eventText(event.toText());
-      this.#connection.send(text);
-      weight += text.length;
+      if (wasSent || !this.#feed.mayHear(this.#connection.listener, head, collection)) continue;
+      const event = await this.#feed.at(head.seq);
+      if (event === null) return false;
+      if (this.#connection.holds(subscription)) this.#connection.send(eventText(event.toText()));
     }
-    return weight;
+    return true;
   }
 
   #cutOver(subscriptions: readonly TypeSubscription[], start: number): void {
@@ -119,11 +112,12 @@ export class Replays {
     }
   }
 
-  /** The log was trimmed faster than the socket took it. Types that other channels carry go on live. */
-  #breakOff(channel: string, subscriptions: readonly TypeSubscription[]): void {
-    const message = `The log no longer holds what comes next. Subscribe without "since" and read the data anew.`;
-    this.#connection.send(errorText(new FrameError("resume_gap", message, channel)));
-    this.#connection.drop(channel);
-    for (const subscription of this.#held(subscriptions)) this.#connection.goLive(subscription);
+  /** The log was trimmed faster than the socket took it: every channel that carries one of the types has a gap. */
+  #breakOff(types: readonly string[]): void {
+    for (const channel of this.#connection.channelsOf(types)) {
+      const message = 'The log no longer holds what comes next. Subscribe without "since" and read the data anew.';
+      this.#connection.send(errorText(new FrameError("resume_gap", message, channel)));
+      this.#connection.drop(channel);
+    }
   }
 }

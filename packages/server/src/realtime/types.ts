@@ -1,4 +1,4 @@
-import type { EventPage, LoggedEvent } from "../events/index.ts";
+import type { EventHead, EventPage, LoggedEvent } from "../events/index.ts";
 import type { Listener } from "./audience.ts";
 import type { Connection } from "./connection.ts";
 
@@ -21,7 +21,9 @@ export interface Feed {
   placeOf(id: string): Promise<number | null>;
   /** The events of some types after a place; null when they are not all there any more. */
   page(after: number, width: number, types: readonly string[]): Promise<EventPage | null>;
-  mayHear(listener: Listener, event: LoggedEvent, collection: string | null): boolean;
+  /** The event at a place; null when it is not there any more. */
+  at(place: number): Promise<LoggedEvent | null>;
+  mayHear(listener: Listener, event: EventHead, collection: string | null): boolean;
   /** A socket has joined the topics of a type, or left them. */
   join(type: string, collection: string | null): void;
   leave(type: string): void;

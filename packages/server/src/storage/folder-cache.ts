@@ -24,16 +24,21 @@ export class FolderCache {
     this.#logger = options.logger;
   }
 
+  /** Read at once: it may be removed in the next moment. */
   async get(group: string, name: string): Promise<Blob | null> {
     const file = Bun.file(join(this.#folder, group, name));
-    return (await file.exists()) ? file : null;
+    return file.bytes().then(
+      (bytes) => new Blob([bytes]),
+      () => null,
+    );
   }
 
   /** Keeps a file, under its name only once it is whole. That it cannot be kept is logged: it can be made again. */
   async put(group: string, name: string, content: Blob): Promise<void> {
     const folder = join(this.#folder, group);
     this.#count += 1;
-    const partial = join(folder, `.${this.#count}.part`);
+    const partial = join(this.#folder, `${this.#count}.part`);
+    if (content.size > this.#maxSize) return;
     try {
       await mkdir(folder, { recursive: true });
       await Bun.write(partial, content);
@@ -49,7 +54,11 @@ export class FolderCache {
   }
 
   async forget(group: string): Promise<void> {
-    await rm(join(this.#folder, group), { recursive: true, force: true });
+    try {
+      await rm(join(this.#folder, group), { recursive: true, force: true });
+    } catch (error) {
+      this.#logger.warn("A thumbnail could not be removed", { error });
+    }
   }
 
   async #entries(): Promise<Entry[]> {

@@ -19,6 +19,8 @@ async function syncFolder(folder: string): Promise<void> {
 export class LocalDriver implements StorageDriver {
   readonly workFolder: string;
   readonly #folder: string;
+  /** Subfolders whose own names are on disk: 256 at most. */
+  readonly #synced = new Set<string>();
 
   constructor(folder: string) {
     this.#folder = folder;
@@ -39,10 +41,12 @@ export class LocalDriver implements StorageDriver {
   async put(id: string, path: string): Promise<void> {
     const target = this.#path(id);
     const folder = dirname(target);
-    const made = await mkdir(folder, { recursive: true });
+    await mkdir(folder, { recursive: true });
     await rename(path, target);
     await syncFolder(folder);
-    if (made !== undefined) await syncFolder(this.#folder);
+    if (this.#synced.has(folder)) return;
+    await syncFolder(this.#folder);
+    this.#synced.add(folder);
   }
 
   async read(id: string, range: ByteRange | null): Promise<FileBody | null> {

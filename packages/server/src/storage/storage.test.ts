@@ -124,6 +124,44 @@ describe("upload", () => {
     expect(onDisk()).toEqual(before);
   });
 
+  test("too many parts, and more beside the file than a file may have", async () => {
+    const many = Array.from({ length: 60 }, (_, n) => ({ name: `field${n}`, content: "x" }));
+    const last = [{ name: "file", filename: "a", content: "a" }];
+    const crowded = await upload(formBytes([...many, ...last]));
+    expect([crowded.status, crowded.body["error"]?.["message"]] as unknown[]).toEqual([
+      400,
+      "The form has more than 50 parts.",
+    ]);
+    const before = onDisk();
+    let sent = 0;
+    const body = new ReadableStream<Uint8Array>({
+      pull(controller) {
+        sent += 65_536;
+        controller.enqueue(new Uint8Array(65_536));
+      },
+    });
+    const answer = await api.request("POST", "/api/storage/upload", {
+      body,
+      token,
+      headers: { "Content-Type": formType },
+    });
+    expect(answer.status).toBe(413);
+    expect(sent).toBeLessThan(12 * 1024 * 1024);
+    expect(onDisk()).toEqual(before);
+  });
+
+  test("a visibility that is a file is 400", async () => {
+    const parts = [
+      { name: "visibility", filename: "blob", content: "public" },
+      { name: "file", filename: "a", content: "a" },
+    ];
+    const { status, body } = await upload(formBytes(parts));
+    expect([status, body["error"]?.["details"]] as unknown[]).toEqual([
+      400,
+      [{ field: "visibility", rule: "type", message: "visibility must be a text, not a file" }],
+    ]);
+  });
+
   const whole = fileForm("some content", { visibility: "public" });
   test.each([
     ["cut off in the file", whole.subarray(0, -40), formType],
@@ -292,6 +330,15 @@ describe("access", () => {
     expect(remains).toEqual([]);
   });
 
+  test("a file that is deleted between the look and the read is not found", async () => {
+    const id = await store(png(50, 50), "a.png");
+    const file = await service.storage.find(id);
+    if (file === null) throw new Error("It is not there");
+    await api.request("DELETE", `/api/storage/${id}`, { token });
+    await expect(service.storage.read(file, null)).rejects.toMatchObject({ code: "not_found" });
+    await expect(service.storage.thumbnail(file, { width: 5, height: 5 })).rejects.toMatchObject({ code: "not_found" });
+  });
+
   test.each(["..%2f..%2fsocle.db", "%2e%2e", "%00", "fil_%2f..", "upload/x", "'%20OR%201=1"])(
     "the id %s names nothing",
     async (id) => {
@@ -358,6 +405,10 @@ describe("conditions and ranges", () => {
     ["not modified since", () => ({ "If-Modified-Since": modified }), 304, ""],
     ["modified since", () => ({ "If-Modified-Since": earlier }), 200, content],
     ["since nonsense", () => ({ "If-Modified-Since": "yesterday" }), 200, content],
+    ["since a year", () => ({ "If-Modified-Since": "2100" }), 200, content],
+    ["since a date of another form", () => ({ "If-Modified-Since": "2100-01-01T00:00:00Z" }), 200, content],
+    ["since a date of RFC 850", () => ({ "If-Modified-Since": "Sunday, 06-Nov-49 08:49:37 GMT" }), 304, ""],
+    ["since a date of asctime", () => ({ "If-Modified-Since": "Sun Nov  6 08:49:37 2094" }), 304, ""],
     ["if it matches", () => ({ "If-Match": etag }), 200, content],
     ["if it matches another", () => ({ "If-Match": '"x"' }), 412, null],
     ["unless modified", () => ({ "If-Unmodified-Since": earlier }), 412, null],

@@ -3,7 +3,7 @@ import { join } from "node:path";
 import type { StoredFile, Visibility } from "@socle/protocol";
 import type { Database, Reader } from "../database/index.ts";
 import type { EventLog } from "../events/index.ts";
-import { AppError, type Clock, isAdmin, newId, type Principal, toTimestamp } from "../kernel/index.ts";
+import { AppError, type Clock, isAdmin, isObject, newId, type Principal, toTimestamp } from "../kernel/index.ts";
 import type { Logger } from "../logging/index.ts";
 import type { ByteRange, FileBody, StorageDriver } from "./driver.ts";
 import { detectType } from "./mime.ts";
@@ -19,6 +19,9 @@ export interface StorageOptions {
   /** Bytes of thumbnails that are kept on disk. */
   thumbsCacheSize: number;
 }
+
+/** How long a start waits until what is left of uploads is removed; after that it goes on beside the service. */
+const sweepMs = 2_000;
 
 type FileRow = Omit<StoredFile, "url">;
 
@@ -59,8 +62,13 @@ export class Storage {
     await rm(this.#uploadFolder, { recursive: true, force: true });
     await mkdir(this.#uploadFolder, { recursive: true });
     const remains = await database.reader.all<{ id: string }>("SELECT id FROM _file_remains");
-    for (const { id } of remains) await this.#removeBytes(id);
-    if (remains.length > 0) logger.info("Removed what interrupted uploads had left", { files: remains.length });
+    if (remains.length === 0) return;
+    logger.info("Removing what interrupted uploads had left", { files: remains.length });
+    const sweep = (async () => {
+      for (const { id } of remains) await this.#removeBytes(id);
+    })();
+    // A store that does not answer holds up no start.
+    await Promise.race([sweep, Bun.sleep(sweepMs)]);
   }
 
   /**
@@ -108,11 +116,12 @@ export class Storage {
     this.#authorizeOwner(file, principal, "download");
   }
 
-  /** The bytes of a file. @throws AppError `unavailable`. */
+  /** The bytes of a file. @throws AppError `not_found` when it was deleted meanwhile, `unavailable`. */
   async read(file: StoredFile, range: ByteRange | null): Promise<FileBody> {
     const body = await this.#options.driver.read(file.id, range).catch(unavailable);
-    if (body === null) throw new Error(`The bytes of the file ${file.id} are missing from the storage`);
-    return body;
+    if (body !== null) return body;
+    if (!(await this.exists(this.#options.database.reader, file.id))) throw missingFile();
+    throw new Error(`The bytes of the file ${file.id} are missing from the storage`);
   }
 
   /**
@@ -120,7 +129,10 @@ export class Storage {
    * @throws AppError `bad_request` for what is no image or has too many pixels; `unavailable`.
    */
   async thumbnail(file: StoredFile, size: ThumbSize): Promise<Blob> {
-    return this.#thumbnails.get(file, size, () => this.read(file, null));
+    const thumbnail = await this.#thumbnails.get(file, size, () => this.read(file, null));
+    // The file may have been deleted while it was made.
+    if (!(await this.exists(this.#options.database.reader, file.id))) await this.#thumbnails.forget(file.id);
+    return thumbnail;
   }
 
   /** @throws AppError `unauthorized`, `not_found`, `forbidden`, in this order. */
@@ -192,9 +204,12 @@ export function missingFile(): AppError {
   return new AppError("not_found", "There is no such file.");
 }
 
-/** A full disk, a store that does not answer: the caller learns that it failed, the log learns why. */
-function asUnavailable(thrown: unknown): AppError {
-  if (thrown instanceof AppError) return thrown;
+/**
+ * A full disk, a store that does not answer (their errors have a code): the caller learns that it failed, the log learns
+ * why. Everything else is a defect, and stays one.
+ */
+function asUnavailable(thrown: unknown): unknown {
+  if (thrown instanceof AppError || !isObject(thrown) || typeof thrown["code"] !== "string") return thrown;
   return new AppError("unavailable", "Files cannot be stored or read at the moment.", { cause: thrown });
 }
 

@@ -18,8 +18,8 @@ const maxPixels = 32_000_000;
 const maxRunning = 2;
 /** The longest side of a thumbnail. */
 const maxSide = 2_000;
-/** For the side that is left free: longer than any image of so few pixels needs. */
-const anySide = 16_383;
+/** For the side that is left free: no image of so few pixels has a longer one. */
+const anySide = maxPixels;
 
 const form = `"thumb" must be WIDTHxHEIGHT, WIDTHx or xHEIGHT, each from 1 to ${maxSide}`;
 
@@ -38,6 +38,8 @@ function explain(thrown: unknown): unknown {
   const code = isObject(thrown) ? thrown["code"] : null;
   if (code === "ERR_IMAGE_TOO_MANY_PIXELS")
     return new AppError("bad_request", `The image has more than ${maxPixels} pixels; there are no thumbnails of it.`);
+  if (code === "ERR_IMAGE_ENCODE_FAILED")
+    return new AppError("bad_request", "The thumbnail would be too long for its format.");
   if (code === "ERR_IMAGE_DECODE_FAILED" || code === "ERR_IMAGE_UNKNOWN_FORMAT" || code === "ERR_INVALID_STATE")
     return new AppError("bad_request", "The file is damaged; it cannot be read as an image.");
   return thrown;
