@@ -1,6 +1,6 @@
 import type { EventSource } from "@socle/protocol";
 import type { Database, ModuleSchema, Reader, Transactor } from "../database/index.ts";
-import { type Awaitable, type Clock, type Principal, toTimestamp } from "../kernel/index.ts";
+import { type Awaitable, type Clock, JsonText, type Principal, toTimestamp } from "../kernel/index.ts";
 import type { Logger } from "../logging/index.ts";
 import { parseEventId } from "./event-id.ts";
 import { type EventHead, type EventRow, LoggedEvent } from "./logged-event.ts";
@@ -28,8 +28,8 @@ export const eventSchema: ModuleSchema = {
 export interface NewEvent {
   type: string;
   source: EventSource;
-  /** As it will be read: an object. It is serialised at once. */
-  payload: object;
+  /** As it will be read: an object, or its JSON. It is serialised at once. */
+  payload: object | JsonText;
   /** Who caused it. */
   principal: Principal;
   /** Who owns the record it is about; realtime and functions need it to know who may hear it. */
@@ -94,7 +94,7 @@ export class EventLog {
     const { type, source } = event;
     const actor = event.principal?.userId ?? null;
     const owner = event.owner ?? null;
-    const payload = JSON.stringify(event.payload);
+    const { text: payload } = event.payload instanceof JsonText ? event.payload : JsonText.of(event.payload);
     tx.afterFlush(() => {
       this.#flushedSeq = seq;
       if (this.#listeners.size > 0) this.#dispatch(new LoggedEvent({ seq, at, type, source, actor, owner, payload }));

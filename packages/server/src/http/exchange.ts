@@ -1,5 +1,5 @@
 import type { ErrorBody } from "@socle/protocol";
-import { AppError, type SignedIn } from "../kernel/index.ts";
+import { AppError, JsonText, type SignedIn } from "../kernel/index.ts";
 import type { FileBody } from "../storage/index.ts";
 import type { Cors } from "./cors.ts";
 import { statusOf } from "./status.ts";
@@ -67,8 +67,9 @@ export class Exchange {
     return new URLSearchParams(/\?([^#]*)/.exec(this.request.url)?.[1]).get(name);
   }
 
-  json(status: number, body: unknown): Response {
-    return new Response(JSON.stringify(body), { status, headers: this.#headers("application/json") });
+  json(status: number, body: object): Response {
+    const { text } = body instanceof JsonText ? body : JsonText.of(body);
+    return new Response(text, { status, headers: this.#headers("application/json") });
   }
 
   /**

@@ -4,7 +4,7 @@ export type { Awaitable } from "./awaitable.ts";
 export { BoundedMap } from "./bounded-map.ts";
 export { Clock, toTimestamp } from "./clock.ts";
 export { newId, randomToken } from "./ids.ts";
-export { isObject, readJsonFile } from "./json.ts";
+export { isObject, JsonText, readJsonFile } from "./json.ts";
 export { isAdmin, type Principal, type SignedIn, system } from "./principal.ts";
 export { Secret } from "./secret.ts";
 export { count, nearest, oneOf, quote } from "./text.ts";

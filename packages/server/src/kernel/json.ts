@@ -7,6 +7,19 @@ export function isObject(value: unknown): value is Record<string, unknown> {
   return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
+/** A value that is JSON already: one that several need is serialised once. */
+export class JsonText {
+  readonly text: string;
+
+  private constructor(text: string) {
+    this.text = text;
+  }
+
+  static of(value: object): JsonText {
+    return new JsonText(JSON.stringify(value));
+  }
+}
+
 /**
  * Reads a file that a person writes: JSON, with comments and trailing commas allowed.
  * @throws SetupError naming the file and, for a syntax error, the line.

@@ -116,7 +116,7 @@ class Model {
         const user = users.get(what.owner);
         const principal: SignedIn | null = user ? { userId: user.id, role: "admin", sessionId: "model" } : null;
         // Creating is as open as reading: the service itself does it where nobody may.
-        const record = await records.create(what.collection, principal ?? system, { n: this.#next() });
+        const { record } = await records.create(what.collection, principal ?? system, { n: this.#next() });
         this.records.get(what.collection)?.push({ id: record.id, owner: what.owner });
         return this.#sent(`${what.collection}.created`, record.id, what.owner, what.collection);
       }

@@ -23,7 +23,7 @@ function writer({ service }: Server) {
   const { records } = service;
   return {
     create: async (text: string, collection = "notes"): Promise<string> =>
-      (await records.create(collection, system, { text })).id,
+      (await records.create(collection, system, { text })).record.id,
     update: async (id: string, text: string): Promise<void> => {
       await records.update("notes", system, id, { text });
     },

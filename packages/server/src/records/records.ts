@@ -2,7 +2,7 @@ import type { FieldDefinition, Operation, StoredRecord } from "@socle/protocol";
 import type { Collection, Collections } from "../collections/index.ts";
 import type { Database, Transactor, Value } from "../database/index.ts";
 import type { EventLog } from "../events/index.ts";
-import { AppError, type Clock, newId, type Principal, quote, toTimestamp } from "../kernel/index.ts";
+import { AppError, type Clock, JsonText, newId, type Principal, quote, toTimestamp } from "../kernel/index.ts";
 import { listRecords, type RecordPages } from "./list.ts";
 import { type Model, modelOf, type OwnedRow } from "./model.ts";
 import { ownerOfChanged, ownerOfNew } from "./ownership.ts";
@@ -13,6 +13,12 @@ import { decode } from "./values.ts";
 
 /** A request's body, or why it is none: the body's turn comes after the caller's rights and the record's existence. */
 export type RecordBody = Record<string, unknown> | AppError;
+
+/** A record as it was just written, and its JSON: the answer and the event are the same text. */
+export interface SavedRecord {
+  readonly record: StoredRecord;
+  readonly json: JsonText;
+}
 
 /** Ids are made by the service; what has another form is not worth a look. */
 const idPattern = /^rec_[0-9a-f-]{36}$/;
@@ -84,13 +90,13 @@ export class Records {
     return model.toRecord(row);
   }
 
-  async create(name: string, principal: Principal, body: RecordBody): Promise<StoredRecord> {
+  async create(name: string, principal: Principal, body: RecordBody): Promise<SavedRecord> {
     authorize(this.collection(name), "create", principal);
     if (body instanceof AppError) throw body;
     return this.#database.transact((tx) => this.#create(tx, name, principal, body));
   }
 
-  async update(name: string, principal: Principal, id: string, body: RecordBody): Promise<StoredRecord> {
+  async update(name: string, principal: Principal, id: string, body: RecordBody): Promise<SavedRecord> {
     authorize(this.collection(name), "update", principal);
     return this.#database.transact(async (tx) => {
       const { model, row } = await this.#find(tx, name, principal, "update", id);
@@ -119,7 +125,7 @@ export class Records {
     name: string,
     principal: Principal,
     body: Record<string, unknown>,
-  ): Promise<StoredRecord> {
+  ): Promise<SavedRecord> {
     // The definition may have changed while the request waited for its turn.
     const model = modelOf(this.collection(name));
     authorize(model.collection, "create", principal);
@@ -141,8 +147,9 @@ export class Records {
       () => this.#references.duplicates(tx, model, values, id),
     );
     const type = `${name}.created`;
-    await this.#events.append(tx, { type, source: "collections", payload: record, principal, owner }, now);
-    return record;
+    const json = JsonText.of(record);
+    await this.#events.append(tx, { type, source: "collections", payload: json, principal, owner }, now);
+    return { record, json };
   }
 
   async #update(
@@ -151,7 +158,7 @@ export class Records {
     principal: Principal,
     row: OwnedRow,
     body: Record<string, unknown>,
-  ): Promise<StoredRecord> {
+  ): Promise<SavedRecord> {
     const { values, problems } = validateBody(model, body, "update");
     const owner = ownerOfChanged(model, principal, values, problems, row.owner);
     const id = row.record.id;
@@ -164,7 +171,7 @@ export class Records {
       changed.push(field);
       stored.push(value);
     }
-    if (changed.length === 0) return row.record;
+    if (changed.length === 0) return { record: row.record, json: JsonText.of(row.record) };
     const now = this.#clock.now();
     // Strictly later than before, also within one millisecond.
     const updatedAt = toTimestamp(Math.max(now, Date.parse(row.record.updatedAt) + 1));
@@ -175,8 +182,9 @@ export class Records {
     if (updated === null) throw missing(model.collection, id);
     const record = model.toRecord(updated);
     const type = `${model.collection.name}.updated`;
-    await this.#events.append(tx, { type, source: "collections", payload: record, principal, owner }, now);
-    return record;
+    const json = JsonText.of(record);
+    await this.#events.append(tx, { type, source: "collections", payload: json, principal, owner }, now);
+    return { record, json };
   }
 
   /** The record that an update or delete is about, once the caller may do that. */

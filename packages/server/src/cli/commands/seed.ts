@@ -100,7 +100,7 @@ class Seeder {
       if (principal === null) throw new AppError("bad_request", `"$owner" ${quote(owner)} is none of the "users"`);
     }
     const body = Object.fromEntries(Object.entries(fields).map(([field, value]) => [field, this.#resolve(value)]));
-    const record = await this.#service.records.create(name, principal, body);
+    const { record } = await this.#service.records.create(name, principal, body);
     if (alias !== undefined) this.#names.set(String(alias), record.id);
     return 1;
   }

@@ -42,8 +42,8 @@ export function recordRoutes(options: { records: Records; bodyLimit: number }): 
         },
         async POST(exchange) {
           const principal = await admit(exchange, "create");
-          const record = await records.create(exchange.param("collection"), principal, await body(exchange));
-          return exchange.json(201, record);
+          const { json } = await records.create(exchange.param("collection"), principal, await body(exchange));
+          return exchange.json(201, json);
         },
       },
     },
@@ -58,7 +58,8 @@ export function recordRoutes(options: { records: Records; bodyLimit: number }): 
         async PUT(exchange) {
           const principal = await admit(exchange, "update");
           const [collection, id] = [exchange.param("collection"), exchange.param("id")];
-          return exchange.json(200, await records.update(collection, principal, id, await body(exchange)));
+          const { json } = await records.update(collection, principal, id, await body(exchange));
+          return exchange.json(200, json);
         },
         async DELETE(exchange) {
           const principal = await admit(exchange, "delete");
