@@ -1,5 +1,5 @@
 /** Auth: users, sessions and tokens; from an access token to the principal it stands for. */
-export { Auth, type Connected } from "./auth.ts";
+export { Auth } from "./auth.ts";
 export { readCredentials } from "./credentials.ts";
 export { authSchema } from "./schema.ts";
 export type { SessionChange } from "./sessions.ts";
