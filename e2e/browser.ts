@@ -5,6 +5,7 @@
 import { afterAll } from "bun:test";
 import { chmodSync, existsSync, mkdirSync, readFileSync, renameSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
+import { fileURLToPath } from "node:url";
 import { brotliDecompressSync } from "node:zlib";
 import { type Browser, type BrowserContext, chromium, type LaunchOptions } from "playwright-core";
 import { root } from "./kit.ts";
@@ -12,7 +13,7 @@ import { root } from "./kit.ts";
 const unpacked = join(root, "dist", "chromium");
 
 function packed(name: string): Buffer {
-  const folder = join(dirname(Bun.resolveSync("@sparticuz/chromium", root)), "..", "..", "bin");
+  const folder = join(dirname(fileURLToPath(import.meta.resolve("@sparticuz/chromium"))), "..", "..", "bin");
   return brotliDecompressSync(readFileSync(join(folder, name)));
 }
 

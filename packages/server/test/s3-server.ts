@@ -7,17 +7,9 @@ export const bucket = "socle-test";
 /** The keys that s3rver knows. */
 export const s3Key = "S3RVER";
 
-const script = `
-const S3rver = require("s3rver");
-new S3rver({ port: 0, address: "127.0.0.1", silent: true, directory: process.argv[1], configureBuckets: [{ name: "${bucket}" }] })
-  .run()
-  .then(({ port }) => console.log("http://127.0.0.1:" + port));
-`;
-
 /** Starts it with an empty bucket; answers its address. It is stopped after the file's tests. */
 export async function startS3(): Promise<{ endpoint: string; stop: () => Promise<void> }> {
-  const child = Bun.spawn(["node", "-e", script, temporaryFolder()], {
-    cwd: join(import.meta.dir, ".."),
+  const child = Bun.spawn(["node", join(import.meta.dir, "s3-process.mjs"), temporaryFolder(), bucket], {
     stdout: "pipe",
     stderr: "inherit",
   });
