@@ -1,3 +1,5 @@
+import { Gate } from "../kernel/index.ts";
+
 /** How long a body may keep others waiting for its next piece. */
 const patienceMs = 100;
 /** How long a turn lasts while others wait for one. */
@@ -9,16 +11,15 @@ const turnMs = 500;
  * the others waiting: its turn ends while nothing comes, and after a while in any case.
  */
 export class Turns {
-  #free: number;
-  readonly #waiting: (() => void)[] = [];
+  readonly #gate: Gate;
 
   constructor(width: number) {
-    this.#free = width;
+    this.#gate = new Gate(width);
   }
 
   /** The pieces of a body. Between two of them whoever takes them has a turn; it ends with the last, or a `break`. */
   async *read(body: ReadableStream<Uint8Array>): AsyncGenerator<Uint8Array, void, void> {
-    await this.#take();
+    await this.#gate.take();
     let isOurs = true;
     let since = performance.now();
     // Not before: a body that nobody reads is held back earlier.
@@ -27,11 +28,11 @@ export class Turns {
       while (true) {
         const reading = reader.read();
         const isSlow = !(await settlesWithin(reading, patienceMs));
-        if (isSlow || (performance.now() - since > turnMs && this.#waiting.length > 0)) {
+        if (isSlow || (performance.now() - since > turnMs && this.#gate.isWanted)) {
           isOurs = false;
-          this.#give();
+          this.#gate.give();
           await reading;
-          await this.#take();
+          await this.#gate.take();
           isOurs = true;
           since = performance.now();
         }
@@ -40,22 +41,10 @@ export class Turns {
         yield value;
       }
     } finally {
-      if (isOurs) this.#give();
+      if (isOurs) this.#gate.give();
       // What is still to come is not wanted; that it cannot be refused any more is no matter.
       reader.cancel().catch(() => undefined);
     }
-  }
-
-  async #take(): Promise<void> {
-    if (this.#free > 0) this.#free -= 1;
-    else await new Promise<void>((resolve) => this.#waiting.push(resolve));
-  }
-
-  #give(): void {
-    const next = this.#waiting.shift();
-    // Whoever waits takes the place over.
-    if (next === undefined) this.#free += 1;
-    else next();
   }
 }
 

@@ -3,6 +3,7 @@ export { AppError, messageOf, SetupError } from "./app-error.ts";
 export type { Awaitable } from "./awaitable.ts";
 export { BoundedMap } from "./bounded-map.ts";
 export { Clock, toTimestamp } from "./clock.ts";
+export { Gate } from "./gate.ts";
 export { newId, randomToken } from "./ids.ts";
 export { isObject, JsonText, readJsonFile } from "./json.ts";
 export { isAdmin, type Principal, type SignedIn, system } from "./principal.ts";

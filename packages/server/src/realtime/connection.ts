@@ -9,30 +9,11 @@ import { quote } from "../kernel/index.ts";
 import { type Listener, topicsOfListener } from "./audience.ts";
 import { errorText, FrameError, parseFrame, toText } from "./frames.ts";
 import { Replays } from "./replays.ts";
-import type { Feed, Socket } from "./types.ts";
-
-/** How a socket hears the events of one type, whichever of its channels ask for them. */
-export class TypeSubscription {
-  readonly type: string;
-  readonly channel: Channel;
-  /** How many of the socket's channels carry the type. */
-  channels = 0;
-  /** Whether the socket has joined the type's topics; until then a replay brings its events. */
-  isLive = false;
-  /** What was sent before a replay: the events after place `from`, up to place `to`. */
-  from: number;
-  to: number;
-
-  constructor(type: string, channel: Channel, place: number) {
-    this.type = type;
-    this.channel = channel;
-    this.from = place;
-    this.to = place;
-  }
-}
+import { TypeSubscription } from "./type-subscription.ts";
+import type { Feed, Replayed, Socket } from "./types.ts";
 
 /** One socket: who listens, to which channels, and what was sent. */
-export class Connection {
+export class Connection implements Replayed {
   readonly #feed: Feed;
   readonly #channels = new Map<string, Channel>();
   readonly #types = new Map<string, TypeSubscription>();
@@ -125,6 +106,12 @@ export class Connection {
     this.close(TOKEN_EXPIRED_CLOSE_CODE, "token_expired");
   }
 
+  /** Something went wrong that is nobody's fault: the socket is closed, and can come back. */
+  fail(thrown: unknown): void {
+    this.#feed.report(thrown);
+    this.close(1011, "internal_error");
+  }
+
   close(code: number, reason: string): void {
     const socket = this.#socket;
     this.end();
@@ -171,7 +158,7 @@ export class Connection {
       else this.#unsubscribe(frame.channel);
     } catch (thrown) {
       if (thrown instanceof FrameError) this.send(errorText(thrown));
-      else this.#feed.fail(this, thrown);
+      else this.fail(thrown);
     }
   }
 

@@ -131,10 +131,7 @@ export class Realtime {
         heard.sockets -= 1;
         if (heard.sockets === 0) this.#heard.delete(type);
       },
-      fail: (connection, error) => {
-        logger.error("A socket failed and was closed", { error });
-        connection.close(1011, "internal_error");
-      },
+      report: (error) => logger.error("A socket failed and was closed", { error }),
     };
   }
 }

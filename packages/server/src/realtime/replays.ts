@@ -1,8 +1,8 @@
 import type { EventHead } from "../events/index.ts";
 import { nextTurn } from "../kernel/index.ts";
-import type { Connection, TypeSubscription } from "./connection.ts";
 import { errorText, eventText, FrameError } from "./frames.ts";
-import type { Feed } from "./types.ts";
+import type { TypeSubscription } from "./type-subscription.ts";
+import type { Feed, Replayed } from "./types.ts";
 
 /** What a socket has missed on a channel and is to get before it hears the channel live. */
 interface Replay {
@@ -25,12 +25,12 @@ const width = 500;
  *    can be sent: nothing is missed, nothing comes twice.
  */
 export class Replays {
-  readonly #connection: Connection;
+  readonly #connection: Replayed;
   readonly #feed: Feed;
   #waiting: Replay[] = [];
   #isRunning = false;
 
-  constructor(connection: Connection, feed: Feed) {
+  constructor(connection: Replayed, feed: Feed) {
     this.#connection = connection;
     this.#feed = feed;
   }
@@ -58,7 +58,7 @@ export class Replays {
       for (let next = this.#waiting.shift(); next !== undefined; next = this.#waiting.shift()) await this.#replay(next);
     } catch (thrown) {
       this.#waiting = [];
-      this.#feed.fail(this.#connection, thrown);
+      this.#connection.fail(thrown);
     } finally {
       this.#isRunning = false;
     }

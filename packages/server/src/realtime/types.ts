@@ -1,6 +1,6 @@
 import type { EventHead, EventPage, LoggedEvent } from "../events/index.ts";
 import type { Listener } from "./audience.ts";
-import type { Connection } from "./connection.ts";
+import type { TypeSubscription } from "./type-subscription.ts";
 
 /** What is needed of a server's end of a WebSocket; Bun's `ServerWebSocket` has it. */
 export interface Socket {
@@ -27,6 +27,25 @@ export interface Feed {
   /** A socket has joined the topics of a type, or left them. */
   join(type: string, collection: string | null): void;
   leave(type: string): void;
-  /** Something went wrong that is nobody's fault: it is logged, and the socket is closed to come back. */
-  fail(connection: Connection, thrown: unknown): void;
+  /** Logs what went wrong and is nobody's fault. */
+  report(thrown: unknown): void;
+}
+
+/** What a replay needs of the connection that it is for. */
+export interface Replayed {
+  readonly listener: Listener;
+  send(text: string): void;
+  /** Resolves when less than `bytes` wait to be sent, or when the socket is gone. */
+  drainedBelow(bytes: number): Promise<void>;
+  /** Whether the socket still holds just this subscription. */
+  holds(subscription: TypeSubscription): boolean;
+  /** The socket hears the type from the next event on. */
+  goLive(subscription: TypeSubscription): void;
+  /** The socket hears nothing more of the type, until a replay has brought what comes. */
+  pause(subscription: TypeSubscription): void;
+  /** The names of the socket's channels that carry one of these types. */
+  channelsOf(types: readonly string[]): string[];
+  /** Takes a channel out again, without an answer. */
+  drop(channel: string): void;
+  fail(thrown: unknown): void;
 }

@@ -1,10 +1,9 @@
 import { mkdirSync } from "node:fs";
 import { rm } from "node:fs/promises";
 import type { S3Client } from "bun";
-import { isObject, messageOf, type Secret, SetupError } from "../kernel/index.ts";
+import { Gate, isObject, messageOf, type Secret, SetupError } from "../kernel/index.ts";
 import type { Logger } from "../logging/index.ts";
 import type { ByteRange, FileBody, StorageDriver } from "./driver.ts";
-import { Gate } from "./gate.ts";
 
 export interface S3Options {
   bucket: string;

@@ -1,9 +1,8 @@
 import type { StoredFile } from "@socle/protocol";
-import { AppError, isObject } from "../kernel/index.ts";
+import { AppError, Gate, isObject } from "../kernel/index.ts";
 import type { Logger } from "../logging/index.ts";
 import type { FileBody } from "./driver.ts";
 import { FolderCache } from "./folder-cache.ts";
-import { Gate } from "./gate.ts";
 
 /** The box that a thumbnail fits into; null leaves that side free. */
 export interface ThumbSize {

@@ -1,0 +1,36 @@
+/** Lets at most so many pieces of work run at a time; the others wait in line. */
+export class Gate {
+  #free: number;
+  readonly #waiting: (() => void)[] = [];
+
+  constructor(width: number) {
+    this.#free = width;
+  }
+
+  /** Whether somebody waits for a place. */
+  get isWanted(): boolean {
+    return this.#waiting.length > 0;
+  }
+
+  async run<T>(work: () => Promise<T>): Promise<T> {
+    await this.take();
+    try {
+      return await work();
+    } finally {
+      this.give();
+    }
+  }
+
+  /** Waits for a place, which whoever gets it must give back. */
+  async take(): Promise<void> {
+    if (this.#free > 0) this.#free -= 1;
+    else await new Promise<void>((resolve) => this.#waiting.push(resolve));
+  }
+
+  give(): void {
+    const next = this.#waiting.shift();
+    // Whoever waits takes the place over.
+    if (next === undefined) this.#free += 1;
+    else next();
+  }
+}
