@@ -1,3 +1,7 @@
+/** What a page of another origin may send. */
+const allowedHeaders =
+  "Authorization, Content-Type, If-Match, If-Modified-Since, If-None-Match, If-Range, If-Unmodified-Since, Range";
+
 /** Cross-origin headers (Fetch standard, "CORS protocol"). Tokens travel in a header, so credentials are never allowed. */
 export class Cors {
   readonly #any: boolean;
@@ -25,7 +29,7 @@ export class Cors {
   preflight(headers: Record<string, string>, request: Request, allow: string): void {
     this.apply(headers, request);
     headers["Access-Control-Allow-Methods"] = allow;
-    headers["Access-Control-Allow-Headers"] = "Authorization, Content-Type, If-None-Match, If-Range, Range";
+    headers["Access-Control-Allow-Headers"] = allowedHeaders;
     headers["Access-Control-Max-Age"] = "86400";
   }
 }

@@ -26,13 +26,16 @@ function tooLarge(): AppError {
   return new AppError("payload_too_large", `The file is larger than ${MAX_FILE_SIZE} bytes (10 MiB).`);
 }
 
-/** A name without a path, without what no name should hold. Browsers write a quotation mark as %22 (HTML, 4.10.21.8). */
+/**
+ * A name without a path, without control characters, also those that make text run the other way and an ending look like
+ * another. Browsers write a quotation mark as %22 (HTML, 4.10.21.8).
+ */
 function cleanName(filename: string | undefined): string {
   const name = (filename ?? "").split(/[/\\]/).at(-1) ?? "";
   return name
     .toWellFormed()
     .replaceAll("%22", '"')
-    .replace(/\p{Cc}/gu, "")
+    .replace(/[\p{Cc}\p{Bidi_Control}]/gu, "")
     .trim();
 }
 

@@ -20,7 +20,7 @@ const width = 500;
  *
  * 1. **Pause.** Types of the channel that the socket hears live are paused, so that all their events come in order.
  * 2. **Backfill.** The log is read in short steps from `since` on. What the listener may hear now is sent, except for
- *    what it was sent before; each event waits until the socket has taken enough of those before.
+ *    what was sent while it listened (under the rules of that moment); each event waits until the socket has taken enough of those before.
  * 3. **Cut-over.** When a step ends where the log stands, the types go live in the same moment, before any other event
  *    can be sent: nothing is missed, nothing comes twice.
  */

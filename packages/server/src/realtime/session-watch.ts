@@ -13,6 +13,8 @@ export class SessionWatch {
   /** By the second in which their token expires: one timer serves all. */
   readonly #bySecond = new Map<number, Set<Connection>>();
   #timer: Timer | null = null;
+  /** Changes so far: what was read before one may be old after it. */
+  #changes = 0;
 
   constructor(auth: Auth) {
     this.#auth = auth;
@@ -35,6 +37,7 @@ export class SessionWatch {
   }
 
   changed(change: SessionChange): void {
+    this.#changes += 1;
     if (change.sessionId === null) this.#checkAll();
     else this.#apply(change.sessionId, change.role);
   }
@@ -59,7 +62,12 @@ export class SessionWatch {
 
   /** A session that cannot be looked at counts as ended: its sockets come back with their token. */
   async #check(sessionId: string): Promise<void> {
-    this.#apply(sessionId, await this.#auth.roleOf(sessionId).catch(() => null));
+    let [role, changes]: [Role | null, number] = [null, -1];
+    while (changes !== this.#changes) {
+      changes = this.#changes;
+      role = await this.#auth.roleOf(sessionId).catch(() => null);
+    }
+    this.#apply(sessionId, role);
   }
 
   async #checkAll(): Promise<void> {

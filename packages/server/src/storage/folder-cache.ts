@@ -1,5 +1,5 @@
-import { mkdir, readdir, rename, rm, stat } from "node:fs/promises";
-import { join } from "node:path";
+import { mkdir, readdir, rename, rm, rmdir, stat } from "node:fs/promises";
+import { dirname, join } from "node:path";
 import type { Logger } from "../logging/index.ts";
 
 interface Entry {
@@ -46,11 +46,16 @@ export class FolderCache {
       // The first time, what was kept before counts too; it includes this one.
       if (this.#size === null) this.#size = sizeOf(await this.#entries());
       else this.#size += content.size;
-      if (this.#size > this.#maxSize) this.#trimming = this.#trimming.then(() => this.#trim());
-      await this.#trimming;
     } catch (error) {
+      await rm(partial, { force: true }).catch(() => undefined);
       this.#logger.warn("A thumbnail could not be kept", { error });
     }
+    if (this.#size === null || this.#size <= this.#maxSize) return;
+    // One that fails does not keep the next from trying.
+    this.#trimming = this.#trimming
+      .then(() => this.#trim())
+      .catch((error) => this.#logger.warn("The thumbnails could not be trimmed", { error }));
+    await this.#trimming;
   }
 
   async forget(group: string): Promise<void> {
@@ -79,6 +84,8 @@ export class FolderCache {
     for (const entry of entries) {
       if (size <= this.#maxSize * 0.75) break;
       await rm(entry.path, { force: true });
+      // Its folder goes with the last one in it.
+      await rmdir(dirname(entry.path)).catch(() => undefined);
       size -= entry.size;
     }
     this.#size = size;

@@ -80,7 +80,7 @@ export class Storage {
     receive: (upload: Upload) => Promise<{ filename: string; visibility: Visibility }>,
   ): Promise<StoredFile> {
     const id = newId("fil", this.#options.clock.now());
-    const upload = await Upload.begin(id, join(this.#uploadFolder, id)).catch(unavailable);
+    const upload = new Upload(id, join(this.#uploadFolder, id));
     try {
       const { filename, visibility } = await receive(upload);
       await upload.finish();

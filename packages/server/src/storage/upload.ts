@@ -3,23 +3,21 @@ import { MAX_FILE_SIZE } from "@socle/protocol";
 import { AppError } from "../kernel/index.ts";
 import { sampleSize } from "./mime.ts";
 
-/** A file on its way in: written to a file of its own as it comes, so that memory does not grow with it. */
+/**
+ * A file on its way in: written to a file of its own as it comes, so that memory does not grow with it. That file is
+ * opened with the first piece: uploads that wait cost none.
+ */
 export class Upload {
   readonly id: string;
   readonly path: string;
-  readonly #handle: FileHandle;
+  #handle: FileHandle | null = null;
   #size = 0;
   #sample = new Uint8Array();
-  #isClosed = false;
+  #isOver = false;
 
-  private constructor(id: string, path: string, handle: FileHandle) {
+  constructor(id: string, path: string) {
     this.id = id;
     this.path = path;
-    this.#handle = handle;
-  }
-
-  static async begin(id: string, path: string): Promise<Upload> {
-    return new Upload(id, path, await open(path, "wx"));
   }
 
   /** Bytes so far. */
@@ -36,16 +34,17 @@ export class Upload {
   async write(chunk: Uint8Array): Promise<void> {
     if (this.#size + chunk.byteLength > MAX_FILE_SIZE)
       throw new AppError("payload_too_large", `The file is larger than ${MAX_FILE_SIZE} bytes (10 MiB).`);
+    const handle = await this.#open();
     const missing = sampleSize - this.#sample.byteLength;
     if (missing > 0) this.#sample = Buffer.concat([this.#sample, chunk.subarray(0, missing)]);
     for (let at = 0; at < chunk.byteLength; )
-      at += (await this.#handle.write(chunk, at, chunk.byteLength - at, this.#size + at)).bytesWritten;
+      at += (await handle.write(chunk, at, chunk.byteLength - at, this.#size + at)).bytesWritten;
     this.#size += chunk.byteLength;
   }
 
   /** The file is whole: it resolves once it would survive a power cut. */
   async finish(): Promise<void> {
-    await this.#handle.datasync();
+    await (await this.#open()).datasync();
     await this.#close();
   }
 
@@ -55,9 +54,17 @@ export class Upload {
     await rm(this.path, { force: true });
   }
 
+  async #open(): Promise<FileHandle> {
+    // What still comes after a failure must not bring the file back.
+    if (this.#isOver) throw new Error("An upload was written to after its end");
+    this.#handle ??= await open(this.path, "wx");
+    return this.#handle;
+  }
+
   async #close(): Promise<void> {
-    if (this.#isClosed) return;
-    this.#isClosed = true;
-    await this.#handle.close();
+    this.#isOver = true;
+    const handle = this.#handle;
+    this.#handle = null;
+    await handle?.close();
   }
 }
