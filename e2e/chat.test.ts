@@ -72,6 +72,26 @@ test("two tabs see each other's messages and images, also across a restart", asy
   await ann.page.getByText(/larger than 10485760 bytes/).waitFor();
   await ann.page.locator("#write input[type=file]").setInputFiles([]);
 
+  const fake = { name: "fake.png", mimeType: "image/png", buffer: Buffer.from("only a text") };
+  await ann.page.locator("#write input[type=file]").setInputFiles(fake);
+  await ann.page.getByRole("button", { name: "Send" }).click();
+  await ann.page.getByText("fake.png is not a PNG, JPEG or WebP image.").waitFor();
+  await ann.page.locator("#write input[type=file]").setInputFiles([]);
+  expect(await bob.page.locator("#messages li").count()).toBe(2);
+
+  // A name that is taken: the dialog stays, and takes another.
+  const eve = await openTab(server);
+  await eve.page.getByRole("button", { name: "Sign in" }).click();
+  await eve.page.getByLabel("Email").fill("eve@example.com");
+  await eve.page.getByLabel("Password").fill("a long password");
+  const nameField = eve.page.getByLabel("Name, if you are new");
+  await nameField.fill("ann");
+  await eve.page.getByRole("button", { name: "Come in" }).click();
+  await eve.page.getByText("name is taken by another record").waitFor();
+  await nameField.fill("eve");
+  await eve.page.getByRole("button", { name: "Come in" }).click();
+  await eve.page.locator("#me", { hasText: "eve" }).waitFor();
+
   // The service dies. Somebody writes before the tabs are back; nothing is missing, nothing is there twice.
   server.signal("SIGKILL");
   await server.exited;

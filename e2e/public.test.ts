@@ -115,7 +115,7 @@ test("a link does not hide what must not be served", async () => {
   ]) {
     const { code, stderr } = await socle(args);
     expect(code).toBe(2);
-    expect(stderr).toMatch(/public .*: holds .*, which everybody could read/);
+    expect(stderr).toMatch(/public .*: everybody could read .*, which it is or holds/);
   }
 });
 
@@ -144,10 +144,10 @@ test("files that come and go while they are asked for are there or not, and neve
 });
 
 test.each([
-  ["./nowhere", /public .*nowhere: cannot be read: /],
+  ["./nowhere", /public .*nowhere: is no folder that can be read: /],
   ["./config.json", /public .*config\.json: is a file; it must be a folder/],
-  [".", /public .*: holds .*, which everybody could read; use a folder of its own/],
-  ["./data", /public .*data: holds .*socle\.db, which everybody could read/],
+  [".", /public .*: everybody could read .*, which it is or holds; use a folder of its own/],
+  ["./data", /public .*data: everybody could read .*socle\.db, which it is or holds/],
 ])("public %s stops the start with one line", async (place, message) => {
   const folder = await project({ config: { public: place, database: "./data/socle.db" } });
   mkdirSync(join(folder, "data"));

@@ -64,7 +64,8 @@ export const storagePlace: ValueKind<string> = {
     return isGood ? place : undefined;
   },
   fromText: asText,
-  allowed: "a folder, or s3://BUCKET or s3://BUCKET/PREFIX",
+  allowed:
+    "a folder, or s3://BUCKET or s3://BUCKET/PREFIX (a bucket's name has 3 to 63 lower-case letters, digits, dots and dashes)",
 };
 
 export const httpUrl: ValueKind<string> = {

@@ -63,13 +63,15 @@ export class StaticFiles {
     try {
       isFolder = statSync(folder).isDirectory();
     } catch (thrown) {
-      throw new SetupError(`public ${folder}: cannot be read: ${messageOf(thrown)}`);
+      throw new SetupError(`public ${folder}: is no folder that can be read: ${messageOf(thrown)}`);
     }
     if (!isFolder) throw new SetupError(`public ${folder}: is a file; it must be a folder`);
     this.#folder = realpathSync(folder);
     for (const secret of secrets)
       if (contains(this.#folder, realPathOf(secret)))
-        throw new SetupError(`public ${folder}: holds ${secret}, which everybody could read; use a folder of its own`);
+        throw new SetupError(
+          `public ${folder}: everybody could read ${secret}, which it is or holds; use a folder of its own, such as ./public`,
+        );
   }
 
   /** What is at a path, if anything. A link that leads out of the folder leads nowhere. */

@@ -29,7 +29,6 @@ const mistakes = [
   "AccessDenied",
   "InvalidAccessKeyId",
   "SignatureDoesNotMatch",
-  "ERR_S3_MISSING_CREDENTIALS",
   "ERR_S3_INVALID_ENDPOINT",
 ];
 
@@ -75,6 +74,8 @@ export class S3Driver implements StorageDriver {
     ]);
     if (failure === null) return;
     const code = codeOf(failure);
+    if (code === "ERR_S3_MISSING_CREDENTIALS")
+      throw new SetupError(`${where}: needs s3.accessKeyId and s3.secretAccessKey (SERVICE_S3_SECRET_ACCESS_KEY)`);
     if (mistakes.includes(code)) throw new SetupError(`${where}: cannot be written: ${messageOf(failure)} (${code})`);
     this.#options.logger.warn(`${where}: does not answer; uploads and downloads fail until it does`, {
       error: failure,
