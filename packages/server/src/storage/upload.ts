@@ -10,7 +10,7 @@ import { sampleSize } from "./mime.ts";
 export class Upload {
   readonly id: string;
   readonly path: string;
-  #handle: FileHandle | null = null;
+  #handle: Promise<FileHandle> | null = null;
   #size = 0;
   #sample = new Uint8Array();
   #isOver = false;
@@ -54,17 +54,19 @@ export class Upload {
     await rm(this.path, { force: true });
   }
 
-  async #open(): Promise<FileHandle> {
+  #open(): Promise<FileHandle> {
     // What still comes after a failure must not bring the file back.
     if (this.#isOver) throw new Error("An upload was written to after its end");
-    this.#handle ??= await open(this.path, "wx");
+    this.#handle ??= open(this.path, "wx");
     return this.#handle;
   }
 
+  /** Also what is being opened just now. */
   async #close(): Promise<void> {
     this.#isOver = true;
-    const handle = this.#handle;
+    const opening = this.#handle;
     this.#handle = null;
+    const handle = await opening?.catch(() => null);
     await handle?.close();
   }
 }
