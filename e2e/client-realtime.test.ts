@@ -47,6 +47,8 @@ describe("subscriptions", () => {
     await until(() => resets === 1);
     for (let n = 0; n < 5; n++) {
       await post(`${server.url}/api/notes`, { n });
+      // From the first event on there is a place to resume from.
+      if (n === 0) await until(() => heard.length === 1);
       server = await restart(server, cwd);
       await post(`${server.url}/api/notes`, { n: n + 100 });
     }
