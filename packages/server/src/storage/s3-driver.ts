@@ -77,8 +77,11 @@ export class S3Driver implements StorageDriver {
     if (code === "ERR_S3_MISSING_CREDENTIALS")
       throw new SetupError(`${where}: needs s3.accessKeyId and s3.secretAccessKey (SERVICE_S3_SECRET_ACCESS_KEY)`);
     if (mistakes.includes(code)) throw new SetupError(`${where}: cannot be written: ${messageOf(failure)} (${code})`);
+    const endpoint = this.#options.endpoint ?? "AWS";
+    const reason = code === "" ? messageOf(failure) : code;
     this.#options.logger.warn(`${where}: does not answer; uploads and downloads fail until it does`, {
-      error: failure,
+      endpoint,
+      reason,
     });
   }
 
