@@ -2,7 +2,7 @@
 import { describe, expect, test } from "bun:test";
 import { join } from "node:path";
 import { SocleClient } from "../packages/client/src/index.ts";
-import { inParallel, post, project, type Running, root, serve } from "./kit.ts";
+import { inParallel, post, project, type Running, root, serve, until } from "./kit.ts";
 
 const collections = [
   { name: "notes", fields: [{ name: "n", type: "integer" }] },
@@ -12,14 +12,6 @@ const collections = [
     permissions: { read: "owner", create: "authenticated" },
   },
 ];
-
-async function until(condition: () => boolean, milliseconds = 10_000): Promise<void> {
-  const end = performance.now() + milliseconds;
-  while (!condition()) {
-    if (performance.now() > end) throw new Error("Waited too long");
-    await Bun.sleep(2);
-  }
-}
 
 /** Stops the service without a word and starts it again in the same place. */
 async function restart(server: Running, cwd: string): Promise<Running> {

@@ -126,3 +126,27 @@ export async function inParallel<T>(
   };
   await Promise.all(Array.from({ length: width }, worker));
 }
+
+/** Waits for a condition; a test that waits too long fails. */
+export async function until(condition: () => boolean, milliseconds = 10_000): Promise<void> {
+  const end = performance.now() + milliseconds;
+  while (!condition()) {
+    if (performance.now() > end) throw new Error("Waited too long");
+    await Bun.sleep(2);
+  }
+}
+
+function residentMiB({ pid }: Running): number {
+  return Number(Bun.spawnSync(["ps", "-o", "rss=", "-p", String(pid)]).stdout.toString()) / 1_024;
+}
+
+/** The most that was resident while `work` ran. */
+export async function peakMiB(server: Running, work: () => Promise<void> = async () => undefined): Promise<number> {
+  let peak = residentMiB(server);
+  const timer = setInterval(() => {
+    peak = Math.max(peak, residentMiB(server));
+  }, 20);
+  await work();
+  clearInterval(timer);
+  return peak;
+}

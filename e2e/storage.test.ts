@@ -6,7 +6,7 @@ import { join } from "node:path";
 import type { StoredFile } from "@socle/protocol";
 import { fileForm, formType } from "../packages/server/test/forms.ts";
 import { bucket, s3Key, startS3 } from "../packages/server/test/s3-server.ts";
-import { inParallel, post, project, type Running, serve, socle, temporaryFolder } from "./kit.ts";
+import { inParallel, post, project, type Running, serve, socle, temporaryFolder, until } from "./kit.ts";
 
 async function register(url: string, email = "me@example.com"): Promise<string> {
   const response = await post(`${url}/api/auth/register`, { email, password: "long enough" });
@@ -45,14 +45,6 @@ async function raw(server: Running, text: string | Uint8Array): Promise<{ socket
 
 function uploadHead(token: string, length: string): string {
   return `POST /api/storage/upload HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${token}\r\nContent-Type: ${formType}\r\n${length}\r\n\r\n`;
-}
-
-async function until(condition: () => boolean): Promise<void> {
-  const end = performance.now() + 10_000;
-  while (!condition()) {
-    if (performance.now() > end) throw new Error("Waited too long");
-    await Bun.sleep(5);
-  }
 }
 
 const mebibyte = 1024 * 1024;

@@ -2,7 +2,7 @@ import { Database } from "bun:sqlite";
 import { expect, test } from "bun:test";
 import { connect } from "node:net";
 import { join } from "node:path";
-import { project, type Running, serve } from "../kit.ts";
+import { peakMiB, project, serve } from "../kit.ts";
 
 const count = 1_000_000;
 const allowedMiB = 40;
@@ -16,21 +16,6 @@ const items = {
     { name: "score", type: "float" },
   ],
 };
-
-function residentMiB({ pid }: Running): number {
-  return Number(Bun.spawnSync(["ps", "-o", "rss=", "-p", String(pid)]).stdout.toString()) / 1_024;
-}
-
-/** The most that was resident while `work` ran. */
-async function peakMiB(server: Running, work: () => Promise<void>): Promise<number> {
-  let peak = residentMiB(server);
-  const timer = setInterval(() => {
-    peak = Math.max(peak, residentMiB(server));
-  }, 50);
-  await work();
-  clearInterval(timer);
-  return peak;
-}
 
 /** Reads a whole list and answers its records, counted without keeping them. */
 async function countList(url: string): Promise<number> {

@@ -1,24 +1,9 @@
 /** Memory under sockets that never read, and under many uploads at once. */
 import { expect, test } from "bun:test";
 import { fileForm, formType } from "../../packages/server/test/forms.ts";
-import { post, project, type Running, serve } from "../kit.ts";
+import { peakMiB, post, project, serve } from "../kit.ts";
 
 const items = { name: "items", fields: [{ name: "text", type: "text" }] };
-
-function residentMiB({ pid }: Running): number {
-  return Number(Bun.spawnSync(["ps", "-o", "rss=", "-p", String(pid)]).stdout.toString()) / 1_024;
-}
-
-/** The most that was resident while `work` ran. */
-async function peakMiB(server: Running, work: () => Promise<void>): Promise<number> {
-  let peak = residentMiB(server);
-  const timer = setInterval(() => {
-    peak = Math.max(peak, residentMiB(server));
-  }, 20);
-  await work();
-  clearInterval(timer);
-  return peak;
-}
 
 async function subscribe(url: string, onEvent: () => void): Promise<WebSocket> {
   const socket = new WebSocket(`${url.replace("http", "ws")}/api/realtime`);
@@ -79,7 +64,7 @@ test("fifty uploads of 10 MiB at once, and fifty downloads, cost at most 120 MiB
   const { token } = (await registered.json()) as { token: string };
   const form = fileForm(Buffer.alloc(10 * 1024 * 1024, "0123456789"), { visibility: "public" });
   const headers = { Authorization: `Bearer ${token}`, "Content-Type": formType };
-  const base = residentMiB(server);
+  const base = await peakMiB(server);
   const urls: string[] = [];
   const up = await peakMiB(server, async () => {
     await Promise.all(

@@ -1,5 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import { openServer, until } from "../../test/sockets.ts";
+import { parseDefinition } from "../collections/index.ts";
+import { system } from "../kernel/index.ts";
 
 const field = { name: "title", type: "string" };
 /** Collections named after who may read them. */
@@ -244,14 +246,23 @@ describe("who hears what", () => {
       await client.subscribe("auth.register");
       await client.subscribe("auth.login");
       await client.subscribe("auth.logout");
+      await client.subscribe("storage.uploaded");
+      await client.subscribe("storage.deleted");
       await client.subscribe("system.collection.created");
     }
     const cy = await server.register("cy@example.com");
+    const file = await service.storage.store(system, async () => ({ filename: "a.txt", visibility: "protected" }));
+    await service.storage.delete(file.id, system);
+    const definition = await parseDefinition({ name: "late", fields: [field] });
+    await service.database.transact((tx) => service.collections.migrate(tx, [definition], system));
     await server.request("POST", "/api/auth/logout", { token: cy.accessToken });
     const events = await user.events();
     const payload = { userId: cy.user.id, role: "authenticated" };
     expect(events.map((event) => [event.type, event.source, event.payload])).toEqual([
       ["auth.register", "auth", payload],
+      ["storage.uploaded", "storage", { ...file }],
+      ["storage.deleted", "storage", { id: file.id, userId: null }],
+      ["system.collection.created", "collections", { name: "late" }],
       ["auth.logout", "auth", payload],
     ]);
     expect(await anonymous.events()).toEqual([]);

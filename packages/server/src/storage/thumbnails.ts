@@ -37,8 +37,6 @@ function explain(thrown: unknown): unknown {
   const code = isObject(thrown) ? thrown["code"] : null;
   if (code === "ERR_IMAGE_TOO_MANY_PIXELS")
     return new AppError("bad_request", `The image has more than ${maxPixels} pixels; there are no thumbnails of it.`);
-  if (code === "ERR_IMAGE_ENCODE_FAILED")
-    return new AppError("bad_request", "The thumbnail would be too long for its format.");
   if (code === "ERR_IMAGE_DECODE_FAILED" || code === "ERR_IMAGE_UNKNOWN_FORMAT" || code === "ERR_INVALID_STATE")
     return new AppError("bad_request", "The file is damaged; it cannot be read as an image.");
   return thrown;
