@@ -1,5 +1,5 @@
 /** The executable: gives the command line a real process. Only here does anything exit, print or listen to signals. */
-import { run, type Terminal } from "./cli/index.ts";
+import type { Terminal } from "./cli/index.ts";
 
 /** Without echo on a terminal; from a pipe, the first line. */
 async function askSecret(question: string): Promise<string> {
@@ -54,6 +54,15 @@ const terminal: Terminal = {
   err: (text) => console.error(text.replace(/\n$/, "")),
   askSecret,
   untilSignal,
+  onHangup: (listener) => process.on("SIGHUP", listener),
 };
 
-run(process.argv.slice(2), terminal).then((code) => process.exit(code));
+const [word, options = "{}"] = process.argv.slice(2);
+// Each way loads only its own modules: the process of the user's code is to stay small.
+if (word === "script-host" || word === "script-query") {
+  import("./script-host/index.ts").then(({ startChild, startQueries }) =>
+    word === "script-host" ? startChild(JSON.parse(options)) : startQueries(JSON.parse(options)),
+  );
+} else {
+  import("./cli/index.ts").then(({ run }) => run(process.argv.slice(2), terminal)).then((code) => process.exit(code));
+}

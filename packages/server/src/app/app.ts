@@ -1,11 +1,10 @@
-import { readdirSync, statSync } from "node:fs";
-import { join } from "node:path";
 import type { Config } from "../config/index.ts";
 import { EventRetention } from "../events/index.ts";
 import { HttpServer, StaticFiles } from "../http/index.ts";
 import { AppError, count, quote, SetupError } from "../kernel/index.ts";
 import type { Logger } from "../logging/index.ts";
 import { Realtime } from "../realtime/index.ts";
+import { Scripts } from "./scripts.ts";
 import { openService, type Service } from "./service.ts";
 import { version } from "./version.ts";
 
@@ -16,23 +15,30 @@ export interface AppOptions {
   config: Config;
   logger: Logger;
   onFatal: (error: unknown) => void;
+  /** What the user's code finds in `process.env`, but for what configures the service. */
+  environment: { readonly [name: string]: string | undefined };
+  /** Load functions and jobs again whenever one changes, and keep `.socle/types.d.ts` up to date. */
+  isDevelopment?: boolean;
 }
 
 /** The running service: everything built, wired and started, until `stop`. */
 export class App {
   readonly #service: Service;
   readonly #http: HttpServer;
+  readonly #scripts: Scripts;
   readonly #retention: EventRetention;
   readonly #stopping: AbortController;
 
   private constructor(parts: {
     service: Service;
     http: HttpServer;
+    scripts: Scripts;
     retention: EventRetention;
     stopping: AbortController;
   }) {
     this.#service = parts.service;
     this.#http = parts.http;
+    this.#scripts = parts.scripts;
     this.#retention = parts.retention;
     this.#stopping = parts.stopping;
   }
@@ -42,9 +48,11 @@ export class App {
     const { config, logger } = options;
     const service = await openService(options);
     const stopping = new AbortController();
+    const scripts = new Scripts({ service, config, logger, environment: options.environment });
     try {
       await seedAdmin(service, config, logger);
       await announce(service, config, logger);
+      await scripts.start();
       const realtime = new Realtime({
         auth: service.auth,
         collections: service.collections,
@@ -76,9 +84,11 @@ export class App {
       retention.start(stopping.signal);
       logger.info(`The API is at ${http.url}/api/{collection}`);
       logger.info(`Listening on ${http.url}`);
-      return new App({ service, http, retention, stopping });
+      if (options.isDevelopment === true) scripts.watch();
+      return new App({ service, http, scripts, retention, stopping });
     } catch (thrown) {
       stopping.abort();
+      await scripts.stop(0);
       await service.close();
       throw thrown;
     }
@@ -88,10 +98,17 @@ export class App {
     return this.#http.url;
   }
 
+  /** Loads functions and jobs again. */
+  reload(): Promise<void> {
+    return this.#scripts.reload();
+  }
+
   /** Stops accepting, finishes what is running, flushes and closes the database. */
   async stop(): Promise<void> {
+    const end = performance.now() + graceMs;
     this.#stopping.abort();
     await this.#http.stop(graceMs);
+    await this.#scripts.stop(Math.max(0, end - performance.now()));
     await this.#retention.settled();
     await this.#service.close();
   }
@@ -109,9 +126,6 @@ async function announce(service: Service, config: Config, logger: Logger): Promi
   const names = service.collections.all().map(({ name }) => name);
   logger.info(`Database ${config.database}, ${count(names.length, "collection")}`, { collections: names });
   if (config["dashboard.enabled"]) logger.warn("This build has no dashboard; /_/ is not served");
-  for (const folder of ["functions", "jobs"])
-    if (hasScripts(join(config.folder, folder)))
-      logger.warn(`This version does not run the files in ${folder}/ yet; they have no effect`);
   if (!(await service.auth.adminExists()))
     logger.info("There is no admin yet. Make one with: socle admin create EMAIL");
 }
@@ -129,9 +143,4 @@ async function seedAdmin(service: Service, config: Config, logger: Logger): Prom
     );
     throw new SetupError(problems.join("; "));
   }
-}
-
-function hasScripts(folder: string): boolean {
-  const isFolder = statSync(folder, { throwIfNoEntry: false })?.isDirectory() === true;
-  return isFolder && readdirSync(folder, { recursive: true }).some((name) => String(name).endsWith(".ts"));
 }

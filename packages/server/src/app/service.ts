@@ -4,6 +4,8 @@ import { applyDefinitionFiles, Collections, collectionSchema } from "../collecti
 import type { Config } from "../config/index.ts";
 import { Database } from "../database/index.ts";
 import { EventLog, eventSchema } from "../events/index.ts";
+import { functionSchema } from "../functions/index.ts";
+import { jobSchema } from "../jobs/index.ts";
 import { Clock } from "../kernel/index.ts";
 import type { Logger } from "../logging/index.ts";
 import { Records } from "../records/index.ts";
@@ -80,7 +82,7 @@ export async function openService({ config, logger, onFatal }: ServiceOptions): 
       },
     });
 
-    await database.prepare([eventSchema, collectionSchema, authSchema, storageSchema]);
+    await database.prepare([eventSchema, collectionSchema, authSchema, storageSchema, functionSchema, jobSchema]);
     await events.start();
     await collections.start();
     await applyDefinitionFiles({

@@ -1,14 +1,14 @@
 import type { Credentials, Role, TokenResponse, User } from "@socle/protocol";
 import type { Database, Reader, Transactor } from "../database/index.ts";
 import type { EventLog } from "../events/index.ts";
-import { AppError, type Clock, randomToken, Secret, type SignedIn } from "../kernel/index.ts";
+import { AppError, type Clock, type Principal, randomToken, Secret, type SignedIn } from "../kernel/index.ts";
 import type { Logger } from "../logging/index.ts";
 import { checkNewCredentials, normaliseEmail } from "./credentials.ts";
 import { hashPassword, verifyPassword } from "./passwords.ts";
 import { type Session, type SessionChange, Sessions } from "./sessions.ts";
 import { Throttle } from "./throttle.ts";
 import { AccessTokens, invalidToken } from "./tokens.ts";
-import { adminExists, emailTaken, findByEmail, findById, insertUser } from "./users.ts";
+import { adminExists, emailTaken, findByEmail, findById, insertUser, listUsers } from "./users.ts";
 
 export interface AuthOptions {
   database: Database;
@@ -106,7 +106,7 @@ export class Auth {
     const opened = await this.#database.transact(async (tx) => {
       const user = await insertUser(tx, { email, passwordHash, role }, now);
       const session = await this.#sessions.open(tx, user, now);
-      await this.#announce(tx, "auth.register", user, session.session.id);
+      await this.#announce(tx, "auth.register", user, signedIn(user, session.session.id));
       return { user, ...session };
     });
     return this.#respond(opened.user, opened.session, opened.refreshToken);
@@ -131,7 +131,7 @@ export class Auth {
       const user = await findById(tx, found.user.id);
       if (user === null) throw new AppError("unauthorized", "The email or the password is wrong.");
       const session = await this.#sessions.open(tx, user, now);
-      await this.#announce(tx, "auth.login", user, session.session.id);
+      await this.#announce(tx, "auth.login", user, signedIn(user, session.session.id));
       return { user, ...session };
     });
     return this.#respond(opened.user, opened.session, opened.refreshToken);
@@ -170,7 +170,8 @@ export class Auth {
       }
       for (const [id, { userId, role }] of sessions) {
         await this.#sessions.end(tx, id);
-        await this.#announce(tx, "auth.logout", { id: userId, role }, id);
+        const user = { id: userId, role };
+        await this.#announce(tx, "auth.logout", user, signedIn(user, id));
       }
     });
   }
@@ -180,6 +181,20 @@ export class Auth {
     const user = await findById(this.#database.reader, id);
     if (user === null) throw invalidToken(null);
     return user;
+  }
+
+  findUser(id: string): Promise<User | null> {
+    return findById(this.#database.reader, id);
+  }
+
+  async findUserByEmail(email: string): Promise<User | null> {
+    const normal = normaliseEmail(email);
+    return normal === null ? null : ((await findByEmail(this.#database.reader, normal))?.user ?? null);
+  }
+
+  /** Users in the order in which they came. */
+  users(options: { limit: number; offset: number }): Promise<User[]> {
+    return listUsers(this.#database.reader, options);
   }
 
   userExists(reader: Reader, id: string): Promise<boolean> {
@@ -222,6 +237,21 @@ export class Auth {
         throw new AppError("bad_request", "The last admin must stay one.");
       await this.#sessions.changeRole(tx, userId, role);
       return { ...user, role };
+    });
+  }
+
+  /**
+   * Makes a user who can log in; whether anybody may register is not asked.
+   * @throws AppError `validation_error`, or `conflict` when the email is taken.
+   */
+  async createUser(credentials: Credentials, role: Role, principal: Principal): Promise<User> {
+    const { email, password } = checkNewCredentials(credentials, this.#options.passwordMinLength);
+    const passwordHash = await hashPassword(password);
+    const now = this.#clock.now();
+    return this.#database.transact(async (tx) => {
+      const user = await insertUser(tx, { email, passwordHash, role }, now);
+      await this.#announce(tx, "auth.register", user, principal);
+      return user;
     });
   }
 
@@ -276,9 +306,8 @@ export class Auth {
     return { accessToken, token: accessToken, refreshToken, tokenType: "Bearer", expiresIn, user };
   }
 
-  async #announce(tx: Transactor, type: string, user: { id: string; role: Role }, sessionId: string): Promise<void> {
+  async #announce(tx: Transactor, type: string, user: { id: string; role: Role }, principal: Principal): Promise<void> {
     const payload = { userId: user.id, role: user.role };
-    const principal: SignedIn = { userId: user.id, role: user.role, sessionId };
     await this.#events.append(tx, { type, source: "auth", payload, principal });
   }
 
@@ -296,4 +325,8 @@ export class Auth {
       return new Secret(value);
     });
   }
+}
+
+function signedIn(user: { id: string; role: Role }, sessionId: string): SignedIn {
+  return { userId: user.id, role: user.role, sessionId };
 }

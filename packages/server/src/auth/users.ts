@@ -22,6 +22,14 @@ export async function findById(reader: Reader, id: string): Promise<User | null>
   return reader.get<User>("SELECT id, email, role, createdAt FROM _users WHERE id = ?", id);
 }
 
+export async function listUsers(reader: Reader, page: { limit: number; offset: number }): Promise<User[]> {
+  return reader.all<User>(
+    "SELECT id, email, role, createdAt FROM _users ORDER BY _seq LIMIT ? OFFSET ?",
+    page.limit,
+    page.offset,
+  );
+}
+
 export async function adminExists(reader: Reader): Promise<boolean> {
   return (await reader.get("SELECT 1 FROM _users WHERE role = 'admin' LIMIT 1")) !== null;
 }

@@ -11,6 +11,8 @@ export interface Terminal {
   askSecret(question: string): Promise<string>;
   /** Resolves with the first SIGINT or SIGTERM; the second ends the process at once. */
   untilSignal(): Promise<string>;
+  /** Calls `listener` at each SIGHUP, which would otherwise end the process. */
+  onHangup(listener: () => void): void;
 }
 
 /** Options as parsed: by their name, absent when not given. */

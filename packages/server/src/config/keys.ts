@@ -69,6 +69,13 @@ export const keys = {
   "s3.region": optional(text, "region of the bucket"),
   "s3.accessKeyId": optional(text, "access key of the store"),
   "s3.secretAccessKey": optional(secret, "secret of that key"),
+  "scripts.timeout": key(duration(100), "30s", "how long a function or job may run, where its options do not say"),
+  "scripts.memory": key(
+    size(64 * 1024 ** 2, 1024 ** 4),
+    "512MiB",
+    "resident memory that the process of functions and jobs may take; with more it is ended",
+  ),
+  "scripts.processes": key(wholeNumber(1, 64), 1, "processes that run functions and jobs"),
   "events.retention": key(duration(0), "7d", "how long the event log keeps an event"),
   "events.maxCount": key(wholeNumber(0, 1_000_000_000), 1_000_000, "how many events the event log keeps"),
   "log.level": key(textOf<LogLevel>(LOG_LEVELS), "INFO", "least level that is logged"),

@@ -1,10 +1,11 @@
 import { Database as Driver, SQLiteError, type Statement } from "bun:sqlite";
-import type { Reader, Value } from "./types.ts";
+import type { QueryParameters, Reader, Value } from "./types.ts";
 
 /** More than enough for every statement of hundreds of collections; a bound all the same. */
 const maxStatements = 4_000;
 
-type AnyStatement = Statement<unknown, Value[]>;
+type Binding = Value | { [name: string]: Value };
+type AnyStatement = Statement<unknown, Binding[]>;
 
 /** One SQLite connection with its prepared statements. Nothing outside this folder sees it. */
 export class Connection implements Reader {
@@ -13,7 +14,7 @@ export class Connection implements Reader {
 
   constructor(path: string, options: { readonly: boolean }) {
     this.#driver = options.readonly
-      ? new Driver(path, { readonly: true })
+      ? new Driver(path, { readonly: true, strict: true })
       : new Driver(path, { readwrite: true, create: true });
   }
 
@@ -28,6 +29,13 @@ export class Connection implements Reader {
 
   all<T>(sql: string, ...values: Value[]): T[] {
     return this.#prepare(sql).all(...values) as T[];
+  }
+
+  /** Row by row. `parameters` are values for `?`, or by name for `:name`. */
+  iterate<T>(sql: string, parameters: QueryParameters): IterableIterator<T> {
+    const bindings: Binding[] = isList(parameters) ? [...parameters] : [{ ...parameters }];
+    const rows = this.#prepare(sql).iterate(...bindings);
+    return rows as IterableIterator<T>;
   }
 
   run(sql: string, ...values: Value[]): number {
@@ -48,7 +56,7 @@ export class Connection implements Reader {
     let statement = this.#statements.get(sql);
     if (statement === undefined) {
       if (this.#statements.size >= maxStatements) this.#forgetStatements();
-      statement = this.#driver.prepare<unknown, Value[]>(sql);
+      statement = this.#driver.prepare<unknown, Binding[]>(sql);
       this.#statements.set(sql, statement);
     }
     return statement;
@@ -63,4 +71,8 @@ export class Connection implements Reader {
 /** SQLite's extended result code, such as `SQLITE_CONSTRAINT_UNIQUE`, or null for any other error. */
 export function sqliteCode(thrown: unknown): string | null {
   return thrown instanceof SQLiteError ? (thrown.code ?? "SQLITE_ERROR") : null;
+}
+
+function isList(parameters: QueryParameters): parameters is readonly Value[] {
+  return Array.isArray(parameters);
 }

@@ -3,6 +3,9 @@ import type { Awaitable } from "../kernel/index.ts";
 /** What a column holds and a parameter may be. */
 export type Value = string | number | null;
 
+/** Values for `?`, or by name for `:name`. */
+export type QueryParameters = readonly Value[] | { readonly [name: string]: Value };
+
 /**
  * Reads what is committed. `T` is the row's shape, which the author of the SQL text knows; names of tables and columns
  * in a text are quoted by `identifier`, values are always parameters.

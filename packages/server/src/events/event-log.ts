@@ -1,6 +1,14 @@
-import type { EventSource } from "@socle/protocol";
+import type { EventSource, StoredRecord } from "@socle/protocol";
 import type { Database, ModuleSchema, Reader, Transactor } from "../database/index.ts";
-import { type Awaitable, type Clock, JsonText, type Principal, toTimestamp } from "../kernel/index.ts";
+import {
+  type Awaitable,
+  actorOf,
+  type Clock,
+  depthOf,
+  JsonText,
+  type Principal,
+  toTimestamp,
+} from "../kernel/index.ts";
 import type { Logger } from "../logging/index.ts";
 import { parseEventId } from "./event-id.ts";
 import { type EventHead, type EventRow, LoggedEvent } from "./logged-event.ts";
@@ -34,9 +42,28 @@ export interface NewEvent {
   principal: Principal;
   /** Who owns the record it is about; realtime and functions need it to know who may hear it. */
   owner?: string | null;
+  /** The record as it was before it was changed or deleted. The log does not keep it. */
+  previous?: StoredRecord;
 }
 
 export type EventListener = (event: LoggedEvent) => void;
+
+/** An event in the transaction of its change, with what the log does not keep. */
+export interface AppendedEvent {
+  readonly event: LoggedEvent;
+  readonly previous: StoredRecord | null;
+  /** How many functions led to it. */
+  readonly depth: number;
+}
+
+/**
+ * Writes, in the transaction of a change, what must not be without it. What `record` throws takes the change back. It
+ * is asked only for the types that it wants.
+ */
+export interface EventRecorder {
+  wants(type: string): boolean;
+  record(tx: Transactor, appended: AppendedEvent): Awaitable<unknown>;
+}
 
 interface Place {
   seq: number;
@@ -62,6 +89,7 @@ export class EventLog {
   readonly #clock: Clock;
   readonly #logger: Logger;
   readonly #listeners = new Set<EventListener>();
+  #recorder: EventRecorder | null = null;
   #lastSeq = 0;
   #flushedSeq = 0;
 
@@ -86,20 +114,38 @@ export class EventLog {
     return this.#flushedSeq;
   }
 
+  /** Has `recorder` take part in the transactions of the events that it wants. There is one at most. */
+  recordWith(recorder: EventRecorder): void {
+    if (this.#recorder !== null) throw new Error("The event log has a recorder already");
+    this.#recorder = recorder;
+  }
+
   /** Writes an event in the transaction of its change. `at` is the time of the change. */
   append(tx: Transactor, event: NewEvent, at: number = this.#clock.now()): Awaitable<unknown> {
     // A place whose transaction is taken back stays empty; the order of the others is what counts.
     this.#lastSeq += 1;
     const seq = this.#lastSeq;
     const { type, source } = event;
-    const actor = event.principal?.userId ?? null;
+    const actor = actorOf(event.principal);
     const owner = event.owner ?? null;
     const { text: payload } = event.payload instanceof JsonText ? event.payload : JsonText.of(event.payload);
     tx.afterFlush(() => {
       this.#flushedSeq = seq;
       if (this.#listeners.size > 0) this.#dispatch(new LoggedEvent({ seq, at, type, source, actor, owner, payload }));
     });
-    return tx.run(insert, seq, at, type, source, actor, owner, payload);
+    const written = tx.run(insert, seq, at, type, source, actor, owner, payload);
+    if (this.#recorder?.wants(type) !== true) return written;
+    const logged = new LoggedEvent({ seq, at, type, source, actor, owner, payload });
+    return this.#record(tx, written, {
+      event: logged,
+      previous: event.previous ?? null,
+      depth: depthOf(event.principal),
+    });
+  }
+
+  async #record(tx: Transactor, written: Awaitable<unknown>, appended: AppendedEvent): Promise<void> {
+    await written;
+    await this.#recorder?.record(tx, appended);
   }
 
   /** Calls `listener` with every event from now on. Answers how to stop that. */

@@ -1,5 +1,6 @@
 /** The event log: append inside a transaction, dispatch after the flush, reading back, retention. */
 export { eventId, parseEventId } from "./event-id.ts";
-export { EventLog, type EventPage, eventSchema } from "./event-log.ts";
+export { type AppendedEvent, EventLog, type EventPage, type EventRecorder, eventSchema } from "./event-log.ts";
+export { Ledger } from "./ledger.ts";
 export { type EventHead, LoggedEvent } from "./logged-event.ts";
 export { EventRetention } from "./retention.ts";

@@ -1,5 +1,5 @@
 /** What the ids of each kind of thing start with. */
-type IdPrefix = "rec" | "usr" | "ses" | "fil";
+type IdPrefix = "rec" | "usr" | "ses" | "fil" | "run";
 
 /**
  * A new id: the prefix and a UUIDv7 (RFC 9562). Ids made in one process sort by creation, which keeps their index

@@ -6,7 +6,16 @@ export { Clock, toTimestamp } from "./clock.ts";
 export { Gate } from "./gate.ts";
 export { newId, randomToken } from "./ids.ts";
 export { isObject, JsonText, readJsonFile } from "./json.ts";
-export { isAdmin, type Principal, type SignedIn, system } from "./principal.ts";
+export {
+  actingFor,
+  actorOf,
+  depthOf,
+  isAdmin,
+  type Principal,
+  type SignedIn,
+  type System,
+  system,
+} from "./principal.ts";
 export { Secret } from "./secret.ts";
 export { count, nearest, oneOf, quote } from "./text.ts";
 export { nextTurn } from "./turn.ts";

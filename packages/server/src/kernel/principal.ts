@@ -7,13 +7,22 @@ export interface SignedIn {
   readonly sessionId: string;
 }
 
-/** The service itself, where it acts for nobody: a seed file, later the user's own functions. No rule holds it back. */
+/** The service itself, or the user's own functions: nobody owns what it makes, and no rule holds it back. */
 export interface System {
   readonly userId: null;
   readonly role: "admin";
+  /** The id of the user whose change made a function run, or null. */
+  readonly actor: string | null;
+  /** How many functions made each other run, up to the one that asks; 0 where none did. */
+  readonly depth: number;
 }
 
-export const system: System = { userId: null, role: "admin" };
+export const system: System = { userId: null, role: "admin", actor: null, depth: 0 };
+
+/** A function that runs because of somebody's change. */
+export function actingFor(actor: string | null, depth: number): System {
+  return { ...system, actor, depth };
+}
 
 /** Who asks: a signed-in user, the service itself, or null for somebody without a token. */
 export type Principal = SignedIn | System | null;
@@ -21,4 +30,15 @@ export type Principal = SignedIn | System | null;
 /** Admins bypass all collection rules (spec, "Authentication" 6). */
 export function isAdmin(principal: Principal): boolean {
   return principal !== null && principal.role === "admin";
+}
+
+/** The id of the user behind a change, also through functions; null for nobody. */
+export function actorOf(principal: Principal): string | null {
+  if (principal === null) return null;
+  return "actor" in principal ? principal.actor : principal.userId;
+}
+
+/** How many functions led to a change. */
+export function depthOf(principal: Principal): number {
+  return principal !== null && "depth" in principal ? principal.depth : 0;
 }

@@ -116,6 +116,7 @@ export class Records {
         payload: { id },
         principal,
         owner: row.owner,
+        previous: row.record,
       });
     });
   }
@@ -183,7 +184,8 @@ export class Records {
     const record = model.toRecord(updated);
     const type = `${model.collection.name}.updated`;
     const json = JsonText.of(record);
-    await this.#events.append(tx, { type, source: "collections", payload: json, principal, owner }, now);
+    const previous = row.record;
+    await this.#events.append(tx, { type, source: "collections", payload: json, principal, owner, previous }, now);
     return { record, json };
   }
 

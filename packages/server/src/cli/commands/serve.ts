@@ -18,7 +18,11 @@ async function run({ options: given, terminal }: Invocation, mode: "serve" | "de
     logger.error("The disk refused a write; nothing more is accepted", { error });
     failed.resolve(error);
   };
-  const app = await App.start({ config, logger, onFatal });
+  const { environment } = terminal;
+  const app = await App.start({ config, logger, onFatal, environment, isDevelopment: mode === "dev" });
+  terminal.onHangup(() => {
+    app.reload().catch((error) => logger.error("Functions and jobs could not be loaded again", { error }));
+  });
   const reason = await Promise.race([terminal.untilSignal(), failed.promise.then(() => "The disk failed")]);
   logger.info(`${reason}: stopping`);
   await app.stop();

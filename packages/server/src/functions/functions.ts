@@ -1,0 +1,237 @@
+import type { Event, StoredRecord } from "@socle/protocol";
+import type { Auth } from "../auth/index.ts";
+import type { Database, Transactor } from "../database/index.ts";
+import { type AppendedEvent, type EventLog, type EventRecorder, Ledger } from "../events/index.ts";
+import { actingFor, type Clock, count, newId, type System } from "../kernel/index.ts";
+import type { Logger } from "../logging/index.ts";
+import {
+  type RunInput,
+  retryPauseMs,
+  type Script,
+  type ScriptError,
+  type ScriptHost,
+  type ScriptKind,
+  type ScriptOutcome,
+  type ScriptTask,
+} from "../script-host/index.ts";
+import { Deliveries, type Delivery, type DeliveryHead } from "./deliveries.ts";
+import { Dispatcher, type Verdict } from "./dispatcher.ts";
+import { type Trigger, triggersOf } from "./triggers.ts";
+
+/** Deliveries that run at a time, in each process. */
+const widthPerProcess = 48;
+
+export interface FunctionsOptions {
+  readonly database: Database;
+  readonly events: EventLog;
+  readonly auth: Auth;
+  readonly clock: Clock;
+  readonly logger: Logger;
+  readonly timeoutMs: number;
+  readonly processes: number;
+}
+
+/**
+ * Functions: handlers that run after an event (spec, "Functions"). What is to be run is written in the transaction of
+ * the change, so it is run at least once, whatever ends in between.
+ */
+export class Functions implements ScriptKind, EventRecorder {
+  readonly folder = "functions";
+  readonly #options: FunctionsOptions;
+  readonly #deliveries: Deliveries;
+  readonly #dispatcher: Dispatcher;
+  readonly #ledger: Ledger;
+  #scriptHost: ScriptHost | null = null;
+  #triggers: readonly Trigger[] = [];
+  #byType = new Map<string, Trigger[]>();
+
+  constructor(options: FunctionsOptions) {
+    this.#options = options;
+    this.#deliveries = new Deliveries(options.database);
+    this.#ledger = new Ledger(options.database, options.logger);
+    this.#dispatcher = new Dispatcher({
+      deliveries: this.#deliveries,
+      logger: options.logger,
+      width: widthPerProcess * options.processes,
+      attempt: (head) => this.#attempt(head),
+    });
+  }
+
+  /** Takes part in the event log. What waits is run once files are loaded. To be called once. */
+  async start(host: ScriptHost): Promise<void> {
+    this.#scriptHost = host;
+    await this.#deliveries.start();
+    this.#dispatcher.written(this.#deliveries.lastId);
+    this.#options.events.recordWith(this);
+  }
+
+  /** Every trigger in force, by file. */
+  triggers(): readonly Trigger[] {
+    return this.#triggers;
+  }
+
+  check(script: Script): void {
+    triggersOf(script, this.#options.timeoutMs);
+  }
+
+  async use(scripts: readonly Script[], broken: readonly string[]): Promise<void> {
+    this.#triggers = scripts.flatMap((script) => triggersOf(script, this.#options.timeoutMs));
+    this.#byType = Map.groupBy(this.#triggers, ({ eventType }) => eventType);
+    this.#dispatcher.use(this.#triggers.map(({ path, handler }) => `${path}:${handler}`));
+    const known = new Set(scripts.map(({ file }) => file.path));
+    for (const { path, waiting } of await this.#deliveries.waiting()) {
+      if (known.has(path)) continue;
+      const why = broken.includes(path) ? "does not load" : "is not there any more";
+      this.#options.logger.warn(`${count(waiting, "run")} of ${path} wait, because it ${why}`);
+    }
+  }
+
+  wants(type: string): boolean {
+    return this.#byType.has(type);
+  }
+
+  async record(tx: Transactor, appended: AppendedEvent): Promise<void> {
+    const triggers = this.#byType.get(appended.event.type) ?? [];
+    const last = await this.#deliveries.add(tx, appended, triggers);
+    tx.afterFlush(() => this.#dispatcher.written(last));
+  }
+
+  /** Starts no more runs. Resolves when none is under way. */
+  stop(): Promise<void> {
+    return this.#dispatcher.stop();
+  }
+
+  /** Resolves when nothing is left to run now. */
+  async settled(): Promise<void> {
+    await this.#dispatcher.settled();
+    await this.#ledger.settled();
+  }
+
+  /** Runs one handler by hand, as if its event had just happened. It is not tried again. */
+  async runByHand(options: {
+    trigger: Trigger;
+    event: Event;
+    record: object;
+    onLog?: ScriptTask["onLog"];
+  }): Promise<ScriptOutcome> {
+    const { trigger, event, record, onLog } = options;
+    const runId = newId("run", Date.now());
+    const input: RunInput = { runId, attempt: 1, user: null, event, record };
+    const run: FunctionRun = { trigger, runId, eventId: event.id, actor: null };
+    this.#announce(run, "started");
+    const startedAt = performance.now();
+    const outcome = await this.#host.run({ ...taskOf(trigger, input, actingFor(null, 1)), ...(onLog && { onLog }) });
+    if (outcome.status !== "stopped") this.#announce(run, outcome.status, resultOf(outcome, startedAt));
+    return outcome;
+  }
+
+  async #attempt(head: DeliveryHead): Promise<Verdict> {
+    try {
+      const delivery = await this.#deliveries.get(head.id);
+      const trigger = this.#triggers.find(({ path, handler }) => path === head.path && handler === head.handler);
+      if (delivery === null || trigger === undefined) return "over";
+      return await this.#deliver(delivery, trigger);
+    } catch (error) {
+      // It stays in the table, for the next start.
+      this.#options.logger.error(`${head.handler} of ${head.path} could not be run`, { error });
+      return "stopped";
+    }
+  }
+
+  async #deliver(delivery: Delivery, trigger: Trigger): Promise<Verdict> {
+    const { id, runId, failures, actor } = delivery;
+    const input = await this.#inputOf(delivery);
+    const run: FunctionRun = { trigger, runId, eventId: input.event.id, actor };
+    if (failures === 0) this.#announce(run, "started");
+    const startedAt = performance.now();
+    const outcome = await this.#host.run({
+      ...taskOf(trigger, input, actingFor(actor, delivery.depth)),
+      onStray: (error) => this.#strayed(run, error),
+    });
+    if (outcome.status === "stopped") return "stopped";
+    const result = resultOf(outcome, startedAt);
+    if (outcome.status === "completed") {
+      this.#ledger.write((tx) => this.#deliveries.remove(tx, id));
+      this.#announce(run, "completed", result);
+      return "over";
+    }
+    const isLast = failures >= trigger.retries;
+    const pauseMs = retryPauseMs(failures + 1);
+    const next = isLast ? "" : `; tried again in ${pauseMs / 1_000} s`;
+    this.#options.logger.error(`${trigger.handler} of ${trigger.path} failed: ${outcome.error.message}${next}`, {
+      runId,
+      eventId: run.eventId,
+      attempt: failures + 1,
+      stack: outcome.error.stack,
+    });
+    if (isLast) {
+      this.#ledger.write((tx) => this.#deliveries.fail(tx, id, this.#options.clock.now(), outcome.error.message));
+      this.#announce(run, "failed", result);
+      return "over";
+    }
+    const again = { ...headOf(delivery), failures: failures + 1, notBefore: Date.now() + pauseMs };
+    this.#ledger.write((tx) => this.#deliveries.retry(tx, again));
+    return { again };
+  }
+
+  /** The run had completed, and then threw. */
+  #strayed(run: FunctionRun, error: ScriptError): void {
+    const { trigger, runId, eventId } = run;
+    this.#options.logger.error(`${trigger.handler} of ${trigger.path} failed: ${error.message}`, {
+      runId,
+      eventId,
+      stack: error.stack,
+    });
+    this.#announce(run, "failed", { error: error.message });
+  }
+
+  /** What the handler is given. What is read for it is read now: a user may have changed since. */
+  async #inputOf(delivery: Delivery): Promise<RunInput & { event: Event }> {
+    const { runId, failures, actor, previous } = delivery;
+    // Both were written from objects.
+    const event = JSON.parse(delivery.event) as Event;
+    const before = previous === null ? null : (JSON.parse(previous) as StoredRecord);
+    const { auth } = this.#options;
+    const user = actor === null ? null : await auth.findUser(actor);
+    const about = delivery.handler === "onDelete" ? before : event.payload;
+    const record = event.source === "auth" ? await auth.findUser(delivery.subject) : about;
+    return { runId, attempt: failures + 1, user, event, record, ...(before === null ? {} : { previous: before }) };
+  }
+
+  /** `function.started`, `.completed`, `.failed` (spec, "Events"). */
+  #announce(run: FunctionRun, step: "started" | "completed" | "failed", result: object = {}): void {
+    const { trigger, runId, eventId, actor } = run;
+    const { collection, handler, eventType, path } = trigger;
+    const payload = { collection, trigger: handler, eventType, filePath: path, eventId, runId, ...result };
+    const principal = actingFor(actor, 0);
+    this.#ledger.write((tx) =>
+      this.#options.events.append(tx, { type: `function.${step}`, source: "functions", payload, principal }),
+    );
+  }
+
+  get #host(): ScriptHost {
+    if (this.#scriptHost === null) throw new Error("Functions are used before their start");
+    return this.#scriptHost;
+  }
+}
+
+/** One run of a function: all its attempts. */
+interface FunctionRun {
+  readonly trigger: Trigger;
+  readonly runId: string;
+  readonly eventId: string;
+  readonly actor: string | null;
+}
+
+function taskOf({ path, handler, timeoutMs }: Trigger, input: RunInput, principal: System): ScriptTask {
+  return { path, handler, timeoutMs, input, principal };
+}
+
+function resultOf(outcome: ScriptOutcome, startedAt: number): { durationMs: number; error?: string } {
+  const durationMs = Math.round(performance.now() - startedAt);
+  return outcome.status === "failed" ? { durationMs, error: outcome.error.message } : { durationMs };
+}
+
+function headOf({ id, path, handler, eventSeq, subject, failures, notBefore }: Delivery): DeliveryHead {
+  return { id, path, handler, eventSeq, subject, failures, notBefore };
+}

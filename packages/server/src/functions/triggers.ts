@@ -1,0 +1,63 @@
+import { count, nearest, oneOf } from "../kernel/index.ts";
+import { parseOptions, parseRetries, parseTimeout, type Script } from "../script-host/index.ts";
+
+/** What a function file may export for a collection, and the last word of the event's type that it is for. */
+const recordHandlers: { readonly [handler: string]: string } = {
+  onCreate: "created",
+  onUpdate: "updated",
+  onDelete: "deleted",
+};
+/** The same in `functions/users/`: the type of the event. */
+const userHandlers: { readonly [handler: string]: string } = { onCreate: "auth.register", onLogin: "auth.login" };
+const allHandlers = ["onCreate", "onUpdate", "onDelete", "onLogin"];
+
+/** A handler and the events that it is run for. */
+export interface Trigger {
+  readonly path: string;
+  /** The name of the export. */
+  readonly handler: string;
+  readonly collection: string;
+  readonly eventType: string;
+  readonly timeoutMs: number;
+  /** Attempts after the first. */
+  readonly retries: number;
+}
+
+/**
+ * The triggers of a function file.
+ * @throws Error that says what is wrong with it, and what is allowed.
+ */
+export function triggersOf({ file, exports }: Script, defaultTimeoutMs: number): Trigger[] {
+  const collection = file.collection ?? "";
+  const isUsers = collection === "users";
+  const handlers = isUsers ? userHandlers : recordHandlers;
+  const allowed = oneOf(Object.keys(handlers));
+  for (const name of allHandlers) {
+    const type = exports.values[name];
+    if (type !== undefined) throw new Error(`${name} must be a function, not of type ${String(type)}`);
+    if (exports.functions.includes(name) && !Object.hasOwn(handlers, name))
+      throw new Error(`${name} does not work in functions/${collection}/, where a file may export ${allowed}`);
+  }
+  const found = Object.keys(handlers).filter((name) => exports.functions.includes(name));
+  if (found.length === 0) throw new Error(`exports none of ${allowed}${adviceFor(exports.functions, handlers)}`);
+  const { timeoutMs, retries } = optionsOf(exports.values["options"], defaultTimeoutMs);
+  return found.map((handler) => {
+    const type = handlers[handler] ?? "";
+    const eventType = isUsers ? type : `${collection}.${type}`;
+    return { path: file.path, handler, collection, eventType, timeoutMs, retries };
+  });
+}
+
+function adviceFor(names: readonly string[], handlers: object): string {
+  for (const name of names) {
+    if (name === "default") return "; its default export is not one of them";
+    const near = nearest(name, Object.keys(handlers));
+    if (near !== null) return `; did you mean ${near} instead of ${name}?`;
+  }
+  return names.length === 0 ? "" : `; it has ${count(names.length, "other function")}`;
+}
+
+function optionsOf(options: unknown, defaultTimeoutMs: number): { timeoutMs: number; retries: number } {
+  const { timeout, retries } = parseOptions(options, ["timeout", "retries"]);
+  return { timeoutMs: parseTimeout(timeout, defaultTimeoutMs), retries: parseRetries(retries, 0) };
+}

@@ -1,0 +1,272 @@
+import type { Database } from "../database/index.ts";
+import { type EventLog, Ledger } from "../events/index.ts";
+import { type Clock, newId, system } from "../kernel/index.ts";
+import type { Logger } from "../logging/index.ts";
+import {
+  retryPauseMs,
+  type Script,
+  type ScriptError,
+  type ScriptHost,
+  type ScriptKind,
+  type ScriptOutcome,
+  type ScriptTask,
+} from "../script-host/index.ts";
+import { JobHistory, type JobRunEntry } from "./history.ts";
+import { type Job, jobOf, nextTime } from "./schedule.ts";
+
+/** The longest that a timer is set for; a later time is looked at again then, also because clocks are changed. */
+const longestTimerMs = 60_000;
+
+export interface JobsOptions {
+  readonly database: Database;
+  readonly events: EventLog;
+  readonly clock: Clock;
+  readonly logger: Logger;
+  readonly timeoutMs: number;
+}
+
+/** A run of a job: all its attempts. */
+interface JobRun {
+  readonly runId: string;
+  readonly job: Job;
+  /** When its first attempt started, in milliseconds since 1970. */
+  readonly firstAt: number;
+}
+
+interface Scheduled {
+  readonly job: Job;
+  /** When it is due, in milliseconds since 1970. */
+  due: number;
+}
+
+/**
+ * Jobs: handlers that run by the clock (spec, "Jobs"). A time that passes while the service is down is not made up for;
+ * a run that was cut off is tried again like one that has failed.
+ */
+export class Jobs implements ScriptKind {
+  readonly folder = "jobs";
+  readonly #options: JobsOptions;
+  readonly #history: JobHistory;
+  readonly #ledger: Ledger;
+  #scriptHost: ScriptHost | null = null;
+  #scheduled = new Map<string, Scheduled>();
+  /** By job: runs that are not over, also those that wait for another attempt. */
+  readonly #underWay = new Map<string, number>();
+  readonly #retries = new Set<Timer>();
+  readonly #running = new Set<Promise<unknown>>();
+  #timer: Timer | null = null;
+  #isStarted = false;
+  #isStopped = false;
+
+  constructor(options: JobsOptions) {
+    this.#options = options;
+    this.#history = new JobHistory(options.database);
+    this.#ledger = new Ledger(options.database, options.logger);
+  }
+
+  /** Goes on where the last process ended. Jobs are due from now on. To be called once. */
+  async start(host: ScriptHost): Promise<void> {
+    this.#scriptHost = host;
+    const cutOff = await this.#history.cutOff();
+    const open = await this.#history.open();
+    this.#isStarted = true;
+    const error = "The service ended while it ran";
+    for (const { runId, job: name, attempt, firstAt } of cutOff) {
+      const job = this.#scheduled.get(name)?.job;
+      if (job === undefined) {
+        const endedAt = this.#options.clock.now();
+        this.#ledger.write((tx) => this.#history.end(tx, { runId, attempt, endedAt, error, retryAt: null }));
+        continue;
+      }
+      this.#count(name, 1);
+      this.#failed({ runId, job, firstAt }, attempt, { message: error });
+    }
+    for (const { runId, job: name, attempt, retryAt, firstAt } of open) {
+      const job = this.#scheduled.get(name)?.job;
+      if (job === undefined) continue;
+      this.#count(name, 1);
+      this.#retryAt({ runId, job, firstAt }, attempt + 1, retryAt);
+    }
+    this.#arm();
+  }
+
+  check(script: Script): void {
+    jobOf(script, this.#options.timeoutMs);
+  }
+
+  use(scripts: readonly Script[]): void {
+    const now = Date.now();
+    const scheduled = new Map<string, Scheduled>();
+    for (const script of scripts) {
+      const job = jobOf(script, this.#options.timeoutMs);
+      const before = this.#scheduled.get(job.name);
+      const isSame = before?.job.schedule === job.schedule && before.job.timezone === job.timezone;
+      const due = isSame ? before.due : nextTime(job, now);
+      if (due !== null) scheduled.set(job.name, { job, due });
+    }
+    this.#scheduled = scheduled;
+    this.#arm();
+  }
+
+  /** Every job, by name, and when it is due next (milliseconds since 1970). */
+  list(): readonly Readonly<Scheduled>[] {
+    return [...this.#scheduled.values()];
+  }
+
+  runs(name: string): Promise<JobRunEntry[]> {
+    return this.#history.list(name);
+  }
+
+  /** Runs a job now, once, and answers how it ended. Undefined when there is none of this name. */
+  async runByHand(name: string, onLog?: ScriptTask["onLog"]): Promise<ScriptOutcome | undefined> {
+    const job = this.#scheduled.get(name)?.job;
+    if (job === undefined) return undefined;
+    const run = { runId: newId("run", Date.now()), job: { ...job, retries: 0 }, firstAt: this.#options.clock.now() };
+    this.#count(name, 1);
+    return this.#attempt(run, 1, onLog);
+  }
+
+  /** Starts no more runs. Resolves when none is under way. */
+  async stop(): Promise<void> {
+    this.#isStopped = true;
+    clearTimeout(this.#timer ?? undefined);
+    for (const timer of this.#retries) clearTimeout(timer);
+    await Promise.all(this.#running);
+  }
+
+  settled(): Promise<void> {
+    return this.#ledger.settled();
+  }
+
+  /** Wakes up when the next job is due. */
+  #arm(): void {
+    clearTimeout(this.#timer ?? undefined);
+    if (!this.#isStarted || this.#isStopped || this.#scheduled.size === 0) return;
+    const next = Math.min(...[...this.#scheduled.values()].map(({ due }) => due));
+    const wait = Math.min(Math.max(0, next - Date.now()), longestTimerMs);
+    this.#timer = setTimeout(() => this.#wake(), wait).unref();
+  }
+
+  #wake(): void {
+    const now = Date.now();
+    for (const scheduled of this.#scheduled.values()) {
+      if (scheduled.due > now) continue;
+      this.#due(scheduled.job);
+      // From now, not from when it was due: what was slept through is not made up for.
+      scheduled.due = nextTime(scheduled.job, now) ?? Number.POSITIVE_INFINITY;
+    }
+    this.#arm();
+  }
+
+  #due(job: Job): void {
+    if (!job.overlap && (this.#underWay.get(job.name) ?? 0) > 0) {
+      this.#options.logger.warn(`The job ${job.name} is due, but its last run is not over; this one is skipped`);
+      return;
+    }
+    this.#count(job.name, 1);
+    this.#attempt({ runId: newId("run", Date.now()), job, firstAt: this.#options.clock.now() }, 1);
+  }
+
+  #attempt(run: JobRun, attempt: number, onLog?: ScriptTask["onLog"]): Promise<ScriptOutcome> {
+    const running = this.#runAttempt(run, attempt, onLog);
+    this.#running.add(running);
+    running.finally(() => this.#running.delete(running));
+    return running;
+  }
+
+  async #runAttempt(run: JobRun, attempt: number, onLog: ScriptTask["onLog"]): Promise<ScriptOutcome> {
+    const { runId, job } = run;
+    const startedAt = this.#options.clock.now();
+    this.#ledger.write((tx) => this.#history.begin(tx, { runId, job: job.name, attempt, startedAt }));
+    if (attempt === 1) this.#announce("started", run, attempt);
+    const outcome = await this.#host.run({
+      path: job.path,
+      handler: "default",
+      timeoutMs: job.timeoutMs,
+      input: { runId, attempt, user: null },
+      principal: system,
+      onStray: (error) => this.#strayed(run, attempt, error),
+      ...(onLog && { onLog }),
+    });
+    if (outcome.status === "completed") {
+      const endedAt = this.#options.clock.now();
+      this.#ledger.write((tx) => this.#history.end(tx, { runId, attempt, endedAt, error: null, retryAt: null }));
+      this.#announce("completed", run, attempt);
+      this.#count(job.name, -1);
+    } else if (outcome.status === "failed") {
+      this.#failed(run, attempt, outcome.error);
+    }
+    return outcome;
+  }
+
+  /** An attempt has failed: another follows after a pause, or the run is over. */
+  #failed(run: JobRun, attempt: number, error: ScriptError): void {
+    const { runId, job } = run;
+    const isLast = attempt > job.retries;
+    const endedAt = this.#options.clock.now();
+    const retryAt = isLast ? null : endedAt + retryPauseMs(attempt);
+    this.#ledger.write((tx) => this.#history.end(tx, { runId, attempt, endedAt, error: error.message, retryAt }));
+    const next = retryAt === null ? "" : `; tried again in ${(retryAt - endedAt) / 1_000} s`;
+    this.#options.logger.error(`The job ${job.name} failed: ${error.message}${next}`, {
+      runId,
+      attempt,
+      stack: error.stack,
+    });
+    if (retryAt !== null) {
+      this.#retryAt(run, attempt + 1, retryAt);
+      return;
+    }
+    this.#announce("failed", run, attempt, error.message);
+    this.#count(job.name, -1);
+  }
+
+  /** The run had completed, and then threw. */
+  #strayed(run: JobRun, attempt: number, error: ScriptError): void {
+    const { runId, job } = run;
+    const endedAt = this.#options.clock.now();
+    this.#ledger.write((tx) => this.#history.end(tx, { runId, attempt, endedAt, error: error.message, retryAt: null }));
+    this.#options.logger.error(`The job ${job.name} failed: ${error.message}`, { runId, attempt, stack: error.stack });
+    this.#announce("failed", run, attempt, error.message);
+  }
+
+  /** The file may have changed by then, or be gone. */
+  #retryAt(run: JobRun, attempt: number, time: number): void {
+    const timer = setTimeout(
+      () => {
+        this.#retries.delete(timer);
+        this.#attempt({ ...run, job: this.#scheduled.get(run.job.name)?.job ?? run.job }, attempt);
+      },
+      Math.max(0, time - Date.now()),
+    ).unref();
+    this.#retries.add(timer);
+  }
+
+  /** `job.started`, `.completed`, `.failed`, once for each run (spec, "Events"). */
+  #announce(step: "started" | "completed" | "failed", run: JobRun, attempt: number, error?: string): void {
+    const { runId, job, firstAt } = run;
+    const durationMs = Math.max(0, this.#options.clock.now() - firstAt);
+    const payload = {
+      name: job.name,
+      filePath: job.path,
+      schedule: job.schedule,
+      runId,
+      attempt,
+      ...(step === "started" ? {} : { durationMs }),
+      ...(error === undefined ? {} : { error }),
+    };
+    this.#ledger.write((tx) =>
+      this.#options.events.append(tx, { type: `job.${step}`, source: "jobs", payload, principal: null }),
+    );
+  }
+
+  #count(name: string, change: number): void {
+    const runs = (this.#underWay.get(name) ?? 0) + change;
+    if (runs > 0) this.#underWay.set(name, runs);
+    else this.#underWay.delete(name);
+  }
+
+  get #host(): ScriptHost {
+    if (this.#scriptHost === null) throw new Error("Jobs are used before their start");
+    return this.#scriptHost;
+  }
+}

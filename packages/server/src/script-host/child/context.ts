@@ -1,0 +1,96 @@
+import type { RunInput } from "../protocol.ts";
+import type { RunCalls } from "./calls.ts";
+import type { Output, Scope } from "./output.ts";
+
+export interface ContextParts {
+  readonly input: RunInput;
+  readonly scope: Scope;
+  readonly calls: RunCalls;
+  readonly output: Output;
+  readonly signal: AbortSignal;
+  /** Largest JSON of a record. */
+  readonly bodyLimit: number;
+}
+
+/** What a handler is called with; `context-types.txt` declares it to the user's editor. */
+export function makeContext(parts: ContextParts): object {
+  const { input, scope, calls, output, signal } = parts;
+  const { runId, attempt, user, ...about } = input;
+  return {
+    ...about,
+    runId,
+    attempt,
+    signal,
+    logger: output.loggerOf(scope),
+    db: databaseOf(parts),
+    auth: { user, users: usersOf(calls) },
+    storage: storageOf(calls),
+  };
+}
+
+function databaseOf({ calls, bodyLimit }: ContextParts): object {
+  /** Objects go as text, as over HTTP: dates become strings, what has no JSON form goes. */
+  const bodyText = (method: string, body: unknown): string => {
+    const text = JSON.stringify(body);
+    if (text === undefined) throw new TypeError(`db: ${method} needs an object with the record's values`);
+    if (text.length > bodyLimit)
+      throw new RangeError(`db: ${method}: the record has ${text.length} characters; limits.body allows ${bodyLimit}`);
+    return text;
+  };
+  return {
+    collection: (name: string) => {
+      const call = (method: string, ...args: unknown[]): Promise<unknown> =>
+        calls.call(`db.${method}`, [name, ...args]);
+      return {
+        list: async () => {
+          const records: unknown[] = [];
+          await calls.call("db.list", [name], (page) => {
+            for (const record of parsed(page) as unknown[]) records.push(record);
+          });
+          // Both as the client library answers a list and as HTTP names it.
+          return Object.defineProperty(records, "items", { value: records });
+        },
+        get: async (id: string) => parsed(await call("get", id)),
+        create: async (values: unknown) => parsed(await call("create", bodyText("create", values))),
+        update: async (id: string, values: unknown) => parsed(await call("update", id, bodyText("update", values))),
+        delete: (id: string) => call("delete", id),
+      };
+    },
+    query: async (sql: string, params: unknown = []) =>
+      parsed(await calls.call("db.query", [sql, JSON.stringify(params)])),
+  };
+}
+
+function usersOf(calls: RunCalls): object {
+  return {
+    list: async (options: unknown = {}) => parsed(await calls.call("users.list", [JSON.stringify(options)])),
+    get: async (id: string) => parsed(await calls.call("users.get", [id])),
+    findByEmail: async (email: string) => parsed(await calls.call("users.findByEmail", [email])),
+    create: async (values: unknown) => parsed(await calls.call("users.create", [JSON.stringify(values)])),
+    setRole: async (id: string, role: string) => parsed(await calls.call("users.setRole", [id, role])),
+  };
+}
+
+function storageOf(calls: RunCalls): object {
+  return {
+    get: async (id: string) => parsed(await calls.call("storage.get", [id])),
+    delete: (id: string) => calls.call("storage.delete", [id]),
+    read: (id: string) => calls.call("storage.read", [id]),
+    put: async (file: { filename: string; data: unknown; visibility?: string }) => {
+      const data = await bytesOf(file?.data);
+      return parsed(await calls.call("storage.put", [file.filename, data, file.visibility ?? null]));
+    },
+  };
+}
+
+async function bytesOf(data: unknown): Promise<Uint8Array> {
+  if (typeof data === "string") return new TextEncoder().encode(data);
+  if (data instanceof Uint8Array) return data;
+  if (data instanceof ArrayBuffer) return new Uint8Array(data);
+  if (data instanceof Blob) return data.bytes();
+  throw new TypeError("storage.put needs data: a string, Uint8Array, ArrayBuffer or Blob");
+}
+
+function parsed(text: unknown): unknown {
+  return typeof text === "string" ? JSON.parse(text) : text;
+}

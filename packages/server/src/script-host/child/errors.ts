@@ -1,0 +1,106 @@
+import { readFileSync } from "node:fs";
+import { relative } from "node:path";
+import type { ScriptError } from "../protocol.ts";
+
+const framePattern = /^\s*at (?:(.*?) \()?((?:file:\/\/)?\/.*?|[A-Za-z]:[\\/].*?):(\d+):(\d+)\)?$/;
+
+/** Says what the user's code threw, and where in the user's files. */
+export class Errors {
+  readonly #root: string;
+
+  constructor(root: string) {
+    this.#root = root;
+  }
+
+  describe(thrown: unknown): ScriptError {
+    if (isBuildProblem(thrown)) return { message: this.#buildProblem(thrown) };
+    if (thrown instanceof AggregateError && thrown.errors.length > 0 && thrown.errors.every(isBuildProblem))
+      return { message: thrown.errors.map((problem) => this.#buildProblem(problem)).join("; ") };
+    if (!(thrown instanceof Error)) return { message: `${inspect(thrown)} was thrown, which is no Error` };
+    const name = thrown.name === "" || thrown.name === "Error" ? "" : `${thrown.name}: `;
+    const frames = this.#frames(thrown.stack ?? "");
+    const where = frames.find((frame) => !frame.includes("node_modules"))?.replace(/^at (?:.* \()?|\)$/g, "");
+    const message = cut(`${name}${thrown.message}`, 2_000);
+    const cause = thrown.cause === undefined ? "" : `\nCaused by: ${this.describe(thrown.cause).message}`;
+    return {
+      message: where === undefined ? message : `${message} (${where})`,
+      stack: cut([message, ...frames.map((frame) => `    ${frame}`)].join("\n") + cause, 8_000),
+    };
+  }
+
+  /** The file that a stack points into first, relative to the project. */
+  fileOf(thrown: unknown): string | null {
+    if (!(thrown instanceof Error)) return null;
+    for (const frame of this.#frames(thrown.stack ?? "")) {
+      const file = /^at (?:.* \()?(.*?):\d+:\d+\)?$/.exec(frame)?.[1];
+      if (file !== undefined && !file.includes("node_modules")) return file;
+    }
+    return null;
+  }
+
+  /** The frames inside the project, with paths relative to it. */
+  #frames(stack: string): string[] {
+    const frames: string[] = [];
+    for (const line of stack.split("\n")) {
+      const [, name, file, row, column] = framePattern.exec(line) ?? [];
+      if (file === undefined) continue;
+      const path = this.#relative(file.replace(/^file:\/\//, ""));
+      if (path === null) continue;
+      const place = `${path}:${row}:${column}`;
+      frames.push(name === undefined || name === "<anonymous>" ? `at ${place}` : `at ${name} (${place})`);
+    }
+    return frames;
+  }
+
+  #relative(file: string): string | null {
+    const path = relative(this.#root, file).replaceAll("\\", "/");
+    return path.startsWith("..") || path === "" ? null : path;
+  }
+
+  #buildProblem(problem: BuildProblem): string {
+    const { position } = problem;
+    if (position !== null && position !== undefined)
+      return `${problem.message} (${this.#relative(position.file) ?? position.file}:${position.line}:${position.column})`;
+    const importer = problem.referrer ?? "";
+    const path = this.#relative(importer);
+    if (path === null) return problem.message;
+    const message = problem.message.replace(/ imported from .*$/s, "").replace(/ from '.*'$/s, "");
+    const place = lineOf(importer, problem.specifier ?? "");
+    const isPackage = !/^[./]/.test(problem.specifier ?? "");
+    const advice = isPackage ? `; install it with: socle add ${problem.specifier}` : "";
+    return `${message} (${path}${place === null ? "" : `:${place}`})${advice}`;
+  }
+}
+
+/** What the runtime throws for a file that cannot be compiled, or an import that leads nowhere. */
+interface BuildProblem {
+  readonly name: string;
+  readonly message: string;
+  readonly position?: { file: string; line: number; column: number } | null;
+  readonly specifier?: string;
+  readonly referrer?: string;
+}
+
+function isBuildProblem(thrown: unknown): thrown is BuildProblem {
+  const name = typeof thrown === "object" && thrown !== null ? Reflect.get(thrown, "name") : undefined;
+  return name === "BuildMessage" || name === "ResolveMessage";
+}
+
+/** The line in which a file names what it imports; the runtime does not say. */
+function lineOf(file: string, specifier: string): number | null {
+  try {
+    const lines = readFileSync(file, "utf8").split("\n");
+    const at = lines.findIndex((line) => line.includes(`"${specifier}"`) || line.includes(`'${specifier}'`));
+    return at < 0 ? null : at + 1;
+  } catch {
+    return null;
+  }
+}
+
+function inspect(value: unknown): string {
+  return cut(typeof value === "string" ? JSON.stringify(value) : Bun.inspect(value, { depth: 1 }), 200);
+}
+
+export function cut(text: string, length: number): string {
+  return text.length <= length ? text : `${text.slice(0, length)}… (${text.length} characters)`;
+}

@@ -1,0 +1,137 @@
+import { AsyncLocalStorage } from "node:async_hooks";
+import { format } from "node:util";
+import type { FromChild, LogMessage } from "../protocol.ts";
+import { cut } from "./errors.ts";
+
+type Level = LogMessage["level"];
+
+/** What one run may log; more is left out, and the log says so. */
+const maxEntries = 1_000;
+const maxMessage = 16 * 1024;
+const windowMs = 10_000;
+
+/** What a run, or the code outside runs, has logged in this window of time. */
+class Budget {
+  #entries = 0;
+  #since = 0;
+
+  /** Answers whether one more entry may be sent, and calls `onEnd` with the last one. */
+  take(onEnd: () => void): boolean {
+    const now = Date.now();
+    if (now - this.#since > windowMs) {
+      this.#since = now;
+      this.#entries = 0;
+    }
+    this.#entries += 1;
+    if (this.#entries === maxEntries) onEnd();
+    return this.#entries < maxEntries;
+  }
+}
+
+/** A run, as far as code that runs in it must know it. */
+export interface Scope {
+  readonly run: number;
+  readonly budget: Budget;
+}
+
+/** Which run the code that is running belongs to. */
+export const scopes = new AsyncLocalStorage<Scope>();
+
+export function newScope(run: number): Scope {
+  return { run, budget: new Budget() };
+}
+
+/** Takes what the user's code says to the service's log: `logger`, `console` and the standard output. */
+export class Output {
+  readonly #send: (message: FromChild) => void;
+  readonly #outside = new Budget();
+
+  constructor(send: (message: FromChild) => void) {
+    this.#send = send;
+  }
+
+  write(level: Level, message: string, fields?: unknown, scope: Scope | undefined = scopes.getStore()): void {
+    const run = scope?.run ?? null;
+    const budget = scope?.budget ?? this.#outside;
+    const isLeft = budget.take(() =>
+      this.#send({
+        kind: "log",
+        run,
+        level: "WARN",
+        message: `More than ${maxEntries} log entries in ${windowMs / 1_000} s; what follows is left out`,
+      }),
+    );
+    if (!isLeft) return;
+    const known = jsonOf(fields);
+    this.#send({
+      kind: "log",
+      run,
+      level,
+      message: cut(message, maxMessage),
+      ...(known === undefined ? {} : { fields: known }),
+    });
+  }
+
+  /** The `logger` of a context. */
+  loggerOf(scope: Scope): {
+    [name in "debug" | "info" | "warn" | "error"]: (message: unknown, fields?: unknown) => void;
+  } {
+    const at =
+      (level: Level) =>
+      (message: unknown, fields?: unknown): void =>
+        this.write(level, typeof message === "string" ? message : format(message), fields, scope);
+    return { debug: at("DEBUG"), info: at("INFO"), warn: at("WARN"), error: at("ERROR") };
+  }
+
+  /** Has `console` and the standard output write to the log. */
+  capture(): void {
+    const say =
+      (level: Level) =>
+      (...args: unknown[]): void =>
+        this.write(level, cut(format(...args), maxMessage));
+    const methods: { readonly [name: string]: Level } = {
+      log: "INFO",
+      info: "INFO",
+      warn: "WARN",
+      error: "ERROR",
+      debug: "DEBUG",
+      trace: "DEBUG",
+      dir: "INFO",
+      table: "INFO",
+    };
+    for (const [name, level] of Object.entries(methods)) Reflect.set(console, name, say(level));
+    const written = (chunk: unknown): true => {
+      const text = typeof chunk === "string" ? chunk : Buffer.from(chunk as Uint8Array).toString();
+      this.write("INFO", text.replace(/\n$/, ""));
+      return true;
+    };
+    // A getter: making the stream only to replace its method would cost memory.
+    for (const name of ["stdout", "stderr"] as const)
+      Object.defineProperty(process, name, {
+        configurable: true,
+        get: () => ({
+          write: written,
+          isTTY: false,
+          fd: name === "stdout" ? 1 : 2,
+          on: () => undefined,
+          once: () => undefined,
+          end: () => undefined,
+        }),
+      });
+  }
+}
+
+/** Fields that can be sent: what has a JSON form, up to a size. */
+function jsonOf(fields: unknown): { [name: string]: unknown } | undefined {
+  if (fields === undefined) return undefined;
+  if (fields instanceof Error) return { error: fields.message };
+  try {
+    const text = JSON.stringify(fields, (_, value: unknown) => (value instanceof Error ? value.message : value));
+    if (text === undefined) return undefined;
+    if (text.length > maxMessage) return { fields: cut(text, maxMessage) };
+    const value: unknown = JSON.parse(text);
+    return typeof value === "object" && value !== null && !Array.isArray(value) ? { ...value } : { value };
+  } catch {
+    return { fields: cut(format(fields), maxMessage) };
+  }
+}

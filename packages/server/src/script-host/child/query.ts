@@ -1,0 +1,34 @@
+/** The process that runs `db.query`: one query at a time, on a connection that can only read. */
+
+import type { QueryParameters, Value } from "../../database/index.ts";
+import { UserQueries } from "../../database/index.ts";
+import { AppError, isObject } from "../../kernel/index.ts";
+import type { QueryAnswer, QueryMessage } from "../query-pool.ts";
+
+export function startQueries({ database }: { database: string }): void {
+  const queries = new UserQueries(database);
+  process.on("message", ({ sql, params }: QueryMessage) => process.send?.(answer(queries, sql, params)));
+}
+
+function answer(queries: UserQueries, sql: string, params: string): QueryAnswer {
+  try {
+    return { rows: queries.run(sql, parametersOf(JSON.parse(params))) };
+  } catch (thrown) {
+    if (!(thrown instanceof AppError)) throw thrown;
+    return { error: { code: thrown.code, message: thrown.message } };
+  }
+}
+
+function parametersOf(given: unknown): QueryParameters {
+  if (Array.isArray(given)) return given.map((value, i) => valueOf(value, `parameter ${i + 1}`));
+  if (isObject(given))
+    return Object.fromEntries(Object.entries(given).map(([name, value]) => [name, valueOf(value, `:${name}`)]));
+  throw new AppError("bad_request", "db.query: the parameters must be an array, or an object for :names.");
+}
+
+function valueOf(value: unknown, name: string): Value {
+  // Records keep booleans as 0 and 1.
+  if (typeof value === "boolean") return value ? 1 : 0;
+  if (typeof value === "string" || typeof value === "number" || value === null) return value;
+  throw new AppError("bad_request", `db.query: ${name} must be a string, a number, a boolean or null.`);
+}

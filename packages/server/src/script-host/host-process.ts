@@ -1,0 +1,99 @@
+import { setPriority } from "node:os";
+import { isAbsolute, join } from "node:path";
+import type { FromChild, ProcessWord, ToChild } from "./protocol.ts";
+import { residentBytes } from "./resident.ts";
+
+/** Behind the service, where both want the processor. */
+const niceness = 5;
+/** The end of what a process writes to its standard error, where a runtime that crashes leaves its last words. */
+const maxLastWords = 2_000;
+
+export interface ProcessOptions {
+  readonly word: ProcessWord;
+  /** What the process needs to know; it goes as one word on its command line. */
+  readonly options: object;
+  readonly cwd: string;
+  /** The service's environment; what configures the service stays here. */
+  readonly environment: { readonly [name: string]: string | undefined };
+}
+
+/** How a process ended. */
+export interface ProcessEnd {
+  /** In words: the signal or the exit code, and its last words. */
+  readonly how: string;
+}
+
+/** What reads the variables of the service must not find them in the user's code. */
+function childEnvironment(environment: ProcessOptions["environment"]): Record<string, string> {
+  const kept: Record<string, string> = {};
+  for (const [name, value] of Object.entries(environment))
+    if (value !== undefined && !name.startsWith("SERVICE_")) kept[name] = value;
+  // The runtime ends the process when this one ends, however that happens, also in an endless loop.
+  return { ...kept, BUN_FEATURE_FLAG_NO_ORPHANS: "1" };
+}
+
+/** This executable, or the runtime and the program that it runs. */
+function ownCommand(): string[] {
+  if (Bun.isStandaloneExecutable) return [process.execPath];
+  return [process.execPath, join(import.meta.dir, "..", "main.ts")];
+}
+
+/** A process of the same executable, in a group of its own, with a channel for messages. */
+export class HostProcess<Out extends object, In> {
+  readonly #child: Bun.Subprocess<"ignore", "ignore", "pipe">;
+  readonly exited: Promise<ProcessEnd>;
+
+  constructor(options: ProcessOptions, onMessage: (message: In) => void) {
+    if (!isAbsolute(options.cwd)) throw new Error("The process needs an absolute folder");
+    this.#child = Bun.spawn([...ownCommand(), options.word, JSON.stringify(options.options)], {
+      cwd: options.cwd,
+      env: childEnvironment(options.environment),
+      stdin: "ignore",
+      stdout: "ignore",
+      stderr: "pipe",
+      // A signal to the group, from the terminal or from the user's code, is for one of the two alone.
+      detached: true,
+      serialization: "advanced",
+      // The other side is the same executable.
+      ipc: (message) => onMessage(message as In),
+    });
+    try {
+      setPriority(this.#child.pid, niceness);
+    } catch {
+      // It has ended already, or may not be changed; it runs all the same.
+    }
+    this.exited = this.#watch();
+  }
+
+  send(message: Out): void {
+    // One that has just ended takes nothing more; `exited` tells.
+    if (this.#child.exitCode === null && this.#child.signalCode === null) this.#child.send(message);
+  }
+
+  get residentBytes(): number | null {
+    return residentBytes(this.#child.pid);
+  }
+
+  kill(): void {
+    this.#child.kill("SIGKILL");
+  }
+
+  async #watch(): Promise<ProcessEnd> {
+    let lastWords = "";
+    const listen = async (): Promise<void> => {
+      const decoder = new TextDecoder();
+      for await (const chunk of this.#child.stderr)
+        lastWords = (lastWords + decoder.decode(chunk)).slice(-maxLastWords);
+    };
+    const listening = listen();
+    await this.#child.exited;
+    // A process that it has started may hold the other end open for longer.
+    await Promise.race([listening, Bun.sleep(50)]);
+    const { signalCode, exitCode } = this.#child;
+    const how = signalCode === null ? `exit code ${exitCode}` : `signal ${signalCode}`;
+    const said = lastWords.trim().split("\n").slice(-3).join(" ").trim();
+    return { how: said === "" ? how : `${how}: ${said}` };
+  }
+}
+
+export type ScriptProcess = HostProcess<ToChild, FromChild>;

@@ -1,0 +1,104 @@
+import { AppError, Gate } from "../kernel/index.ts";
+import { HostProcess, type ProcessOptions } from "./host-process.ts";
+import type { CallError } from "./protocol.ts";
+
+/** Processes at most, each with one query at a time. */
+const width = 2;
+/** A process that has nothing to do for this long is ended. */
+const idleMs = 10_000;
+
+export interface QueryMessage {
+  readonly sql: string;
+  /** JSON. */
+  readonly params: string;
+}
+
+export type QueryAnswer = { readonly rows: string } | { readonly error: CallError };
+
+type QueryProcess = HostProcess<QueryMessage, QueryAnswer>;
+
+/** A process for queries, and what waits for its answer. */
+interface Seat {
+  readonly process: QueryProcess;
+  onAnswer: ((answer: QueryAnswer) => void) | null;
+  timer: Timer | null;
+}
+
+/**
+ * Runs `db.query` beside the service: SQL that somebody wrote by hand can take for ever, and SQLite does not let go of
+ * the thread that it runs on. The process has the database open for reading alone.
+ */
+export class QueryPool {
+  readonly #options: Omit<ProcessOptions, "word">;
+  readonly #timeoutMs: number;
+  readonly #gate = new Gate(width);
+  readonly #free: Seat[] = [];
+  readonly #all = new Set<Seat>();
+
+  constructor(options: Omit<ProcessOptions, "word"> & { timeoutMs: number }) {
+    this.#options = options;
+    this.#timeoutMs = options.timeoutMs;
+  }
+
+  /** The rows of a query, as JSON. @throws AppError `bad_request`. */
+  run(sql: string, params: string): Promise<string> {
+    return this.#gate.run(async () => {
+      const seat = this.#free.pop() ?? this.#open();
+      clearTimeout(seat.timer ?? undefined);
+      const answer = await this.#ask(seat, { sql, params });
+      if (this.#all.has(seat)) this.#park(seat);
+      if ("rows" in answer) return answer.rows;
+      throw new AppError(answer.error.code, answer.error.message);
+    });
+  }
+
+  stop(): void {
+    for (const seat of this.#all) this.#end(seat);
+  }
+
+  #open(): Seat {
+    const seat: Seat = {
+      process: new HostProcess<QueryMessage, QueryAnswer>({ ...this.#options, word: "script-query" }, (answer) =>
+        seat.onAnswer?.(answer),
+      ),
+      onAnswer: null,
+      timer: null,
+    };
+    this.#all.add(seat);
+    seat.process.exited.then(({ how }) => {
+      this.#end(seat);
+      seat.onAnswer?.({ error: { code: "bad_request", message: `db.query: its process ended (${how})` } });
+    });
+    return seat;
+  }
+
+  #ask(seat: Seat, message: QueryMessage): Promise<QueryAnswer> {
+    return new Promise((resolve) => {
+      const limit = setTimeout(() => {
+        this.#end(seat);
+        const seconds = this.#timeoutMs / 1_000;
+        resolve({ error: { code: "bad_request", message: `db.query: the query ran longer than ${seconds} s` } });
+      }, this.#timeoutMs);
+      seat.onAnswer = (answer) => {
+        clearTimeout(limit);
+        seat.onAnswer = null;
+        resolve(answer);
+      };
+      seat.process.send(message);
+    });
+  }
+
+  #park(seat: Seat): void {
+    this.#free.push(seat);
+    seat.timer = setTimeout(() => this.#end(seat), idleMs);
+    seat.timer.unref();
+  }
+
+  #end(seat: Seat): void {
+    clearTimeout(seat.timer ?? undefined);
+    this.#all.delete(seat);
+    const at = this.#free.indexOf(seat);
+    if (at >= 0) this.#free.splice(at, 1);
+    seat.process.kill();
+  }
+}

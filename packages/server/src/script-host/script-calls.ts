@@ -1,0 +1,182 @@
+import { ROLES, type Role, VISIBILITIES, type Visibility } from "@socle/protocol";
+import type { Auth } from "../auth/index.ts";
+import { readCredentials } from "../auth/index.ts";
+import { AppError, isObject, oneOf, quote, type System } from "../kernel/index.ts";
+import type { Logger } from "../logging/index.ts";
+import type { Records } from "../records/index.ts";
+import type { Storage } from "../storage/index.ts";
+import type { CallError, CallMessage } from "./protocol.ts";
+import type { QueryPool } from "./query-pool.ts";
+
+type Method = (caller: System, args: readonly unknown[], part: (value: unknown) => void) => Promise<unknown>;
+
+/** Largest list of users that is answered at once. */
+const maxUsers = 1_000;
+
+/**
+ * What the user's code may ask of the service: the same validation, the same events and the same way to the database as
+ * over HTTP, without permission rules. Records go as JSON text, so that nothing but JSON gets in or out.
+ */
+export class ScriptCalls {
+  readonly #records: Records;
+  readonly #auth: Auth;
+  readonly #storage: Storage;
+  readonly #queries: QueryPool;
+  readonly #logger: Logger;
+  readonly #methods: ReadonlyMap<string, Method>;
+
+  constructor(options: { records: Records; auth: Auth; storage: Storage; queries: QueryPool; logger: Logger }) {
+    this.#records = options.records;
+    this.#auth = options.auth;
+    this.#storage = options.storage;
+    this.#queries = options.queries;
+    this.#logger = options.logger;
+    this.#methods = new Map(
+      Object.entries({ ...this.#recordMethods(), ...this.#userMethods(), ...this.#fileMethods() }),
+    );
+  }
+
+  /** @throws AppError, as the HTTP API answers it. */
+  async answer(call: CallMessage, caller: System, part: (value: unknown) => void): Promise<unknown> {
+    const method = this.#methods.get(call.method);
+    if (method === undefined) throw new AppError("not_found", `There is no ${quote(call.method)}.`);
+    return method(caller, call.args, part);
+  }
+
+  /** What the user's code is told; what is no `AppError` is a defect, and its details are the log's. */
+  toCallError(thrown: unknown, method: string): CallError {
+    if (thrown instanceof AppError) {
+      const { code, message, details } = thrown;
+      return { code, message, ...(details === undefined ? {} : { details }) };
+    }
+    this.#logger.error(`${method} failed`, { error: thrown });
+    return { code: "internal_error", message: `${method} failed; the log of the service says why.` };
+  }
+
+  #recordMethods(): Record<string, Method> {
+    const records = this.#records;
+    return {
+      "db.list": async (caller, [name], part) => {
+        const pages = await records.list(records.collection(text(name, "collection")), caller);
+        part(JSON.stringify(pages.first));
+        let bytes = 0;
+        while (pages.rest !== null) {
+          const next = await pages.rest.next(bytes);
+          if (next.done === true) break;
+          const page = JSON.stringify(next.value);
+          bytes = page.length;
+          part(page);
+        }
+        return null;
+      },
+      "db.get": async (caller, [name, id]) => {
+        const collection = records.collection(text(name, "collection"));
+        return nullIfMissing(() => records.get(collection, caller, text(id, "id")));
+      },
+      "db.create": async (caller, [name, body]) =>
+        (await records.create(text(name, "collection"), caller, bodyOf(body))).json.text,
+      "db.update": async (caller, [name, id, body]) =>
+        (await records.update(text(name, "collection"), caller, text(id, "id"), bodyOf(body))).json.text,
+      "db.delete": async (caller, [name, id]) => {
+        records.collection(text(name, "collection"));
+        const deleted = await nullIfMissing(async () => {
+          await records.delete(text(name, "collection"), caller, text(id, "id"));
+          return true;
+        });
+        return deleted !== null;
+      },
+      "db.query": (_caller, [sql, params]) => this.#queries.run(text(sql, "sql"), text(params, "params")),
+    };
+  }
+
+  #userMethods(): Record<string, Method> {
+    const auth = this.#auth;
+    return {
+      "users.list": async (_caller, [options]) => {
+        const { limit = 50, offset = 0 } = parsedObject(options, "options");
+        return JSON.stringify(
+          await auth.users({ limit: Math.min(whole(limit, "limit"), maxUsers), offset: whole(offset, "offset") }),
+        );
+      },
+      "users.get": async (_caller, [id]) => JSON.stringify(await auth.findUser(text(id, "id"))),
+      "users.findByEmail": async (_caller, [email]) => JSON.stringify(await auth.findUserByEmail(text(email, "email"))),
+      "users.create": async (caller, [values]) => {
+        const body = parsedObject(values, "values");
+        const role = body["role"] === undefined ? "authenticated" : roleOf(body["role"]);
+        return JSON.stringify(await auth.createUser(readCredentials(body), role, caller));
+      },
+      "users.setRole": async (_caller, [id, role]) => JSON.stringify(await auth.setRole(text(id, "id"), roleOf(role))),
+    };
+  }
+
+  #fileMethods(): Record<string, Method> {
+    const storage = this.#storage;
+    return {
+      "storage.get": async (_caller, [id]) => JSON.stringify(await storage.find(text(id, "id"))),
+      "storage.read": async (_caller, [id]) => {
+        const file = await storage.find(text(id, "id"));
+        return file === null ? null : new Response(await storage.read(file, null)).bytes();
+      },
+      "storage.put": async (caller, [filename, data, visibility]) => {
+        if (!(data instanceof Uint8Array)) throw new AppError("bad_request", "storage.put: data must be bytes.");
+        const values = { filename: text(filename, "filename"), visibility: visibilityOf(visibility) };
+        const file = await storage.store(caller, async (upload) => {
+          await upload.write(data);
+          return values;
+        });
+        return JSON.stringify(file);
+      },
+      "storage.delete": async (caller, [id]) => {
+        const deleted = await nullIfMissing(async () => {
+          await storage.delete(text(id, "id"), caller);
+          return true;
+        });
+        return deleted !== null;
+      },
+    };
+  }
+}
+
+/** What is not there is null, not an error. */
+async function nullIfMissing<T>(work: () => Promise<T>): Promise<T | null> {
+  try {
+    return await work();
+  } catch (thrown) {
+    if (thrown instanceof AppError && thrown.code === "not_found") return null;
+    throw thrown;
+  }
+}
+
+function text(value: unknown, name: string): string {
+  if (typeof value === "string") return value;
+  throw new AppError("bad_request", `${name} must be a string, not ${quote(value)}.`);
+}
+
+function whole(value: unknown, name: string): number {
+  if (typeof value === "number" && Number.isInteger(value) && value >= 0) return value;
+  throw new AppError("bad_request", `${name} must be a whole number from 0, not ${quote(value)}.`);
+}
+
+function parsedObject(json: unknown, name: string): Record<string, unknown> {
+  const value: unknown = typeof json === "string" ? JSON.parse(json) : json;
+  if (isObject(value)) return value;
+  throw new AppError("bad_request", `${name} must be an object, not ${quote(value)}.`);
+}
+
+function bodyOf(json: unknown): Record<string, unknown> | AppError {
+  const value: unknown = JSON.parse(text(json, "values"));
+  return isObject(value) ? value : new AppError("bad_request", `The values must be an object, not ${quote(value)}.`);
+}
+
+function roleOf(value: unknown): Role {
+  const role = ROLES.find((each) => each === value);
+  if (role !== undefined) return role;
+  throw new AppError("bad_request", `role must be ${oneOf(ROLES)}, not ${quote(value)}.`);
+}
+
+function visibilityOf(value: unknown): Visibility {
+  if (value === null) return "protected";
+  const visibility = VISIBILITIES.find((each) => each === value);
+  if (visibility !== undefined) return visibility;
+  throw new AppError("bad_request", `visibility must be ${oneOf(VISIBILITIES)}, not ${quote(value)}.`);
+}

@@ -1,0 +1,70 @@
+import { type Dirent, readdirSync, statSync } from "node:fs";
+import { join } from "node:path";
+
+export const scriptFolders = ["functions", "jobs"] as const;
+export type ScriptFolder = (typeof scriptFolders)[number];
+
+/** A file that is a function's or a job's module (spec, "Startup rules" 3). */
+export interface ScriptFile {
+  readonly folder: ScriptFolder;
+  /** Relative to the project, with forward slashes. */
+  readonly path: string;
+  /** For a function: the collection whose events it handles. */
+  readonly collection: string | null;
+}
+
+/** Shared code starts with `_`; tests and declarations are not modules to run. */
+function isScript(name: string): boolean {
+  return name.endsWith(".ts") && !name.startsWith("_") && !/\.(d|test|spec)\.ts$/.test(name);
+}
+
+function entries(folder: string): Dirent[] {
+  try {
+    return readdirSync(folder, { withFileTypes: true }).sort((a, b) => (a.name < b.name ? -1 : 1));
+  } catch {
+    return [];
+  }
+}
+
+function isFolder(folder: string, entry: Dirent): boolean {
+  if (!entry.isSymbolicLink()) return entry.isDirectory();
+  return statSync(join(folder, entry.name), { throwIfNoEntry: false })?.isDirectory() === true;
+}
+
+/** The functions and jobs of a project: `functions/<collection>/<file>.ts` and `jobs/<file>.ts`, by path. */
+export function listScripts(root: string): ScriptFile[] {
+  const files: ScriptFile[] = [];
+  const functions = join(root, "functions");
+  for (const entry of entries(functions)) {
+    if (entry.name.startsWith("_") || entry.name.startsWith(".") || !isFolder(functions, entry)) continue;
+    for (const { name } of entries(join(functions, entry.name)).filter((each) => isScript(each.name)))
+      files.push({ folder: "functions", path: `functions/${entry.name}/${name}`, collection: entry.name });
+  }
+  for (const { name } of entries(join(root, "jobs")).filter((entry) => isScript(entry.name)))
+    files.push({ folder: "jobs", path: `jobs/${name}`, collection: null });
+  return files;
+}
+
+/** Files whose change is a change of the user's code. */
+const codePattern = /\.(?:[cm]?[jt]sx?|json|txt|md|html|sql)$/;
+
+/**
+ * What tells one state of the user's code from another: names, times and sizes of all files in the folders of scripts,
+ * shared code included.
+ */
+export function fingerprint(root: string): string {
+  const parts: string[] = [];
+  const visit = (folder: string): void => {
+    for (const entry of entries(join(root, folder))) {
+      const path = `${folder}/${entry.name}`;
+      if (entry.name === "node_modules" || entry.name.startsWith(".")) continue;
+      if (isFolder(join(root, folder), entry)) visit(path);
+      else if (codePattern.test(entry.name)) {
+        const stats = statSync(join(root, path), { throwIfNoEntry: false });
+        parts.push(`${path}:${stats?.mtimeMs}:${stats?.size}`);
+      }
+    }
+  };
+  for (const folder of scriptFolders) visit(folder);
+  return parts.join("\n");
+}

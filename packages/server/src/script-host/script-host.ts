@@ -1,0 +1,151 @@
+import { type Awaitable, messageOf } from "../kernel/index.ts";
+import type { ScriptExports } from "./protocol.ts";
+import { listScripts, type ScriptFile, type ScriptFolder } from "./script-files.ts";
+import { ScriptSlot, type SlotOptions } from "./script-slot.ts";
+import type { Loaded, ScriptOutcome, ScriptTask } from "./script-task.ts";
+
+/** A file that is loaded, in this version or, where the last does not load, in an earlier one. */
+export interface Script {
+  readonly file: ScriptFile;
+  readonly exports: ScriptExports;
+}
+
+/** Whose files these are. */
+export interface ScriptKind {
+  readonly folder: ScriptFolder;
+  /** Looks at what a file exports. @throws Error that says what is wrong with it. */
+  check(script: Script): void;
+  /** From now on, these are all there are. `broken` are files that have never been loaded. */
+  use(scripts: readonly Script[], broken: readonly string[]): Awaitable<void>;
+}
+
+export interface ScriptHostOptions extends SlotOptions {
+  /** The project's folder. */
+  readonly root: string;
+  /** Processes for the user's code. */
+  readonly processes: number;
+  readonly kinds: readonly ScriptKind[];
+}
+
+/** The processes that have loaded one state of the files. */
+interface Generation {
+  readonly slots: readonly ScriptSlot[];
+}
+
+interface Home extends Script {
+  readonly generation: Generation;
+}
+
+/**
+ * The user's code, in processes of its own. Each load takes a new process, so that nothing of an earlier one is left; a
+ * file that does not load stays in the process that had loaded it before.
+ */
+export class ScriptHost {
+  readonly #options: ScriptHostOptions;
+  #homes = new Map<string, Home>();
+  /** Also those that only finish what they run. */
+  readonly #alive = new Set<Generation>();
+  #loading: Promise<void> = Promise.resolve();
+  #isStopped = false;
+
+  constructor(options: ScriptHostOptions) {
+    this.#options = options;
+  }
+
+  /** Whether there is anything to run. */
+  get isEmpty(): boolean {
+    return this.#homes.size === 0;
+  }
+
+  /** Loads what is in the folders now. Runs go on; those that come find either the old or the new files. */
+  load(): Promise<void> {
+    this.#loading = this.#loading.then(() => (this.#isStopped ? undefined : this.#load()));
+    return this.#loading;
+  }
+
+  run(task: ScriptTask): Promise<ScriptOutcome> {
+    const home = this.#homes.get(task.path);
+    if (home === undefined)
+      return Promise.resolve({ status: "failed", error: { message: `${task.path} is not there any more` } });
+    const [first, ...others] = home.generation.slots;
+    if (first === undefined) return Promise.resolve({ status: "stopped" });
+    return others.reduce((least, slot) => (slot.load < least.load ? slot : least), first).run(task);
+  }
+
+  /** Waits for what runs, at most so long, and ends all processes. */
+  async stop(graceMs: number): Promise<void> {
+    this.#isStopped = true;
+    const slots = [...this.#alive].flatMap((generation) => generation.slots);
+    await Promise.race([Promise.all(slots.map((slot) => slot.drained())), Bun.sleep(graceMs)]);
+    for (const slot of slots) slot.stop();
+  }
+
+  async #load(): Promise<void> {
+    const files = listScripts(this.#options.root);
+    const { generation, loaded } = await this.#open(files);
+    const homes = new Map<string, Home>();
+    const broken: string[] = [];
+    for (const file of files) {
+      const home = this.#homeOf(file, loaded.get(file.path), generation);
+      if (home === null) broken.push(file.path);
+      else homes.set(file.path, home);
+    }
+    this.#homes = homes;
+    await this.#announce(broken);
+    const needed = new Set([...homes.values()].map((home) => home.generation));
+    for (const old of this.#alive) if (!needed.has(old)) this.#retire(old);
+  }
+
+  /** Lets the runs of processes that are not needed any more come to their end. */
+  async #retire(generation: Generation): Promise<void> {
+    await Promise.all(generation.slots.map((slot) => slot.drained()));
+    for (const slot of generation.slots) slot.stop();
+    this.#alive.delete(generation);
+  }
+
+  /** Starts processes for these files, unless there are none. */
+  async #open(files: readonly ScriptFile[]): Promise<{ generation: Generation; loaded: Map<string, Loaded> }> {
+    if (files.length === 0) return { generation: { slots: [] }, loaded: new Map() };
+    const slots = Array.from({ length: this.#options.processes }, () => new ScriptSlot(this.#options));
+    const [first, ...others] = slots;
+    const loaded = (await first?.start(files.map((file) => file.path))) ?? new Map();
+    const good = [...loaded].filter(([, result]) => "exports" in result).map(([path]) => path);
+    await Promise.all(others.map((slot) => slot.start(good)));
+    const generation: Generation = { slots };
+    this.#alive.add(generation);
+    return { generation, loaded };
+  }
+
+  /** Where a file runs from now on; null when it has never been loaded. What is wrong with it is logged. */
+  #homeOf(file: ScriptFile, loaded: Loaded | undefined, generation: Generation): Home | null {
+    const { logger } = this.#options;
+    const problem = this.#problemOf(file, loaded);
+    if (problem === null && loaded !== undefined && "exports" in loaded)
+      return { file, exports: loaded.exports, generation };
+    const old = this.#homes.get(file.path);
+    const effect = old === undefined ? "it has no effect" : "its last version keeps running";
+    logger.error(`${file.path} does not load, ${effect}: ${problem}`);
+    return old ?? null;
+  }
+
+  #problemOf(file: ScriptFile, loaded: Loaded | undefined): string | null {
+    if (loaded === undefined) return "it was not loaded";
+    if ("error" in loaded) return loaded.error.message;
+    const kind = this.#options.kinds.find(({ folder }) => folder === file.folder);
+    try {
+      kind?.check({ file, exports: loaded.exports });
+      return null;
+    } catch (thrown) {
+      return messageOf(thrown);
+    }
+  }
+
+  async #announce(broken: readonly string[]): Promise<void> {
+    const scripts = [...this.#homes.values()];
+    for (const kind of this.#options.kinds)
+      await kind.use(
+        scripts.filter(({ file }) => file.folder === kind.folder),
+        broken,
+      );
+  }
+}
