@@ -20,13 +20,13 @@ function answer(queries: UserQueries, sql: string, params: string): QueryAnswer 
 }
 
 function parametersOf(given: unknown): QueryParameters {
-  if (Array.isArray(given)) return given.map((value, i) => valueOf(value, `parameter ${i + 1}`));
+  if (Array.isArray(given)) return given.map((value, i) => parameterOf(value, `parameter ${i + 1}`));
   if (isObject(given))
-    return Object.fromEntries(Object.entries(given).map(([name, value]) => [name, valueOf(value, `:${name}`)]));
+    return Object.fromEntries(Object.entries(given).map(([name, value]) => [name, parameterOf(value, `:${name}`)]));
   throw new AppError("bad_request", "db.query: the parameters must be an array, or an object for :names.");
 }
 
-function valueOf(value: unknown, name: string): Value {
+function parameterOf(value: unknown, name: string): Value {
   // Records keep booleans as 0 and 1.
   if (typeof value === "boolean") return value ? 1 : 0;
   if (typeof value === "string" || typeof value === "number" || value === null) return value;

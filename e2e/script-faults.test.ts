@@ -1,0 +1,151 @@
+/** Handlers that misbehave: the API answers all the while, their run has failed for a reason that is told, others go on. */
+import { describe, expect, test } from "bun:test";
+import { peakMiB, post, serve, until } from "./kit.ts";
+import { collection, RunEvents, scriptProject } from "./scripts-kit.ts";
+
+/** What a handler does, and what its failure says. */
+const faults: { readonly [name: string]: readonly [code: string, reason: RegExp] } = {
+  loop: ["while (true) {}", /timeout.*endless loop/],
+  asyncLoop: ["while (true) await null;", /timeout.*endless loop/],
+  allocate: ["const kept = []; while (true) kept.push(new Uint8Array(8_000_000).fill(1));", /scripts\.memory.*192 MiB/],
+  exit: ["process.exit(0);", /process\.exit\(\) is not available.*exit\/exit\.ts:3:\d+/],
+  abort: ["process.abort();", /process\.abort\(\) is not available/],
+  killParent: ["process.kill(process.ppid, 'SIGKILL');", /process\.kill\(\) is not available/],
+  killParentOutside: [
+    "Bun.spawnSync(['kill', '-9', String(process.ppid)]); await new Promise(() => {});",
+    /process ended.*SIGKILL/,
+  ],
+  killGroup: ["Bun.spawnSync(['sh', '-c', 'kill -9 0']); await new Promise(() => {});", /process ended.*SIGKILL/],
+  later: [
+    "setTimeout(() => { throw new Error('later'); }, 20);",
+    /after the handler had returned: later.*later\/later\.ts:3:/,
+  ],
+  laterWhileRunning: [
+    "setTimeout(() => { throw new Error('meanwhile'); }, 5); await Bun.sleep(500);",
+    /nothing waits.*meanwhile.*laterWhileRunning\/laterWhileRunning\.ts:3:/,
+  ],
+  rejection: [
+    "Promise.reject(new Error('nobody listens'));",
+    /nothing waits.*nobody listens.*rejection\/rejection\.ts:3:/,
+  ],
+  lateRejection: [
+    "setTimeout(async () => { throw new Error('too late'); }, 20);",
+    /after the handler had returned: too late.*lateRejection\/lateRejection\.ts:3:/,
+  ],
+  socket: [
+    "await new Promise((_, reject) => Bun.connect({ hostname: '127.0.0.1', port: context.record.n, socket: { data() {}, close: reject } }));",
+    /longer than its timeout of 0.3 s/,
+  ],
+  throwsNothing: ["throw undefined;", /undefined was thrown, which is no Error/],
+  throwsProxy: ["throw new Proxy({}, { get() { throw new Error('trap'); } });", /./],
+  deepError: ["throw Object.assign(new Error('x'.repeat(5_000_000)), { cause: 'y' });", /^x+… \(5000000 characters\)/],
+  recursion: ["const again = (): number => 1 + again(); again();", /Maximum call stack/],
+  floods: ["for (let n = 0; ; n++) console.log('line ' + n);", /timeout.*endless loop/],
+  calls: ["for (;;) context.db.collection('good').list().catch(() => {});", /timeout|memory/],
+  endlessQuery: [
+    "await context.db.query('WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT max(i) FROM n');",
+    /longer than/,
+  ],
+  hugeBody: ["await context.db.collection('good').create({ n: 'x'.repeat(50_000_000) });", /limits\.body/],
+  unhooks: [
+    "process.removeAllListeners('message'); process.send = undefined; await new Promise(() => {});",
+    /timeout|process ended/,
+  ],
+};
+
+/** What a handler may do without being at fault. */
+const harmless: { readonly [name: string]: string } = {
+  returns50MB: "return 'x'.repeat(50_000_000);",
+  prints1MB: "console.log('y'.repeat(1_000_000)); process.stdout.write('z'.repeat(1_000_000));",
+};
+
+function handler(code: string): string {
+  return `export const options = { timeout: "300ms" };\nexport const onCreate = async (context: any) => {\n  ${code}\n};\n`;
+}
+
+const files: Record<string, string> = {
+  "functions/good/ok.ts":
+    "export const onCreate = async ({ db }: any) => void (await db.collection('done').create({ n: 1 }));\n",
+};
+const codes = [...Object.entries(faults).map(([name, [code]]) => [name, code] as const), ...Object.entries(harmless)];
+for (const [name, code] of codes) files[`functions/${name}/${name}.ts`] = handler(code);
+const collections = ["good", "done", ...codes.map(([name]) => name)].map(collection);
+const server = await serve(await scriptProject({ collections, files, scripts: { memory: "192MiB" } }));
+const events = await RunEvents.of(server.url);
+
+const latencies: number[] = [];
+
+/** One request after the other, all the while. */
+async function watchApi(): Promise<void> {
+  for (;;) {
+    const start = performance.now();
+    const response = await fetch(`${server.url}/api/done`).catch(() => null);
+    if (response?.status !== 200) return;
+    await response.bytes();
+    latencies.push(performance.now() - start);
+    await Bun.sleep(2);
+  }
+}
+watchApi();
+
+/** What the log says of a failure: the events carry the same words. */
+async function failureOf(name: string): Promise<string> {
+  const event = await events.first("function.failed", `functions/${name}/${name}.ts`);
+  return String(event.payload["error"]);
+}
+
+/** Whether a handler that has nothing to do with it runs. */
+async function othersRun(): Promise<void> {
+  const path = "functions/good/ok.ts";
+  const before = events.of("function.completed", path).length;
+  expect((await post(`${server.url}/api/good`, { n: 1 })).status).toBe(201);
+  await until(() => events.of("function.completed", path).length > before, 15_000);
+}
+
+describe("a handler at fault", () => {
+  test.each(Object.entries(faults))(
+    "%s",
+    async (name, [, reason]) => {
+      // A port that accepts and never says anything.
+      const silent = Bun.listen({ hostname: "127.0.0.1", port: 0, socket: { data: () => undefined } });
+      const beside = othersRun();
+      expect((await post(`${server.url}/api/${name}`, { n: silent.port })).status).toBe(201);
+      const path = `functions/${name}/${name}.ts`;
+      expect(await failureOf(name)).toMatch(reason);
+      await beside;
+      await othersRun();
+      expect(events.of("function.failed", path)).toHaveLength(1);
+      expect(events.of("function.started", path)).toHaveLength(1);
+      expect(server.output()).toContain(`onCreate of ${path} failed: `);
+      // The record stays saved.
+      const list = (await (await fetch(`${server.url}/api/${name}`)).json()) as { items: unknown[] };
+      expect(list.items).toHaveLength(1);
+      silent.stop(true);
+    },
+    30_000,
+  );
+
+  test.each(Object.keys(harmless))("%s is none", async (name) => {
+    await post(`${server.url}/api/${name}`, { n: 1 });
+    await events.first("function.completed", `functions/${name}/${name}.ts`);
+    expect(events.of("function.failed", `functions/${name}/${name}.ts`)).toEqual([]);
+  });
+
+  test("the API has answered all the while, and its memory did not grow with what handlers did", async () => {
+    expect(latencies.length).toBeGreaterThan(1_000);
+    expect((await fetch(`${server.url}/health`)).status).toBe(200);
+    const sorted = latencies.toSorted((a, b) => a - b);
+    console.log(
+      `API beside faults: p50 ${sorted[sorted.length >> 1]?.toFixed(1)} ms, p99 ${sorted[Math.floor(sorted.length * 0.99)]?.toFixed(1)} ms, worst ${sorted.at(-1)?.toFixed(1)} ms`,
+    );
+    expect(await peakMiB(server)).toBeLessThan(200);
+    const longest = Math.max(
+      ...server
+        .output()
+        .split("\n")
+        .map((line) => line.length),
+    );
+    expect(longest).toBeLessThan(40_000);
+    expect(await server.stop()).toBe(0);
+  });
+});

@@ -1,0 +1,71 @@
+/** What the tests of functions and jobs share: a project with code in it, and the events of its runs. */
+import { afterAll } from "bun:test";
+import { mkdir } from "node:fs/promises";
+import { dirname, join } from "node:path";
+import type { Event } from "@socle/protocol";
+import { SocleClient } from "../packages/client/src/index.ts";
+import { project, until } from "./kit.ts";
+
+/** A collection with one field. */
+export function collection(name: string): object {
+  return { name, fields: [{ name: "n", type: "integer" }] };
+}
+
+export async function write(folder: string, files: { readonly [path: string]: string }): Promise<void> {
+  for (const [path, content] of Object.entries(files)) {
+    await mkdir(dirname(join(folder, path)), { recursive: true });
+    await Bun.write(join(folder, path), content);
+  }
+}
+
+/** A project with definitions, code and limits that a test can wait for. */
+export async function scriptProject(options: {
+  collections: readonly object[];
+  files: { readonly [path: string]: string };
+  scripts?: { timeout?: string; memory?: string; processes?: number };
+}): Promise<string> {
+  const scripts = { timeout: "2s", ...options.scripts };
+  const folder = await project({ collections: options.collections, config: { scripts } });
+  await write(folder, options.files);
+  return folder;
+}
+
+const channels = ["function", "job"].flatMap((kind) =>
+  ["started", "completed", "failed"].map((step) => `${kind}.${step}`),
+);
+
+/** What runs tell: the events of functions and jobs, as somebody who is signed in hears them. */
+export class RunEvents {
+  readonly all: Event[] = [];
+
+  static async of(url: string): Promise<RunEvents> {
+    const events = new RunEvents();
+    const client = new SocleClient({ baseUrl: url });
+    await client.register({ email: `${crypto.randomUUID()}@example.com`, password: "correct horse" });
+    let live = 0;
+    const onReset = (): void => {
+      live += 1;
+    };
+    for (const channel of channels) client.subscribe(channel, (event) => events.all.push(event), { onReset });
+    await until(() => live === channels.length);
+    afterAll(() => client.close());
+    return events;
+  }
+
+  /** The events of one type about one file. */
+  of(type: string, filePath: string): Event[] {
+    return this.all.filter((event) => event.type === type && event.payload["filePath"] === filePath);
+  }
+
+  /** The first event of a type about a file, once it is there. */
+  async first(type: string, filePath: string, milliseconds = 15_000): Promise<Event> {
+    try {
+      await until(() => this.of(type, filePath).length > 0, milliseconds);
+    } catch {
+      throw new Error(`No ${type} of ${filePath} in ${milliseconds} ms; there were ${JSON.stringify(this.all)}`);
+    }
+    const [event] = this.of(type, filePath);
+    if (event === undefined) throw new Error("unreachable");
+    return event;
+  }
+}
