@@ -6,6 +6,7 @@ import type { Logger } from "../logging/index.ts";
 import { Realtime } from "../realtime/index.ts";
 import { Scripts } from "./scripts.ts";
 import { openService, type Service } from "./service.ts";
+import { typesFile, writeTypes } from "./types-file.ts";
 import { version } from "./version.ts";
 
 /** How long a stop waits for requests that are running. */
@@ -76,6 +77,7 @@ export class App {
       });
       const retention = new EventRetention({
         database: service.database,
+        events: service.events,
         clock: service.clock,
         logger: logger.for("events"),
         maxAgeMs: config["events.retention"],
@@ -84,7 +86,7 @@ export class App {
       retention.start(stopping.signal);
       logger.info(`The API is at ${http.url}/api/{collection}`);
       logger.info(`Listening on ${http.url}`);
-      if (options.isDevelopment === true) scripts.watch();
+      if (options.isDevelopment === true) await develop(service, scripts, config, logger);
       return new App({ service, http, scripts, retention, stopping });
     } catch (thrown) {
       stopping.abort();
@@ -112,6 +114,21 @@ export class App {
     await this.#retention.settled();
     await this.#service.close();
   }
+}
+
+/** Reloads what changes, and keeps the types up to date. */
+async function develop(service: Service, scripts: Scripts, config: Config, logger: Logger): Promise<void> {
+  const write = async (): Promise<void> => {
+    const definitions = service.collections.all().map(({ definition }) => definition);
+    await writeTypes(config.folder, definitions).catch((error) =>
+      logger.error(`${typesFile} could not be written`, { error }),
+    );
+  };
+  await write();
+  service.events.listen(({ type }) => {
+    if (type.startsWith("system.collection.")) void write();
+  });
+  scripts.watch();
 }
 
 /** The folder of static files, which must not hold what is not for everybody. */

@@ -1,4 +1,8 @@
 /** The composition root: builds every module, names what each needs, and owns their start and stop. */
 export { App } from "./app.ts";
+export { askService } from "./control.ts";
+export { readDefinitions } from "./definitions.ts";
+export { type LogLine, type RunRequest, Scripts } from "./scripts.ts";
 export { openService, type Service } from "./service.ts";
+export { checkFile, typesFile, writeCheckSettings, writeTypes } from "./types-file.ts";
 export { version } from "./version.ts";

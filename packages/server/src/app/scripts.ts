@@ -1,8 +1,10 @@
 import type { Config } from "../config/index.ts";
 import { Functions } from "../functions/index.ts";
 import { Jobs } from "../jobs/index.ts";
-import type { Logger } from "../logging/index.ts";
-import { fingerprint, QueryPool, ScriptCalls, ScriptHost } from "../script-host/index.ts";
+import { AppError, nearest, quote, system } from "../kernel/index.ts";
+import type { Logger, LogLevel } from "../logging/index.ts";
+import { fingerprint, QueryPool, ScriptCalls, ScriptHost, type ScriptOutcome } from "../script-host/index.ts";
+import { ControlServer } from "./control.ts";
 import type { Service } from "./service.ts";
 
 /** How often development mode looks for changed files. A look is a few stat calls, and works on every file system. */
@@ -15,6 +17,27 @@ export interface ScriptsOptions {
   readonly environment: { readonly [name: string]: string | undefined };
 }
 
+/** What `socle run` asks for. */
+export type RunRequest =
+  | { readonly kind: "job"; readonly name: string }
+  | {
+      readonly kind: "function";
+      readonly collection: string;
+      /** With or without its ending. */
+      readonly file: string;
+      /** The id of the record, or user, that it is about. */
+      readonly record: string;
+      /** The export; the first there is when it does not say. */
+      readonly handler: string | null;
+    };
+
+/** Something that a run has logged. */
+export interface LogLine {
+  readonly level: LogLevel;
+  readonly message: string;
+  readonly fields?: { readonly [name: string]: unknown };
+}
+
 /** Functions and jobs with the processes that they run in. */
 export class Scripts {
   readonly functions: Functions;
@@ -23,13 +46,18 @@ export class Scripts {
   readonly #queries: QueryPool;
   readonly #logger: Logger;
   readonly #root: string;
+  readonly #service: Service;
+  readonly #database: string;
   #watching: Timer | null = null;
+  #control: ControlServer | null = null;
 
   constructor({ service, config, logger, environment }: ScriptsOptions) {
     const { database, events, auth, clock, records, storage } = service;
     const timeoutMs = config["scripts.timeout"];
     const processes = config["scripts.processes"];
     this.#root = config.folder;
+    this.#service = service;
+    this.#database = config.database;
     this.#logger = logger.for("scripts");
     this.functions = new Functions({
       database,
@@ -65,6 +93,7 @@ export class Scripts {
     await this.functions.start(this.#host);
     await this.#host.load();
     await this.jobs.start(this.#host);
+    this.#openControl();
     this.#tell("Loaded");
   }
 
@@ -72,6 +101,7 @@ export class Scripts {
   async reload(): Promise<void> {
     const start = performance.now();
     await this.#host.load();
+    this.#openControl();
     this.#tell("Reloaded", { ms: Math.round(performance.now() - start) });
   }
 
@@ -89,10 +119,63 @@ export class Scripts {
     this.#watching = setTimeout(look, lookMs).unref();
   }
 
+  /**
+   * Runs a job or function once, by hand. Answers null, or why it failed.
+   * @throws AppError `not_found` for what there is not.
+   */
+  async run(request: RunRequest, onLog: (line: LogLine) => void): Promise<string | null> {
+    const outcome =
+      request.kind === "job" ? await this.#runJob(request.name, onLog) : await this.#runFunction(request, onLog);
+    if (outcome.status === "completed") return null;
+    return outcome.status === "failed" ? outcome.error.message : "The service stops";
+  }
+
+  async #runJob(name: string, onLog: (line: LogLine) => void): Promise<ScriptOutcome> {
+    const outcome = await this.jobs.runByHand(name, onLog);
+    if (outcome !== undefined) return outcome;
+    const names = this.jobs.list().map(({ job }) => job.name);
+    throw missing("job", name, names);
+  }
+
+  async #runFunction(
+    request: Extract<RunRequest, { kind: "function" }>,
+    onLog: (line: LogLine) => void,
+  ): Promise<ScriptOutcome> {
+    const path = `functions/${request.collection}/${request.file.replace(/\.ts$/, "")}.ts`;
+    const ofFile = this.functions.triggers().filter((trigger) => trigger.path === path);
+    if (ofFile.length === 0)
+      throw missing(
+        "function",
+        path,
+        this.functions.triggers().map((each) => each.path),
+      );
+    const trigger = ofFile.find(({ handler }) => request.handler === null || handler === request.handler);
+    if (trigger === undefined)
+      throw missing(
+        `handler in ${path}`,
+        request.handler ?? "",
+        ofFile.map((each) => each.handler),
+      );
+    const { records, auth } = this.#service;
+    const record =
+      request.collection === "users"
+        ? await auth.findUser(request.record)
+        : await records.get(records.collection(request.collection), system, request.record);
+    if (record === null) throw new AppError("not_found", `There is no user ${quote(request.record)}.`);
+    return this.functions.runByHand({ trigger, record, onLog });
+  }
+
+  #openControl(): void {
+    // Windows has no such sockets.
+    if (this.#control !== null || this.#host.isEmpty || process.platform === "win32") return;
+    this.#control = new ControlServer(this.#database, (request, onLog) => this.run(request, onLog));
+  }
+
   /** Finishes what runs, `graceMs` at most, and ends the processes. */
   async stop(graceMs: number): Promise<void> {
     clearTimeout(this.#watching ?? undefined);
     this.#watching = null;
+    this.#control?.stop();
     const stopped = Promise.all([this.functions.stop(), this.jobs.stop()]);
     await Promise.race([stopped, Bun.sleep(graceMs)]);
     await this.#host.stop(0);
@@ -107,4 +190,11 @@ export class Scripts {
     if (functions.length + jobs.length > 0 || verb !== "Loaded")
       this.#logger.info(`${verb} functions and jobs`, { functions, jobs, ...more });
   }
+}
+
+function missing(kind: string, name: string, names: readonly string[]): AppError {
+  const near = nearest(name, names);
+  const advice =
+    near === null ? (names.length === 0 ? "" : ` There are: ${names.join(", ")}.`) : ` Did you mean ${near}?`;
+  return new AppError("not_found", `There is no ${kind} ${quote(name)}.${advice}`);
 }

@@ -1,9 +1,13 @@
 import { messageOf, nearest, SetupError } from "../kernel/index.ts";
 import { type Command, type OptionValues, parseOptionsOf, type Terminal, UsageError } from "./command.ts";
+import { add } from "./commands/add.ts";
 import { adminCreate } from "./commands/admin-create.ts";
+import { check } from "./commands/check.ts";
 import { init } from "./commands/init.ts";
+import { runFunction, runJob } from "./commands/run.ts";
 import { seed } from "./commands/seed.ts";
 import { dev, serve } from "./commands/serve.ts";
+import { types } from "./commands/types.ts";
 import { versionCommand } from "./commands/version.ts";
 import { helpOf, overview } from "./help.ts";
 
@@ -18,7 +22,20 @@ const help: Command = {
   },
 };
 
-const commands: readonly Command[] = [serve, dev, init, adminCreate, seed, versionCommand, help];
+const commands: readonly Command[] = [
+  serve,
+  dev,
+  init,
+  types,
+  check,
+  add,
+  runJob,
+  runFunction,
+  adminCreate,
+  seed,
+  versionCommand,
+  help,
+];
 
 /** The command that the words start with, and the words after it. */
 function findCommand(words: readonly string[]): { command: Command; rest: string[] } {
@@ -69,7 +86,8 @@ async function dispatch(words: readonly string[], terminal: Terminal): Promise<n
     );
   const { positionals, options } = await parseWords(command, rest);
   if (options["help"] === true) return helpFor(command.name.split(" "), terminal);
-  if (positionals.length !== command.args.length) {
+  const isOpen = command.args.at(-1)?.endsWith("...") === true && positionals.length > command.args.length;
+  if (positionals.length !== command.args.length && !isOpen) {
     const usage = ["socle", command.name, ...command.args].join(" ");
     const surplus = positionals.at(command.args.length);
     throw new UsageError(

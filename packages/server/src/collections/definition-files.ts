@@ -1,6 +1,7 @@
 import { readdir } from "node:fs/promises";
 import { join } from "node:path";
-import type { Database } from "../database/index.ts";
+import type { CollectionDefinition } from "@socle/protocol";
+import type { Database, Reader } from "../database/index.ts";
 import { AppError, isObject, messageOf, readJsonFile, SetupError } from "../kernel/index.ts";
 import type { Logger } from "../logging/index.ts";
 import { type Collections, MigrationError } from "./collections.ts";
@@ -70,6 +71,38 @@ function withoutDone(parsed: ParsedDefinition, doneRenames: string): ParsedDefin
   return { definition: parsed.definition, renamedFrom: new Map(renamedFrom) };
 }
 
+interface AppliedFile {
+  readonly file: string;
+  readonly fingerprint: string;
+  readonly renames: string;
+}
+
+/** The files that are not as they were when they were applied; of a database without any, all. */
+async function readChanged(
+  folder: string,
+  reader: Reader | null,
+): Promise<{ changed: ParsedFile[]; applied: Map<string, AppliedFile> }> {
+  const files: DefinitionFile[] = [];
+  for (const file of await listFiles(folder)) files.push(await readFile(folder, file));
+  refuseTwins(files);
+  const rows = (await reader?.all<AppliedFile>("SELECT file, fingerprint, renames FROM _definition_files")) ?? [];
+  const applied = new Map(rows.map((row) => [row.file, row]));
+  const changed: ParsedFile[] = [];
+  // What was applied was checked then.
+  for (const read of files)
+    if (applied.get(read.file)?.fingerprint !== read.fingerprint) changed.push(await parseFile(read));
+  return { changed, applied };
+}
+
+/**
+ * The definitions that a start would find in the files beside those that the database has already.
+ * @throws SetupError naming the file and the reason.
+ */
+export async function changedDefinitions(folder: string, reader: Reader | null): Promise<CollectionDefinition[]> {
+  const { changed } = await readChanged(folder, reader);
+  return changed.map(({ parsed }) => parsed.definition);
+}
+
 /**
  * Applies `collections/*.json` (spec, "Startup rules" 2) in one transaction: all of them or, when one is refused, none.
  * A file whose content was applied before is left out, so that what was changed since through the API stays.
@@ -81,17 +114,7 @@ export async function applyDefinitionFiles(options: {
   database: Database;
   logger: Logger;
 }): Promise<void> {
-  const files: DefinitionFile[] = [];
-  for (const file of await listFiles(options.folder)) files.push(await readFile(options.folder, file));
-  refuseTwins(files);
-  const rows = await options.database.reader.all<{ file: string; fingerprint: string; renames: string }>(
-    "SELECT file, fingerprint, renames FROM _definition_files",
-  );
-  const applied = new Map(rows.map((row) => [row.file, row]));
-  const changed: ParsedFile[] = [];
-  // What was applied was checked then.
-  for (const read of files)
-    if (applied.get(read.file)?.fingerprint !== read.fingerprint) changed.push(await parseFile(read));
+  const { changed, applied } = await readChanged(options.folder, options.database.reader);
   if (changed.length === 0) return;
   const plans = await options.database
     .transact(async (tx) => {

@@ -63,6 +63,8 @@ export interface AppendedEvent {
 export interface EventRecorder {
   wants(type: string): boolean;
   record(tx: Transactor, appended: AppendedEvent): Awaitable<unknown>;
+  /** Called in the transaction that removes the oldest events, up to a place: the last moment to copy one. */
+  beforeTrim(tx: Transactor, until: number): Awaitable<unknown>;
 }
 
 interface Place {
@@ -120,6 +122,11 @@ export class EventLog {
     this.#recorder = recorder;
   }
 
+  /** For the log's own retention: what must happen before events go. */
+  beforeTrim(tx: Transactor, until: number): Awaitable<unknown> {
+    return this.#recorder?.beforeTrim(tx, until);
+  }
+
   /** Writes an event in the transaction of its change. `at` is the time of the change. */
   append(tx: Transactor, event: NewEvent, at: number = this.#clock.now()): Awaitable<unknown> {
     // A place whose transaction is taken back stays empty; the order of the others is what counts.
@@ -134,18 +141,16 @@ export class EventLog {
       if (this.#listeners.size > 0) this.#dispatch(new LoggedEvent({ seq, at, type, source, actor, owner, payload }));
     });
     const written = tx.run(insert, seq, at, type, source, actor, owner, payload);
-    if (this.#recorder?.wants(type) !== true) return written;
-    const logged = new LoggedEvent({ seq, at, type, source, actor, owner, payload });
-    return this.#record(tx, written, {
-      event: logged,
+    const recorder = this.#recorder;
+    if (recorder?.wants(type) !== true) return written;
+    const appended: AppendedEvent = {
+      event: new LoggedEvent({ seq, at, type, source, actor, owner, payload }),
       previous: event.previous ?? null,
       depth: depthOf(event.principal),
-    });
-  }
-
-  async #record(tx: Transactor, written: Awaitable<unknown>, appended: AppendedEvent): Promise<void> {
-    await written;
-    await this.#recorder?.record(tx, appended);
+    };
+    return written instanceof Promise
+      ? written.then(() => recorder.record(tx, appended))
+      : recorder.record(tx, appended);
   }
 
   /** Calls `listener` with every event from now on. Answers how to stop that. */
@@ -189,8 +194,8 @@ export class EventLog {
   }
 
   /** The event at a place; null when it was trimmed. */
-  async at(seq: number): Promise<LoggedEvent | null> {
-    const row = await this.#database.reader.get<EventRow>(`SELECT ${columns} FROM _events WHERE seq = ?`, seq);
+  async at(seq: number, reader: Reader = this.#database.reader): Promise<LoggedEvent | null> {
+    const row = await reader.get<EventRow>(`SELECT ${columns} FROM _events WHERE seq = ?`, seq);
     return row === null ? null : new LoggedEvent(row);
   }
 

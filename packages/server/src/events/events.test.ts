@@ -24,7 +24,7 @@ async function open(name: string) {
   const append = (type: string) =>
     database.transact((tx) => events.append(tx, { type, source: "auth", payload: { type }, principal: null }));
   const retention = (maxAgeMs: number, maxCount: number) =>
-    new EventRetention({ database, clock, logger, maxAgeMs, maxCount });
+    new EventRetention({ database, events, clock, logger, maxAgeMs, maxCount });
   const types = async () => (await events.read(0, 1_000_000)).map(({ type }) => type);
   return { clock, database, events, append, retention, types };
 }

@@ -2,5 +2,5 @@
 export { eventId, parseEventId } from "./event-id.ts";
 export { type AppendedEvent, EventLog, type EventPage, type EventRecorder, eventSchema } from "./event-log.ts";
 export { Ledger } from "./ledger.ts";
-export { type EventHead, LoggedEvent } from "./logged-event.ts";
+export { type EventHead, type EventRow, LoggedEvent } from "./logged-event.ts";
 export { EventRetention } from "./retention.ts";

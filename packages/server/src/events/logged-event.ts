@@ -54,6 +54,17 @@ export class LoggedEvent implements Event {
     return JSON.parse(this.#payload) as Event["payload"];
   }
 
+  /** The id of the record or user that it is about; null where it is about none. */
+  get subject(): string | null {
+    return /^\{"(?:id|userId)":"([^"]*)"/.exec(this.#payload)?.[1] ?? null;
+  }
+
+  /** The event as its row holds it. */
+  toRow(): EventRow {
+    const { seq, type, source, actor, owner } = this;
+    return { seq, at: this.#at, type, source, actor, owner, payload: this.#payload };
+  }
+
   /** The event as it goes over the wire; the payload's text is not parsed for it. Types and sources need no escaping. */
   toText(): string {
     return `{"id":"${this.id}","type":"${this.type}","timestamp":"${this.timestamp}","source":"${this.source}","payload":${this.#payload}}`;

@@ -1,6 +1,7 @@
 import type { Database } from "../database/index.ts";
 import type { Clock } from "../kernel/index.ts";
 import type { Logger } from "../logging/index.ts";
+import type { EventLog } from "./event-log.ts";
 
 /** Rows that one transaction removes: small enough that a write which waits for it does not notice. */
 const step = 500;
@@ -9,6 +10,7 @@ const everyMs = 10_000;
 /** Trims the event log, oldest first, to what the configuration keeps. */
 export class EventRetention {
   readonly #database: Database;
+  readonly #events: EventLog;
   readonly #clock: Clock;
   readonly #logger: Logger;
   readonly #maxAgeMs: number;
@@ -16,8 +18,16 @@ export class EventRetention {
   #timer: Timer | null = null;
   #running: Promise<void> = Promise.resolve();
 
-  constructor(options: { database: Database; clock: Clock; logger: Logger; maxAgeMs: number; maxCount: number }) {
+  constructor(options: {
+    database: Database;
+    events: EventLog;
+    clock: Clock;
+    logger: Logger;
+    maxAgeMs: number;
+    maxCount: number;
+  }) {
     this.#database = options.database;
+    this.#events = options.events;
     this.#clock = options.clock;
     this.#logger = options.logger;
     this.#maxAgeMs = options.maxAgeMs;
@@ -66,6 +76,8 @@ export class EventRetention {
         border,
         step,
       );
+      const trim = await tx.get<{ seq: number }>("SELECT seq FROM _event_trim");
+      await this.#events.beforeTrim(tx, trim?.seq ?? 0);
       const removed = await tx.run("DELETE FROM _events WHERE seq <= (SELECT seq FROM _event_trim)");
       return removed === step;
     });

@@ -1,45 +1,46 @@
-import type { Database, ModuleSchema, Reader, Transactor } from "../database/index.ts";
-import type { AppendedEvent, LoggedEvent } from "../events/index.ts";
-import { AppError, type Awaitable, newId } from "../kernel/index.ts";
+import type { Database, ModuleSchema, Transactor } from "../database/index.ts";
+import { type AppendedEvent, type EventLog, type EventRow, LoggedEvent } from "../events/index.ts";
+import { AppError, type Awaitable, inTurn } from "../kernel/index.ts";
 import type { Trigger } from "./triggers.ts";
 
 export const functionSchema: ModuleSchema = {
   module: "functions",
   steps: [
-    // What a function is still to be run for. It holds the event itself, so that the event log may be trimmed.
+    // Handlers that deliveries were ever written for: a number is shorter than a path.
+    "CREATE TABLE _handlers (id INTEGER PRIMARY KEY, path TEXT NOT NULL, handler TEXT NOT NULL, UNIQUE (path, handler)) STRICT",
+    // What a handler is still to be run for. The id is made of the event's place in the log, which holds the event;
+    // `event` is a copy, made when the log was trimmed meanwhile, or the last attempt has failed.
     `CREATE TABLE _deliveries (
       id INTEGER PRIMARY KEY,
-      runId TEXT NOT NULL,
-      path TEXT NOT NULL,
-      handler TEXT NOT NULL,
-      eventSeq INTEGER NOT NULL,
+      handler INTEGER NOT NULL,
       subject TEXT NOT NULL,
-      event TEXT NOT NULL,
-      previous TEXT,
-      actor TEXT,
       depth INTEGER NOT NULL,
+      previous TEXT,
       failures INTEGER NOT NULL DEFAULT 0,
       notBefore INTEGER NOT NULL DEFAULT 0,
       failedAt INTEGER,
-      error TEXT
+      error TEXT,
+      event TEXT
     ) STRICT`,
     "CREATE INDEX _deliveries_failed ON _deliveries (failedAt) WHERE failedAt IS NOT NULL",
   ],
 };
 
+/** Handlers of one type of event. */
+export const maxPerEvent = 1_024;
+
 /** Deliveries whose last attempt has failed, and that are kept to be looked at. */
 const maxFailed = 1_000;
 
 /** Functions that make each other run: one further is refused, so that an endless chain ends. */
-export const maxDepth = 16;
+const maxDepth = 16;
 
 /** What the dispatcher must know of a delivery to decide when it is its turn. */
 export interface DeliveryHead {
   readonly id: number;
   readonly path: string;
+  /** The name of the export. */
   readonly handler: string;
-  /** The place of its event in the log. */
-  readonly eventSeq: number;
   /** The id of the record, or user, that it is about. */
   readonly subject: string;
   /** Attempts that have failed. */
@@ -49,62 +50,73 @@ export interface DeliveryHead {
 }
 
 export interface Delivery extends DeliveryHead {
-  readonly runId: string;
-  /** JSON of the event as it goes over the wire. */
-  readonly event: string;
+  readonly event: LoggedEvent;
   /** JSON of the record before the change. */
   readonly previous: string | null;
-  readonly actor: string | null;
   readonly depth: number;
 }
 
-const heads = "id, path, handler, eventSeq, subject, failures, notBefore";
+/** The place of a delivery's event in the log. */
+export function eventSeqOf({ id }: Pick<DeliveryHead, "id">): number {
+  return Math.floor(id / maxPerEvent);
+}
 
-/** The table of deliveries: one row for each event and each function that wants it, until that has run. */
+/** The last id that deliveries of an event can have. */
+export function lastIdOf(eventSeq: number): number {
+  return eventSeq * maxPerEvent + maxPerEvent - 1;
+}
+
+const heads = "d.id, h.path, h.handler, d.subject, d.failures, d.notBefore";
+const joined = "_deliveries AS d JOIN _handlers AS h ON h.id = d.handler";
+
+/** The table of deliveries: one row for each event and each handler that wants it, until that has run. */
 export class Deliveries {
   readonly #database: Database;
-  #lastId = 0;
+  readonly #events: EventLog;
+  /** The number of each handler, as `path:handler`. */
+  #handlers = new Map<string, number>();
 
-  constructor(database: Database) {
+  constructor(database: Database, events: EventLog) {
     this.#database = database;
+    this.#events = events;
   }
 
-  /** Continues where the table stands. To be called once, before the first. */
-  async start(): Promise<void> {
-    const last = await this.#database.reader.get<{ id: number | null }>("SELECT max(id) AS id FROM _deliveries");
-    this.#lastId = last?.id ?? 0;
+  /** The last delivery that is on disk, at a start. */
+  async lastId(): Promise<number> {
+    const row = await this.#database.reader.get<{ id: number | null }>("SELECT max(id) AS id FROM _deliveries");
+    return row?.id ?? 0;
   }
 
-  /** Writes, in the transaction of a change, that these functions are to be run. Answers the last id. */
-  async add(tx: Transactor, appended: AppendedEvent, triggers: readonly Trigger[]): Promise<number> {
+  /** Gives each handler its number. To be called before one is named in `add`. */
+  async name(triggers: readonly Trigger[]): Promise<void> {
+    await this.#database.transact(async (tx) => {
+      for (const { path, handler } of triggers)
+        await tx.run("INSERT OR IGNORE INTO _handlers (path, handler) VALUES (?, ?)", path, handler);
+    });
+    const rows = await this.#database.reader.all<{ id: number; name: string }>(
+      "SELECT id, path || ':' || handler AS name FROM _handlers",
+    );
+    this.#handlers = new Map(rows.map(({ id, name }) => [name, id]));
+  }
+
+  /** Writes, in the transaction of a change, that these handlers are to be run. Answers the last id. */
+  add(tx: Transactor, appended: AppendedEvent, triggers: readonly Trigger[]): Awaitable<unknown> {
     const { event, previous } = appended;
     const depth = appended.depth + 1;
     if (depth > maxDepth) throw chainTooLong(event, triggers);
-    const text = event.toText();
     const before = previous === null ? null : JSON.stringify(previous);
-    const subject = subjectOf(event);
-    for (const { path, handler } of triggers) {
-      this.#lastId += 1;
-      await tx.run(
-        "INSERT INTO _deliveries (id, runId, path, handler, eventSeq, subject, event, previous, actor, depth) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
-        this.#lastId,
-        newId("run", Date.now()),
-        path,
-        handler,
-        event.seq,
+    const subject = event.subject ?? "";
+    let id = event.seq * maxPerEvent;
+    return inTurn(triggers, ({ path, handler }) =>
+      tx.run(
+        "INSERT INTO _deliveries (id, handler, subject, depth, previous) VALUES (?, ?, ?, ?, ?)",
+        id++,
+        this.#handlers.get(`${path}:${handler}`) ?? 0,
         subject,
-        text,
-        before,
-        event.actor,
         depth,
-      );
-    }
-    return this.#lastId;
-  }
-
-  /** The last id that was given. */
-  get lastId(): number {
-    return this.#lastId;
+        before,
+      ),
+    );
   }
 
   /** What waits for some handlers, as `path:handler`, in the order of commits: after one id, up to another. */
@@ -115,27 +127,32 @@ export class Deliveries {
     handlers: readonly string[];
   }): Awaitable<DeliveryHead[]> {
     const { after, until, limit, handlers } = options;
+    const ids = handlers.map((name) => this.#handlers.get(name) ?? 0);
     return this.#database.reader.all<DeliveryHead>(
-      `SELECT ${heads} FROM _deliveries WHERE id > ? AND id <= ? AND failedAt IS NULL
-       AND path || ':' || handler IN (SELECT value FROM json_each(?)) ORDER BY id LIMIT ?`,
+      `SELECT ${heads} FROM ${joined} WHERE d.id > ? AND d.id <= ? AND d.failedAt IS NULL
+       AND d.handler IN (SELECT value FROM json_each(?)) ORDER BY d.id LIMIT ?`,
       after,
       until,
-      JSON.stringify(handlers),
+      JSON.stringify(ids),
       limit,
     );
+  }
+
+  /** A delivery with its event; null when it is over. */
+  async get(head: DeliveryHead): Promise<Delivery | null> {
+    const row = await this.#database.reader.get<{ depth: number; previous: string | null; event: string | null }>(
+      "SELECT depth, previous, event FROM _deliveries WHERE id = ?",
+      head.id,
+    );
+    if (row === null) return null;
+    const event = row.event === null ? await this.#events.at(eventSeqOf(head)) : fromCopy(row.event);
+    return event === null ? null : { ...head, event, previous: row.previous, depth: row.depth };
   }
 
   /** Files for which something waits, and how much. */
   waiting(): Awaitable<{ path: string; waiting: number }[]> {
     return this.#database.reader.all(
-      "SELECT path, count(*) AS waiting FROM _deliveries WHERE failedAt IS NULL GROUP BY path",
-    );
-  }
-
-  get(id: number, reader: Reader = this.#database.reader): Awaitable<Delivery | null> {
-    return reader.get<Delivery>(
-      `SELECT ${heads}, runId, event, previous, actor, depth FROM _deliveries WHERE id = ?`,
-      id,
+      `SELECT h.path, count(*) AS waiting FROM ${joined} WHERE d.failedAt IS NULL GROUP BY h.path`,
     );
   }
 
@@ -148,19 +165,37 @@ export class Deliveries {
   }
 
   /** The last attempt has failed: it is kept, among the newest of its kind. */
-  async fail(tx: Transactor, id: number, now: number, error: string): Promise<void> {
-    await tx.run("UPDATE _deliveries SET failedAt = ?, error = ? WHERE id = ?", now, error, id);
+  async fail(tx: Transactor, { id, event }: Delivery, now: number, error: string): Promise<void> {
     await tx.run(
-      "DELETE FROM _deliveries WHERE failedAt IS NOT NULL AND id <= (SELECT id FROM _deliveries WHERE failedAt IS NOT NULL ORDER BY failedAt DESC, id DESC LIMIT 1 OFFSET ?)",
+      "UPDATE _deliveries SET failedAt = ?, error = ?, event = ? WHERE id = ?",
+      now,
+      error,
+      JSON.stringify(event.toRow()),
+      id,
+    );
+    await tx.run(
+      "DELETE FROM _deliveries WHERE failedAt IS NOT NULL AND id IN (SELECT id FROM _deliveries WHERE failedAt IS NOT NULL ORDER BY failedAt DESC, id DESC LIMIT -1 OFFSET ?)",
       maxFailed,
     );
   }
+
+  /** The log loses its events up to a place: those that are still needed are copied. */
+  async keepEvents(tx: Transactor, until: number): Promise<void> {
+    const rows = await tx.all<{ id: number }>(
+      "SELECT id FROM _deliveries WHERE id < ? AND event IS NULL",
+      (until + 1) * maxPerEvent,
+    );
+    for (const { id } of rows) {
+      const event = await this.#events.at(eventSeqOf({ id }), tx);
+      if (event !== null)
+        await tx.run("UPDATE _deliveries SET event = ? WHERE id = ?", JSON.stringify(event.toRow()), id);
+    }
+  }
 }
 
-/** The id of what an event is about. */
-function subjectOf({ payload }: LoggedEvent): string {
-  const id = payload["id"] ?? payload["userId"];
-  return typeof id === "string" ? id : "";
+function fromCopy(text: string): LoggedEvent {
+  // It was written from one.
+  return new LoggedEvent(JSON.parse(text) as EventRow);
 }
 
 function chainTooLong(event: LoggedEvent, triggers: readonly Trigger[]): AppError {

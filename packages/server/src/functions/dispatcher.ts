@@ -1,5 +1,6 @@
 import type { Logger } from "../logging/index.ts";
-import type { Deliveries, DeliveryHead } from "./deliveries.ts";
+import { type Deliveries, type DeliveryHead, eventSeqOf } from "./deliveries.ts";
+import { Pace } from "./pace.ts";
 
 /** Deliveries that are known in memory, without their events; the others wait in the table. */
 const windowSize = 5_000;
@@ -39,6 +40,8 @@ export class Dispatcher {
   /** The last delivery that is on disk. */
   #writtenUntil = 0;
   #isFilling = false;
+  #willFill = false;
+  readonly #pace = new Pace(() => this.#pump());
   #isStopped = false;
   #idle = Promise.withResolvers<void>();
 
@@ -58,8 +61,9 @@ export class Dispatcher {
 
   /** Deliveries up to this id are on disk. */
   written(id: number): void {
+    this.#pace.arrived();
     this.#writtenUntil = Math.max(this.#writtenUntil, id);
-    this.#fill();
+    this.#fillSoon();
   }
 
   /** From now on these handlers, as `path:handler`, can be run; what waits for others stays in the table. */
@@ -91,6 +95,16 @@ export class Dispatcher {
       await Bun.sleep(5);
   }
 
+  /** Once for all that was written in this turn of the loop. */
+  #fillSoon(): void {
+    if (this.#isFilling || this.#willFill || this.#inWindow >= windowSize) return;
+    this.#willFill = true;
+    setImmediate(() => {
+      this.#willFill = false;
+      this.#fill();
+    });
+  }
+
   /** Reads what waits in the table, as far as there is room. */
   async #fill(): Promise<void> {
     if (this.#isFilling || this.#isStopped) return;
@@ -117,7 +131,7 @@ export class Dispatcher {
     const chain = this.#chains.get(delivery.subject);
     if (chain === undefined) this.#chains.set(delivery.subject, [delivery]);
     else chain.push(delivery);
-    if (chain === undefined || chain[0]?.eventSeq === delivery.eventSeq) this.#makeReady(delivery);
+    if (chain === undefined || sameEvent(chain[0], delivery)) this.#makeReady(delivery);
   }
 
   #makeReady(delivery: DeliveryHead): void {
@@ -152,6 +166,7 @@ export class Dispatcher {
         if (this.#isStopped || this.#runningIds.size >= this.#width) return;
         const [next] = line.ready;
         if (next === undefined || line.running >= share) continue;
+        if (!this.#pace.take()) return;
         line.ready.delete(next);
         this.#start(next, line);
         hasStarted = true;
@@ -172,7 +187,7 @@ export class Dispatcher {
       this.#idle = Promise.withResolvers<void>();
     }
     this.#pump();
-    this.#fill();
+    this.#fillSoon();
   }
 
   /** The next event about the same record has its turn when this was the last delivery of its own. */
@@ -184,8 +199,8 @@ export class Dispatcher {
     this.#inWindow -= 1;
     const [first] = chain;
     if (first === undefined) this.#chains.delete(delivery.subject);
-    else if (first.eventSeq !== delivery.eventSeq)
-      for (const next of chain.filter((each) => each.eventSeq === first.eventSeq)) this.#makeReady(next);
+    else if (!sameEvent(first, delivery))
+      for (const next of chain.filter((each) => sameEvent(each, first))) this.#makeReady(next);
   }
 
   #again(delivery: DeliveryHead, again: DeliveryHead): void {
@@ -195,4 +210,8 @@ export class Dispatcher {
     chain[at] = again;
     this.#makeReady(again);
   }
+}
+
+function sameEvent(a: DeliveryHead | undefined, b: DeliveryHead): boolean {
+  return a !== undefined && eventSeqOf(a) === eventSeqOf(b);
 }

@@ -1,8 +1,8 @@
 import type { Event, StoredRecord } from "@socle/protocol";
 import type { Auth } from "../auth/index.ts";
 import type { Database, Transactor } from "../database/index.ts";
-import { type AppendedEvent, type EventLog, type EventRecorder, Ledger } from "../events/index.ts";
-import { actingFor, type Clock, count, newId, type System } from "../kernel/index.ts";
+import { type AppendedEvent, type EventLog, type EventRecorder, eventId, Ledger } from "../events/index.ts";
+import { type Awaitable, actingFor, type Clock, count, newId, type System, toTimestamp } from "../kernel/index.ts";
 import type { Logger } from "../logging/index.ts";
 import {
   type RunInput,
@@ -14,7 +14,7 @@ import {
   type ScriptOutcome,
   type ScriptTask,
 } from "../script-host/index.ts";
-import { Deliveries, type Delivery, type DeliveryHead } from "./deliveries.ts";
+import { Deliveries, type Delivery, type DeliveryHead, lastIdOf, maxPerEvent } from "./deliveries.ts";
 import { Dispatcher, type Verdict } from "./dispatcher.ts";
 import { type Trigger, triggersOf } from "./triggers.ts";
 
@@ -47,7 +47,7 @@ export class Functions implements ScriptKind, EventRecorder {
 
   constructor(options: FunctionsOptions) {
     this.#options = options;
-    this.#deliveries = new Deliveries(options.database);
+    this.#deliveries = new Deliveries(options.database, options.events);
     this.#ledger = new Ledger(options.database, options.logger);
     this.#dispatcher = new Dispatcher({
       deliveries: this.#deliveries,
@@ -60,8 +60,7 @@ export class Functions implements ScriptKind, EventRecorder {
   /** Takes part in the event log. What waits is run once files are loaded. To be called once. */
   async start(host: ScriptHost): Promise<void> {
     this.#scriptHost = host;
-    await this.#deliveries.start();
-    this.#dispatcher.written(this.#deliveries.lastId);
+    this.#dispatcher.written(await this.#deliveries.lastId());
     this.#options.events.recordWith(this);
   }
 
@@ -75,7 +74,9 @@ export class Functions implements ScriptKind, EventRecorder {
   }
 
   async use(scripts: readonly Script[], broken: readonly string[]): Promise<void> {
-    this.#triggers = scripts.flatMap((script) => triggersOf(script, this.#options.timeoutMs));
+    const triggers = scripts.flatMap((script) => triggersOf(script, this.#options.timeoutMs));
+    await this.#deliveries.name(triggers);
+    this.#triggers = triggers;
     this.#byType = Map.groupBy(this.#triggers, ({ eventType }) => eventType);
     this.#dispatcher.use(this.#triggers.map(({ path, handler }) => `${path}:${handler}`));
     const known = new Set(scripts.map(({ file }) => file.path));
@@ -90,10 +91,14 @@ export class Functions implements ScriptKind, EventRecorder {
     return this.#byType.has(type);
   }
 
-  async record(tx: Transactor, appended: AppendedEvent): Promise<void> {
+  record(tx: Transactor, appended: AppendedEvent): Awaitable<unknown> {
     const triggers = this.#byType.get(appended.event.type) ?? [];
-    const last = await this.#deliveries.add(tx, appended, triggers);
-    tx.afterFlush(() => this.#dispatcher.written(last));
+    tx.afterFlush(() => this.#dispatcher.written(lastIdOf(appended.event.seq)));
+    return this.#deliveries.add(tx, appended, triggers);
+  }
+
+  beforeTrim(tx: Transactor, until: number): Promise<void> {
+    return this.#deliveries.keepEvents(tx, until);
   }
 
   /** Starts no more runs. Resolves when none is under way. */
@@ -110,24 +115,34 @@ export class Functions implements ScriptKind, EventRecorder {
   /** Runs one handler by hand, as if its event had just happened. It is not tried again. */
   async runByHand(options: {
     trigger: Trigger;
-    event: Event;
     record: object;
-    onLog?: ScriptTask["onLog"];
+    onLog: NonNullable<ScriptTask["onLog"]>;
   }): Promise<ScriptOutcome> {
-    const { trigger, event, record, onLog } = options;
-    const runId = newId("run", Date.now());
-    const input: RunInput = { runId, attempt: 1, user: null, event, record };
+    const { trigger, record, onLog } = options;
+    const now = this.#options.clock.now();
+    const runId = newId("run", now);
+    const source = trigger.collection === "users" ? "auth" : "collections";
+    // It is in no log, so it has no place in it.
+    const event = {
+      id: eventId(now, 0),
+      type: trigger.eventType,
+      timestamp: toTimestamp(now),
+      source,
+      payload: record,
+    };
+    const previous = trigger.handler === "onUpdate" || trigger.handler === "onDelete" ? { previous: record } : {};
+    const input: RunInput = { runId, attempt: 1, user: null, event, record, ...previous };
     const run: FunctionRun = { trigger, runId, eventId: event.id, actor: null };
     this.#announce(run, "started");
     const startedAt = performance.now();
-    const outcome = await this.#host.run({ ...taskOf(trigger, input, actingFor(null, 1)), ...(onLog && { onLog }) });
+    const outcome = await this.#host.run({ ...taskOf(trigger, input, actingFor(null, 1)), onLog });
     if (outcome.status !== "stopped") this.#announce(run, outcome.status, resultOf(outcome, startedAt));
     return outcome;
   }
 
   async #attempt(head: DeliveryHead): Promise<Verdict> {
     try {
-      const delivery = await this.#deliveries.get(head.id);
+      const delivery = await this.#deliveries.get(head);
       const trigger = this.#triggers.find(({ path, handler }) => path === head.path && handler === head.handler);
       if (delivery === null || trigger === undefined) return "over";
       return await this.#deliver(delivery, trigger);
@@ -139,9 +154,11 @@ export class Functions implements ScriptKind, EventRecorder {
   }
 
   async #deliver(delivery: Delivery, trigger: Trigger): Promise<Verdict> {
-    const { id, runId, failures, actor } = delivery;
-    const input = await this.#inputOf(delivery);
-    const run: FunctionRun = { trigger, runId, eventId: input.event.id, actor };
+    const { id, failures, event } = delivery;
+    const { actor } = event;
+    const runId = `run_${event.id.slice("evt_".length)}${(id % maxPerEvent).toString(16).padStart(3, "0")}`;
+    const input = await this.#inputOf(delivery, runId);
+    const run: FunctionRun = { trigger, runId, eventId: event.id, actor };
     if (failures === 0) this.#announce(run, "started");
     const startedAt = performance.now();
     const outcome = await this.#host.run({
@@ -165,7 +182,7 @@ export class Functions implements ScriptKind, EventRecorder {
       stack: outcome.error.stack,
     });
     if (isLast) {
-      this.#ledger.write((tx) => this.#deliveries.fail(tx, id, this.#options.clock.now(), outcome.error.message));
+      this.#ledger.write((tx) => this.#deliveries.fail(tx, delivery, this.#options.clock.now(), outcome.error.message));
       this.#announce(run, "failed", result);
       return "over";
     }
@@ -186,15 +203,16 @@ export class Functions implements ScriptKind, EventRecorder {
   }
 
   /** What the handler is given. What is read for it is read now: a user may have changed since. */
-  async #inputOf(delivery: Delivery): Promise<RunInput & { event: Event }> {
-    const { runId, failures, actor, previous } = delivery;
-    // Both were written from objects.
-    const event = JSON.parse(delivery.event) as Event;
-    const before = previous === null ? null : (JSON.parse(previous) as StoredRecord);
+  async #inputOf(delivery: Delivery, runId: string): Promise<RunInput> {
+    const { failures, previous, event: logged, subject } = delivery;
     const { auth } = this.#options;
+    const { id, type, timestamp, source, payload, actor } = logged;
+    const event: Event = { id, type, timestamp, source, payload };
+    // It was written from a record.
+    const before = previous === null ? null : (JSON.parse(previous) as StoredRecord);
     const user = actor === null ? null : await auth.findUser(actor);
-    const about = delivery.handler === "onDelete" ? before : event.payload;
-    const record = event.source === "auth" ? await auth.findUser(delivery.subject) : about;
+    const about = delivery.handler === "onDelete" ? before : payload;
+    const record = source === "auth" ? await auth.findUser(subject) : about;
     return { runId, attempt: failures + 1, user, event, record, ...(before === null ? {} : { previous: before }) };
   }
 
@@ -232,6 +250,6 @@ function resultOf(outcome: ScriptOutcome, startedAt: number): { durationMs: numb
   return outcome.status === "failed" ? { durationMs, error: outcome.error.message } : { durationMs };
 }
 
-function headOf({ id, path, handler, eventSeq, subject, failures, notBefore }: Delivery): DeliveryHead {
-  return { id, path, handler, eventSeq, subject, failures, notBefore };
+function headOf({ id, path, handler, subject, failures, notBefore }: Delivery): DeliveryHead {
+  return { id, path, handler, subject, failures, notBefore };
 }

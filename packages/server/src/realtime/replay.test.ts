@@ -172,7 +172,14 @@ describe("since", () => {
     await create("1");
     const last = await newest(server);
     const { database, clock } = server.service;
-    const retention = new EventRetention({ database, clock, logger: quietLogger(), maxAgeMs: 1e9, maxCount: 0 });
+    const retention = new EventRetention({
+      database,
+      events,
+      clock,
+      logger: quietLogger(),
+      maxAgeMs: 1e9,
+      maxCount: 0,
+    });
     await retention.trim();
     const client = await server.connect();
     const ask = (since: string) => client.ask({ action: "subscribe", channel: "notes.*", since });
@@ -220,7 +227,7 @@ describe("slow readers", () => {
     second.send({ action: "subscribe", channel: "other.*", since: place });
     await Bun.sleep(200);
     const { database, clock } = server.service;
-    await new EventRetention({ database, clock, logger: quietLogger(), maxAgeMs: 1e9, maxCount: 0 }).trim();
+    await new EventRetention({ database, events, clock, logger: quietLogger(), maxAgeMs: 1e9, maxCount: 0 }).trim();
     second.socket.resume();
     const gaps = () =>
       second.frames.flatMap((frame) => (frame.type === "error" ? [`${frame.code} ${frame.channel}`] : []));

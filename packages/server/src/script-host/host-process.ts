@@ -1,5 +1,6 @@
 import { setPriority } from "node:os";
-import { isAbsolute, join } from "node:path";
+import { isAbsolute } from "node:path";
+import { ownCommand } from "./own-command.ts";
 import type { FromChild, ProcessWord, ToChild } from "./protocol.ts";
 import { residentBytes } from "./resident.ts";
 
@@ -30,12 +31,6 @@ function childEnvironment(environment: ProcessOptions["environment"]): Record<st
     if (value !== undefined && !name.startsWith("SERVICE_")) kept[name] = value;
   // The runtime ends the process when this one ends, however that happens, also in an endless loop.
   return { ...kept, BUN_FEATURE_FLAG_NO_ORPHANS: "1" };
-}
-
-/** This executable, or the runtime and the program that it runs. */
-function ownCommand(): string[] {
-  if (Bun.isStandaloneExecutable) return [process.execPath];
-  return [process.execPath, join(import.meta.dir, "..", "main.ts")];
 }
 
 /** A process of the same executable, in a group of its own, with a channel for messages. */

@@ -2,8 +2,10 @@
 export type { RunInput, ScriptError } from "./protocol.ts";
 export { QueryPool } from "./query-pool.ts";
 export { parseOptions, parseRetries, parseTimeout, retryPauseMs } from "./run-options.ts";
+export { runTool, type ToolOptions } from "./run-tool.ts";
 export { ScriptCalls } from "./script-calls.ts";
 export { fingerprint, listScripts } from "./script-files.ts";
 export { type Script, ScriptHost, type ScriptKind } from "./script-host.ts";
 export type { ScriptOutcome, ScriptTask } from "./script-task.ts";
 export { startChild, startQueries } from "./start-child.ts";
+export { typeDeclarations } from "./type-declarations.ts";

@@ -1,0 +1,187 @@
+/** What functions cost the requests that trigger them, how soon and how fast they run, and the memory of their process. */
+import { Database } from "bun:sqlite";
+import { mkdir } from "node:fs/promises";
+import { type LoadRequest, runLoad } from "./load/index.ts";
+import { median } from "./median.ts";
+import { type ServerProcess, startServer } from "./server.ts";
+
+const queued = 10_000;
+const pace = 500;
+const paceSeconds = 6;
+
+interface Options {
+  readonly root: string;
+  readonly folder: string;
+  readonly rounds: number;
+  readonly seconds: number;
+}
+
+interface Project {
+  readonly folder: string;
+  start(): Promise<ServerProcess>;
+}
+
+const fields = [
+  { name: "title", type: "string", required: true },
+  { name: "n", type: "integer" },
+];
+
+async function project(options: Options, name: string, handler: string | null): Promise<Project> {
+  const folder = `${options.folder}/${name}`;
+  await mkdir(`${folder}/collections`, { recursive: true });
+  await Bun.write(`${folder}/collections/items.json`, JSON.stringify({ name: "items", fields }));
+  await Bun.write(`${folder}/config.json`, JSON.stringify({ port: 0 }));
+  if (handler !== null) await Bun.write(`${folder}/functions/items/run.ts`, handler);
+  const env = { SERVICE_LOG_LEVEL: "INFO" };
+  return { folder, start: () => startServer([`${options.root}/dist/socle`], folder, env) };
+}
+
+/** Deliveries that have not been run. */
+function waiting({ folder }: Project): number {
+  const database = new Database(`${folder}/socle.db`, { readonly: true });
+  const row = database.prepare<{ n: number }, []>("SELECT count(*) AS n FROM _deliveries").get();
+  database.close();
+  return row?.n ?? 0;
+}
+
+async function drained(project: Project): Promise<number> {
+  const start = performance.now();
+  while (waiting(project) > 0) await Bun.sleep(5);
+  return performance.now() - start;
+}
+
+const creates: readonly LoadRequest[] = Array.from({ length: 100 }, (_, n) => ({
+  method: "POST",
+  path: "/api/items",
+  body: JSON.stringify({ title: `Item number ${n}`, n }),
+}));
+
+/** Creates with one trigger on the collection against creates with none, in turns. */
+async function measureCreates(options: Options, connections: number): Promise<string> {
+  const bare = await project(options, `bare-${connections}`, null);
+  const triggered = await project(options, `triggered-${connections}`, "export const onCreate = () => undefined;\n");
+  const servers = [await triggered.start(), await bare.start()];
+  const speeds: [number[], number[]] = [[], []];
+  const ratios: number[] = [];
+  const drains: number[] = [];
+  try {
+    for (let round = -1; round < options.rounds; round++) {
+      const pair: number[] = [];
+      for (const server of servers) {
+        const seconds = round < 0 ? 1 : options.seconds;
+        const result = await runLoad({ url: server.url, connections, seconds, requests: creates }, options.folder);
+        if (result.errors > 0) throw new Error(`creates: ${result.errors} errors`);
+        pair.push(result.requestsPerSecond);
+        if (server !== servers[0]) continue;
+        const left = waiting(triggered);
+        const ms = await drained(triggered);
+        if (left > 1_000) drains.push((left / ms) * 1_000);
+      }
+      if (round < 0) continue;
+      const [withTrigger = 0, without = 1] = pair;
+      speeds[0].push(withTrigger);
+      speeds[1].push(without);
+      ratios.push(withTrigger / without);
+    }
+  } finally {
+    for (const server of servers) await server.stop();
+  }
+  const [withTrigger, without] = speeds.map((all) => Math.round(median(all)).toLocaleString("en"));
+  const backlog =
+    drains.length === 0 ? "" : ` What was left then ran at ${Math.round(median(drains)).toLocaleString("en")}/s.`;
+  return `Creates at ${connections} connections with one trigger: ${withTrigger}/s, without: ${without}/s; ratio ${median(ratios).toFixed(2)} (aim ≥ 0.75).${backlog}`;
+}
+
+const timing = `
+const starts: number[] = [];
+export const onCreate = async ({ record }: { record: { n: number; title: string } }) => {
+  starts[record.n] = performance.timeOrigin + performance.now();
+  if (record.title === "last") await Bun.write("starts.json", JSON.stringify(starts));
+};
+`;
+
+/** From the answer at the client to the start of the handler. */
+async function measureLatency(options: Options): Promise<string> {
+  const timed = await project(options, "latency", timing);
+  const server = await timed.start();
+  try {
+    const answers: number[] = [];
+    const total = pace * paceSeconds;
+    const begin = performance.now();
+    const create = async (n: number): Promise<void> => {
+      const body = JSON.stringify({ title: n === total - 1 ? "last" : "item", n });
+      const headers = { "Content-Type": "application/json" };
+      const response = await fetch(`${server.url}/api/items`, { method: "POST", headers, body });
+      answers[n] = performance.timeOrigin + performance.now();
+      await response.arrayBuffer();
+    };
+    const all: Promise<void>[] = [];
+    for (let n = 0; n < total - 1; n++) {
+      const wait = begin + (n * 1_000) / pace - performance.now();
+      if (wait > 0) await Bun.sleep(wait);
+      all.push(create(n));
+    }
+    await Promise.all(all);
+    await drained(timed);
+    await create(total - 1);
+    await drained(timed);
+    const starts = (await Bun.file(`${timed.folder}/starts.json`).json()) as (number | null)[];
+    const waits = answers.slice(pace, total - 1).map((answer, n) => (starts[n + pace] ?? Number.NaN) - answer);
+    if (waits.some(Number.isNaN)) throw new Error("A handler did not run");
+    const sorted = waits.sort((a, b) => a - b);
+    const at = (share: number): string => (sorted[Math.floor(sorted.length * share)] ?? 0).toFixed(1);
+    return `From answer to handler at ${pace} creates/s: p50 ${at(0.5)} ms (aim ≤ 5), p99 ${at(0.99)} ms (aim ≤ 50); below 0: it started before the client had its answer.`;
+  } finally {
+    await server.stop();
+  }
+}
+
+/** Deliveries that wait from before a start. */
+async function measureDrain(options: Options): Promise<string> {
+  const speeds: number[] = [];
+  for (let round = 0; round < Math.min(3, options.rounds); round++) {
+    const blocked = await project(options, `drain-${round}`, "export const onCreate = () => new Promise(() => {});\n");
+    const first = await blocked.start();
+    const requests = Array.from({ length: queued / creates.length }, () => creates).flat();
+    const load = { url: first.url, connections: 64, seconds: 60, requests, once: true };
+    await runLoad(load, options.folder);
+    process.kill(first.pid, "SIGKILL");
+    await Bun.sleep(200);
+    await project(options, `drain-${round}`, "export const onCreate = () => undefined;\n");
+    const count = waiting(blocked);
+    if (count !== queued) throw new Error(`${count} deliveries wait instead of ${queued}`);
+    const second = await blocked.start();
+    speeds.push((count / (await drained(blocked))) * 1_000);
+    await second.stop();
+  }
+  return `${queued.toLocaleString("en")} queued deliveries with an empty handler: ${Math.round(median(speeds)).toLocaleString("en")}/s (aim ≥ 5,000).`;
+}
+
+/** The resident memory of the processes that a service has started, in MiB. */
+function childMemory(parent: number): number[] {
+  const lines = Bun.spawnSync(["ps", "-o", "rss=", "--ppid", String(parent)])
+    .stdout.toString()
+    .trim()
+    .split("\n");
+  return lines.filter((line) => line !== "").map((line) => Number(line) / 1_024);
+}
+
+async function measureMemory(options: Options): Promise<string> {
+  const server = await (await project(options, "memory", "export const onCreate = () => undefined;\n")).start();
+  const bare = await (await project(options, "memory-bare", null)).start();
+  await Bun.sleep(1_500);
+  const [host = Number.NaN] = childMemory(server.pid);
+  const none = childMemory(bare.pid).length;
+  const rest = `service ${server.resident().toFixed(1)} MiB, without functions ${bare.resident().toFixed(1)} MiB and ${none} processes beside it`;
+  await server.stop();
+  await bare.stop();
+  return `Idle process of functions: ${host.toFixed(1)} MiB (aim ≤ 60); ${rest}.`;
+}
+
+export async function measureScripts(options: Options): Promise<void> {
+  console.log("\n### Functions\n");
+  for (const connections of [32, 128]) console.log(`${await measureCreates(options, connections)}\n`);
+  console.log(`${await measureLatency(options)}\n`);
+  console.log(`${await measureDrain(options)}\n`);
+  console.log(await measureMemory(options));
+}

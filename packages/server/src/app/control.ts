@@ -1,0 +1,103 @@
+import { chmodSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { AppError, isObject } from "../kernel/index.ts";
+import type { LogLine, RunRequest } from "./scripts.ts";
+
+/** The longest path that a socket can have on every system. */
+const longestPath = 100;
+
+/** A line of the answer: something that was logged, or how it ended. */
+export type ControlLine = { readonly log: LogLine } | { readonly error: string | null };
+
+/** Where a service that has this database listens for the command line. */
+function controlPath(database: string): string {
+  const path = `${database}-control`;
+  return path.length <= longestPath ? path : join(tmpdir(), `socle-${Bun.hash(database).toString(36)}`);
+}
+
+/**
+ * How `socle run` reaches a service that runs: a socket beside the database, open to the user whose service it is. It
+ * answers with lines of JSON as they come.
+ */
+export class ControlServer {
+  readonly #server: Bun.Server<undefined>;
+  readonly #path: string;
+
+  /** @param run answers null, or why it failed. */
+  constructor(database: string, run: (request: RunRequest, onLog: (line: LogLine) => void) => Promise<string | null>) {
+    this.#path = controlPath(database);
+    // The database is ours alone, so what is left here is of a service that has ended.
+    rmSync(this.#path, { force: true });
+    this.#server = Bun.serve({
+      unix: this.#path,
+      idleTimeout: 0,
+      fetch: async (request) => {
+        const asked = (await request.json()) as RunRequest;
+        return new Response(
+          (async function* () {
+            const lines: string[] = [];
+            let wake = Promise.withResolvers<void>();
+            const say = (line: ControlLine): void => {
+              lines.push(`${JSON.stringify(line)}\n`);
+              wake.resolve();
+            };
+            let isOver = false;
+            run(asked, (log) => say({ log })).then(
+              (error) => {
+                isOver = true;
+                say({ error });
+              },
+              (thrown) => {
+                isOver = true;
+                say({ error: thrown instanceof AppError ? thrown.message : String(thrown) });
+              },
+            );
+            while (!isOver || lines.length > 0) {
+              if (lines.length === 0) await wake.promise;
+              wake = Promise.withResolvers<void>();
+              yield lines.splice(0).join("");
+            }
+          })(),
+        );
+      },
+    });
+    chmodSync(this.#path, 0o600);
+  }
+
+  stop(): void {
+    this.#server.stop(true);
+    rmSync(this.#path, { force: true });
+  }
+}
+
+/** Asks the service that has this database; null when none runs. Answers null in `error` when it went well. */
+export async function askService(
+  database: string,
+  request: RunRequest,
+  onLog: (line: LogLine) => void,
+): Promise<{ error: string | null } | null> {
+  let response: Response;
+  try {
+    response = await fetch("http://socle/", {
+      unix: controlPath(database),
+      method: "POST",
+      body: JSON.stringify(request),
+    });
+  } catch {
+    return null;
+  }
+  let rest = "";
+  const decoder = new TextDecoder();
+  for await (const chunk of response.body ?? []) {
+    const lines = (rest + decoder.decode(chunk, { stream: true })).split("\n");
+    rest = lines.pop() ?? "";
+    for (const text of lines) {
+      const line: unknown = JSON.parse(text);
+      if (!isObject(line)) continue;
+      if ("error" in line) return { error: typeof line["error"] === "string" ? line["error"] : null };
+      onLog(line["log"] as LogLine);
+    }
+  }
+  return { error: "The service has ended meanwhile" };
+}

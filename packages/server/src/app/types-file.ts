@@ -1,0 +1,50 @@
+import { existsSync } from "node:fs";
+import { mkdir, readFile, rename, writeFile } from "node:fs/promises";
+import { dirname, join } from "node:path";
+import type { CollectionDefinition } from "@socle/protocol";
+import { typeDeclarations } from "../script-host/index.ts";
+
+/** Where an editor finds the types, relative to the project. */
+export const typesFile = ".socle/types.d.ts";
+/** What `socle check` works by: the project's own settings, and the files that the service loads. */
+export const checkFile = ".socle/tsconfig.json";
+
+/** Where a project has no `tsconfig.json` of its own. */
+const defaultOptions = {
+  target: "ESNext",
+  module: "Preserve",
+  moduleResolution: "bundler",
+  lib: ["ESNext", "DOM"],
+  strict: true,
+  skipLibCheck: true,
+  allowImportingTsExtensions: true,
+};
+
+/** A file is whole or as it was, and untouched when nothing has changed: editors look at its time. */
+async function writeIfChanged(path: string, content: string): Promise<void> {
+  if (existsSync(path) && (await readFile(path, "utf8")) === content) return;
+  await mkdir(dirname(path), { recursive: true });
+  await writeFile(`${path}.new`, content);
+  await rename(`${path}.new`, path);
+}
+
+/** Writes the types of functions and jobs beside the configuration. */
+export async function writeTypes(folder: string, definitions: readonly CollectionDefinition[]): Promise<void> {
+  await writeIfChanged(join(folder, typesFile), typeDeclarations(definitions));
+}
+
+/** Writes what the type checker is to check. */
+export async function writeCheckSettings(folder: string): Promise<void> {
+  const hasOwn = existsSync(join(folder, "tsconfig.json"));
+  const hasBunTypes = existsSync(join(folder, "node_modules/@types/bun"));
+  const settings = {
+    ...(hasOwn ? { extends: "../tsconfig.json" } : {}),
+    compilerOptions: {
+      ...(hasOwn ? {} : defaultOptions),
+      ...(hasOwn || !hasBunTypes ? {} : { types: ["bun"] }),
+      noEmit: true,
+    },
+    include: ["../functions", "../jobs", "./types.d.ts"],
+  };
+  await writeIfChanged(join(folder, checkFile), `${JSON.stringify(settings, null, 2)}\n`);
+}

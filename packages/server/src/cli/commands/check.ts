@@ -1,0 +1,22 @@
+import { checkFile, readDefinitions, writeCheckSettings, writeTypes } from "../../app/index.ts";
+import { listScripts, runTool } from "../../script-host/index.ts";
+import type { Command } from "../command.ts";
+import { configOption, loadSettings } from "../settings.ts";
+
+export const check: Command = {
+  name: "check",
+  args: [],
+  summary: "Check the types of functions and jobs; exit code 1 when something is wrong",
+  options: configOption,
+  async run({ options, terminal }) {
+    const { config, logger } = await loadSettings(options, { ...terminal, out: () => undefined });
+    const cwd = config.folder;
+    await writeTypes(cwd, await readDefinitions(config, logger));
+    if (listScripts(cwd).length === 0) {
+      terminal.out("There are no functions and no jobs\n");
+      return 0;
+    }
+    await writeCheckSettings(cwd);
+    return runTool(["check", "--no-script", "-p", checkFile], { cwd, environment: terminal.environment });
+  },
+};

@@ -1,0 +1,68 @@
+import { askService, type LogLine, openService, type RunRequest, Scripts } from "../../app/index.ts";
+import { AppError, messageOf } from "../../kernel/index.ts";
+import { type Command, type Invocation, type Terminal, textOption, UsageError } from "../command.ts";
+import { configOption, loadSettings } from "../settings.ts";
+
+/** Asks the service that runs, or does it without one. */
+async function run(request: RunRequest, { options, terminal }: Invocation): Promise<number> {
+  const { config, logger } = await loadSettings(options, { ...terminal, out: () => undefined });
+  const onLog = (line: LogLine): void => terminal.out(`${textOf(line)}\n`);
+  const asked = await askService(config.database, request, onLog);
+  if (asked !== null) return report(asked.error, terminal);
+  const service = await openService({
+    config,
+    logger,
+    onFatal: (error) => terminal.err(`The disk refused a write: ${messageOf(error)}\n`),
+  });
+  const scripts = new Scripts({ service, config, logger, environment: terminal.environment });
+  try {
+    await scripts.start();
+    const error = await scripts.run(request, onLog);
+    // What it has changed may make functions run.
+    await scripts.functions.settled();
+    return report(error, terminal);
+  } catch (thrown) {
+    if (!(thrown instanceof AppError)) throw thrown;
+    return report(thrown.message, terminal);
+  } finally {
+    await scripts.stop(10_000);
+    await service.close();
+  }
+}
+
+function report(error: string | null, terminal: Terminal): number {
+  if (error === null) terminal.out("Completed\n");
+  else terminal.err(`Failed: ${error}\n`);
+  return error === null ? 0 : 1;
+}
+
+function textOf({ level, message, fields }: LogLine): string {
+  const values = Object.entries(fields ?? {}).map(([name, value]) => ` ${name}=${JSON.stringify(value)}`);
+  return `${level.padEnd(5)} ${message}${values.join("")}`;
+}
+
+export const runJob: Command = {
+  name: "run job",
+  args: ["NAME"],
+  summary: "Run a job now, once, and show its log; also while the service runs",
+  options: configOption,
+  run: (invocation) => run({ kind: "job", name: invocation.args[0] ?? "" }, invocation),
+};
+
+export const runFunction: Command = {
+  name: "run function",
+  args: ["COLLECTION", "FILE"],
+  summary: "Run a function for a record that is there, and show its log; also while the service runs",
+  options: {
+    ...configOption,
+    record: { value: "ID", summary: "the record that it runs for; in users, the user" },
+    handler: { value: "NAME", summary: "which export: onCreate, onUpdate, …; by default, the first there is" },
+  },
+  async run(invocation) {
+    const [collection = "", file = ""] = invocation.args;
+    const record = textOption(invocation.options, "record");
+    if (record === undefined) throw new UsageError("missing --record ID: the record that the function runs for");
+    const handler = textOption(invocation.options, "handler") ?? null;
+    return run({ kind: "function", collection, file, record, handler }, invocation);
+  },
+};

@@ -1,0 +1,82 @@
+import type { CollectionDefinition, FieldDefinition, FieldType } from "@socle/protocol";
+import contextTypes from "./context-types.txt" with { type: "text" };
+
+const types: { readonly [type in FieldType]: string } = {
+  string: "string",
+  text: "string",
+  integer: "number",
+  float: "number",
+  boolean: "boolean",
+  datetime: "string",
+  json: "JsonValue",
+  relation: "string",
+  file: "string",
+};
+
+const notes: { readonly [type in FieldType]?: string } = {
+  datetime: "ISO 8601, UTC, with milliseconds",
+  file: "the id of a stored file",
+  integer: "a whole number",
+};
+
+/** `^(draft|published)$` names all values there can be. */
+const enumPattern = /^\^\((?:\?:)?([\w -]+(?:\|[\w -]+)*)\)\$$/;
+
+function typeOf(field: FieldDefinition): string {
+  const values = enumPattern.exec(field.regex ?? "")?.[1];
+  return values === undefined
+    ? types[field.type]
+    : values
+        .split("|")
+        .map((value) => JSON.stringify(value))
+        .join(" | ");
+}
+
+function noteOf(field: FieldDefinition): string {
+  const about = [field.collection === undefined ? notes[field.type] : `the id of one of ${field.collection}`];
+  if (field.owner === true) about.push("the owner");
+  if (field.min !== undefined) about.push(`min ${field.min}`);
+  if (field.max !== undefined) about.push(`max ${field.max}`);
+  if (field.regex !== undefined && !enumPattern.test(field.regex))
+    about.push(`matches ${field.regex.replaceAll("*/", "*\\/")}`);
+  if (field.unique === true) about.push("unique");
+  const text = about.filter((each) => each !== undefined).join(", ");
+  return text === "" ? "" : `      /** ${text} */\n`;
+}
+
+/** A required field is never null, neither in a record nor in what is written; others may be. */
+function fieldsOf(definition: CollectionDefinition, mode: "record" | "create" | "update"): string {
+  return definition.fields
+    .map((field) => {
+      const isOptional = mode === "update" || (mode === "create" && field.required !== true);
+      const type = `${typeOf(field)}${field.required === true ? "" : " | null"}`;
+      return `${noteOf(field)}      ${field.name}${isOptional ? "?" : ""}: ${type};\n`;
+    })
+    .join("");
+}
+
+function collectionType(definition: CollectionDefinition): string {
+  return `  ${definition.name}: {
+    record: {
+      id: string;
+      createdAt: string;
+      updatedAt: string;
+${fieldsOf(definition, "record")}    };
+    create: {
+${fieldsOf(definition, "create")}    };
+    update: {
+${fieldsOf(definition, "update")}    };
+  };
+`;
+}
+
+/** `.socle/types.d.ts`: what functions and jobs are given, for the editor and for `socle check`. */
+export function typeDeclarations(definitions: readonly CollectionDefinition[]): string {
+  return `// Written by socle from the collections, again with each change. Do not edit.
+
+/** Every collection: its records, and what creates and changes one. */
+interface Collections {
+${definitions.map(collectionType).join("")}}
+
+${contextTypes}`;
+}
