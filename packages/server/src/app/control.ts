@@ -1,7 +1,7 @@
 import { chmodSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { AppError, isObject } from "../kernel/index.ts";
+import { isObject, messageOf } from "../kernel/index.ts";
 import type { LogLine, RunRequest } from "./scripts.ts";
 
 /** The longest path that a socket can have on every system. */
@@ -31,35 +31,11 @@ export class ControlServer {
     rmSync(this.#path, { force: true });
     this.#server = Bun.serve({
       unix: this.#path,
-      idleTimeout: 0,
-      fetch: async (request) => {
+      fetch: async (request, server) => {
+        // A job may be silent for as long as it may run.
+        server.timeout(request, 0);
         const asked = (await request.json()) as RunRequest;
-        return new Response(
-          (async function* () {
-            const lines: string[] = [];
-            let wake = Promise.withResolvers<void>();
-            const say = (line: ControlLine): void => {
-              lines.push(`${JSON.stringify(line)}\n`);
-              wake.resolve();
-            };
-            let isOver = false;
-            run(asked, (log) => say({ log })).then(
-              (error) => {
-                isOver = true;
-                say({ error });
-              },
-              (thrown) => {
-                isOver = true;
-                say({ error: thrown instanceof AppError ? thrown.message : String(thrown) });
-              },
-            );
-            while (!isOver || lines.length > 0) {
-              if (lines.length === 0) await wake.promise;
-              wake = Promise.withResolvers<void>();
-              yield lines.splice(0).join("");
-            }
-          })(),
-        );
+        return new Response(lines((say) => run(asked, (log) => say({ log })).then((error) => say({ error }))));
       },
     });
     chmodSync(this.#path, 0o600);
@@ -69,6 +45,25 @@ export class ControlServer {
     this.#server.stop(true);
     rmSync(this.#path, { force: true });
   }
+}
+
+/** What `work` says, as lines of JSON, in the moment in which it says it. */
+function lines(work: (say: (line: ControlLine) => void) => Promise<void>): ReadableStream<Uint8Array> {
+  const encoder = new TextEncoder();
+  let isOpen = true;
+  return new ReadableStream({
+    async start(controller) {
+      const say = (line: ControlLine): void => {
+        if (isOpen) controller.enqueue(encoder.encode(`${JSON.stringify(line)}\n`));
+      };
+      await work(say).catch((thrown) => say({ error: messageOf(thrown) }));
+      if (isOpen) controller.close();
+    },
+    // Whoever asked has gone; the run goes on.
+    cancel() {
+      isOpen = false;
+    },
+  });
 }
 
 /** Asks the service that has this database; null when none runs. Answers null in `error` when it went well. */

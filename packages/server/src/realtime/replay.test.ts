@@ -171,7 +171,7 @@ describe("since", () => {
     const trimmed = await newest(server);
     await create("1");
     const last = await newest(server);
-    const { database, clock } = server.service;
+    const { database, events, clock } = server.service;
     const retention = new EventRetention({
       database,
       events,
@@ -226,7 +226,7 @@ describe("slow readers", () => {
     for (const channel of ["other.created", "notes.*"]) second.send({ action: "subscribe", channel });
     second.send({ action: "subscribe", channel: "other.*", since: place });
     await Bun.sleep(200);
-    const { database, clock } = server.service;
+    const { database, events, clock } = server.service;
     await new EventRetention({ database, events, clock, logger: quietLogger(), maxAgeMs: 1e9, maxCount: 0 }).trim();
     second.socket.resume();
     const gaps = () =>
