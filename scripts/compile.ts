@@ -23,6 +23,10 @@ export async function compile(outfile: string, target?: Target): Promise<void> {
     "--compile",
     "--minify",
     "--sourcemap=inline",
+    // The user's functions import packages and use the paths of their project; nothing else of the place decides anything.
+    "--compile-autoload-package-json",
+    "--compile-autoload-tsconfig",
+    "--no-compile-autoload-bunfig",
     ...forTarget,
     ...entrypoints.map((file) => join(root, file)),
     "--outfile",

@@ -1,0 +1,15 @@
+/**
+ * Writes down how many comments a post has. Comments come at the same time, so it counts again after it has written: the
+ * last one to write then has written what is true.
+ */
+export async function countComments(db: SocleDatabase, post: string): Promise<void> {
+  const count = async (): Promise<number> => {
+    const [row] = await db.query<{ n: number }>("SELECT count(*) AS n FROM comments WHERE post = ?", [post]);
+    return row?.n ?? 0;
+  };
+  for (let written = -1, n = await count(); n !== written; n = await count()) {
+    if ((await db.collection("posts").get(post)) === null) return;
+    await db.collection("posts").update(post, { commentCount: n });
+    written = n;
+  }
+}

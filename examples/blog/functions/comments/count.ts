@@ -1,0 +1,14 @@
+import { countComments } from "./_count.ts";
+
+/** Counting twice does no harm, so trying again does none either. */
+export const options: FunctionOptions = { retries: 3 };
+
+export const onCreate: OnCreate<"comments"> = ({ record, db }) => countComments(db, record.post);
+
+export const onUpdate: OnUpdate<"comments"> = async ({ record, previous, db }) => {
+  if (record.post === previous.post) return;
+  await countComments(db, previous.post);
+  await countComments(db, record.post);
+};
+
+export const onDelete: OnDelete<"comments"> = ({ record, db }) => countComments(db, record.post);

@@ -1,0 +1,24 @@
+import slugify from "slugify";
+
+/** A post without a slug gets one from its title; where that is taken, with a number behind it. */
+export const onCreate: OnCreate<"posts"> = async ({ record, db, logger }) => {
+  if (record.slug !== null) return;
+  const base = slugify(record.title, { lower: true, strict: true }) || "post";
+  for (let n = 1; n <= 100; n++) {
+    const slug = n === 1 ? base : `${base}-${n}`;
+    try {
+      await db.collection("posts").update(record.id, { slug });
+      logger.info("Made a slug", { slug });
+      return;
+    } catch (error) {
+      // Deleted in the meantime: nothing is left to do.
+      if (codeOf(error) === "not_found") return;
+      if (codeOf(error) !== "validation_error") throw error;
+    }
+  }
+  throw new Error(`A hundred posts have the slug ${base} already`);
+};
+
+function codeOf(error: unknown): string | undefined {
+  return error instanceof Error ? (error as ServiceError).code : undefined;
+}

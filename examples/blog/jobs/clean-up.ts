@@ -1,0 +1,27 @@
+/** Every night: comments whose post is gone, and drafts that nobody has touched for a year. */
+export const schedule = "30 3 * * *";
+
+export const options: JobOptions = { timezone: "Europe/Zurich", timeout: "5m" };
+
+const yearMs = 365 * 24 * 3_600_000;
+
+const job: Job = async ({ db, logger, signal }) => {
+  const orphans = await db.query<{ id: string }>(
+    "SELECT id FROM comments WHERE post NOT IN (SELECT id FROM posts) LIMIT 10000",
+  );
+  const drafts = await db.query<{ id: string }>(
+    "SELECT id FROM posts WHERE publishedAt IS NULL AND updatedAt < ? LIMIT 10000",
+    [new Date(Date.now() - yearMs).toISOString()],
+  );
+  for (const { id } of orphans) {
+    signal.throwIfAborted();
+    await db.collection("comments").delete(id);
+  }
+  for (const { id } of drafts) {
+    signal.throwIfAborted();
+    await db.collection("posts").delete(id);
+  }
+  logger.info("Cleaned up", { comments: orphans.length, drafts: drafts.length });
+};
+
+export default job;
