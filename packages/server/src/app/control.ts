@@ -8,7 +8,7 @@ import type { LogLine, RunRequest } from "./scripts.ts";
 const longestPath = 100;
 
 /** A line of the answer: something that was logged, or how it ended. */
-export type ControlLine = { readonly log: LogLine } | { readonly error: string | null };
+type ControlLine = { readonly log: LogLine } | { readonly error: string | null };
 
 /** Where a service that has this database listens for the command line. */
 function controlPath(database: string): string {

@@ -15,6 +15,7 @@ export const template: { readonly [path: string]: string } = {
     // "passwordMinLength": 8
   },
   // "cors": { "origins": ["https://app.example.com"] },
+  // "scripts": { "timeout": "30s", "memory": "512MiB", "processes": 1 },
   // "events": { "retention": "7d", "maxCount": 1000000 },
   "log": { "level": "INFO" }
 }
@@ -31,16 +32,19 @@ export const template: { readonly [path: string]: string } = {
 }
 `,
   "functions/notes/announce.ts": `/** Runs after a note was saved. */
-export const onCreate = async ({ record, logger }: { record: { title: string }; logger: Console }) => {
+export const onCreate: OnCreate<"notes"> = async ({ record, logger }) => {
   logger.info(\`New note: \${record.title}\`);
 };
 `,
   "jobs/hello.ts": `/** Every day at 6:00, UTC. */
 export const schedule = "0 6 * * *";
 
-export default async ({ logger }: { logger: Console }) => {
-  logger.info("Good morning");
+const job: Job = async ({ db, logger }) => {
+  const [row] = await db.query<{ n: number }>("SELECT count(*) AS n FROM notes");
+  logger.info(\`Good morning; there are \${row?.n} notes\`);
 };
+
+export default job;
 `,
   "tsconfig.json": `{
   "compilerOptions": {
@@ -49,6 +53,7 @@ export default async ({ logger }: { logger: Console }) => {
     "moduleResolution": "bundler",
     "lib": ["ESNext", "DOM"],
     "strict": true,
+    "allowImportingTsExtensions": true,
     "noEmit": true,
     "skipLibCheck": true
   },

@@ -24,7 +24,7 @@ export const jobSchema: ModuleSchema = {
 /** Runs of each job that are remembered. */
 const maxRuns = 100;
 
-export type RunStatus = "running" | "completed" | "failed";
+type RunStatus = "running" | "completed" | "failed";
 
 /** An attempt of a run, as it is listed (spec, "Job entry and job run"). */
 export interface JobRunEntry {

@@ -1,3 +1,3 @@
 /** Jobs: schedules, runs with their attempts, and the history of both. */
-export { type JobRunEntry, jobSchema } from "./history.ts";
+export { jobSchema } from "./history.ts";
 export { Jobs } from "./jobs.ts";

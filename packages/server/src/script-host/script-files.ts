@@ -1,7 +1,7 @@
 import { type Dirent, readdirSync, statSync } from "node:fs";
 import { join } from "node:path";
 
-export const scriptFolders = ["functions", "jobs"] as const;
+const scriptFolders = ["functions", "jobs"] as const;
 export type ScriptFolder = (typeof scriptFolders)[number];
 
 /** A file that is a function's or a job's module (spec, "Startup rules" 3). */

@@ -12,14 +12,16 @@ export class Errors {
     this.#root = root;
   }
 
-  describe(thrown: unknown): ScriptError {
+  /** @param file whose handler it was, where the stack does not say: a call in a return leaves no frame. */
+  describe(thrown: unknown, file?: string): ScriptError {
     if (isBuildProblem(thrown)) return { message: this.#buildProblem(thrown) };
     if (thrown instanceof AggregateError && thrown.errors.length > 0 && thrown.errors.every(isBuildProblem))
       return { message: thrown.errors.map((problem) => this.#buildProblem(problem)).join("; ") };
     if (!(thrown instanceof Error)) return { message: `${inspect(thrown)} was thrown, which is no Error` };
     const name = thrown.name === "" || thrown.name === "Error" ? "" : `${thrown.name}: `;
     const frames = this.#frames(thrown.stack ?? "");
-    const where = frames.find((frame) => !frame.includes("node_modules"))?.replace(/^at (?:.* \()?|\)$/g, "");
+    const frame = frames.find((each) => !each.includes("node_modules"));
+    const where = frame?.replace(/^at (?:.* \()?|\)$/g, "") ?? file;
     const message = cut(`${name}${thrown.message}`, 2_000);
     const cause = thrown.cause === undefined ? "" : `\nCaused by: ${this.describe(thrown.cause).message}`;
     return {

@@ -144,7 +144,7 @@ class Child {
       await nextTurn();
       this.#end(run, { kind: "completed", run });
     } catch (thrown) {
-      this.#end(run, { kind: "failed", run, error: this.#errors.describe(thrown) });
+      this.#end(run, { kind: "failed", run, error: this.#errors.describe(thrown, path) });
     }
   }
 
