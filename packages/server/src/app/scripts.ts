@@ -15,6 +15,8 @@ export interface ScriptsOptions {
   readonly config: Config;
   readonly logger: Logger;
   readonly environment: { readonly [name: string]: string | undefined };
+  /** See `JobsOptions`. */
+  readonly now?: () => number;
 }
 
 /** What `socle run` asks for. */
@@ -51,7 +53,7 @@ export class Scripts {
   #watching: Timer | null = null;
   #control: ControlServer | null = null;
 
-  constructor({ service, config, logger, environment }: ScriptsOptions) {
+  constructor({ service, config, logger, environment, now }: ScriptsOptions) {
     const { database, events, auth, clock, records, storage } = service;
     const timeoutMs = config["scripts.timeout"];
     const processes = config["scripts.processes"];
@@ -68,7 +70,8 @@ export class Scripts {
       timeoutMs,
       processes,
     });
-    this.jobs = new Jobs({ database, events, clock, logger: logger.for("jobs"), timeoutMs });
+    const jobOptions = { database, events, clock, logger: logger.for("jobs"), timeoutMs };
+    this.jobs = new Jobs(now === undefined ? jobOptions : { ...jobOptions, now });
     const place = { cwd: config.folder, environment };
     this.#queries = new QueryPool({
       ...place,

@@ -23,6 +23,8 @@ export interface JobsOptions {
   readonly clock: Clock;
   readonly logger: Logger;
   readonly timeoutMs: number;
+  /** The time by which jobs are due, in milliseconds since 1970; the machine's, but in tests. */
+  readonly now?: () => number;
 }
 
 /** A run of a job: all its attempts. */
@@ -46,6 +48,7 @@ interface Scheduled {
 export class Jobs implements ScriptKind {
   readonly folder = "jobs";
   readonly #options: JobsOptions;
+  readonly #now: () => number;
   readonly #history: JobHistory;
   readonly #ledger: Ledger;
   #scriptHost: ScriptHost | null = null;
@@ -60,6 +63,7 @@ export class Jobs implements ScriptKind {
 
   constructor(options: JobsOptions) {
     this.#options = options;
+    this.#now = options.now ?? Date.now;
     this.#history = new JobHistory(options.database);
     this.#ledger = new Ledger(options.database, options.logger);
   }
@@ -95,7 +99,7 @@ export class Jobs implements ScriptKind {
   }
 
   use(scripts: readonly Script[]): void {
-    const now = Date.now();
+    const now = this.#now();
     const scheduled = new Map<string, Scheduled>();
     for (const script of scripts) {
       const job = jobOf(script, this.#options.timeoutMs);
@@ -143,12 +147,12 @@ export class Jobs implements ScriptKind {
     clearTimeout(this.#timer ?? undefined);
     if (!this.#isStarted || this.#isStopped || this.#scheduled.size === 0) return;
     const next = Math.min(...[...this.#scheduled.values()].map(({ due }) => due));
-    const wait = Math.min(Math.max(0, next - Date.now()), longestTimerMs);
+    const wait = Math.min(Math.max(0, next - this.#now()), longestTimerMs);
     this.#timer = setTimeout(() => this.#wake(), wait).unref();
   }
 
   #wake(): void {
-    const now = Date.now();
+    const now = this.#now();
     for (const scheduled of this.#scheduled.values()) {
       if (scheduled.due > now) continue;
       this.#due(scheduled.job);
@@ -204,9 +208,9 @@ export class Jobs implements ScriptKind {
     const { runId, job } = run;
     const isLast = attempt > job.retries;
     const endedAt = this.#options.clock.now();
-    const retryAt = isLast ? null : endedAt + retryPauseMs(attempt);
+    const retryAt = isLast ? null : this.#now() + retryPauseMs(attempt);
     this.#ledger.write((tx) => this.#history.end(tx, { runId, attempt, endedAt, error: error.message, retryAt }));
-    const next = retryAt === null ? "" : `; tried again in ${(retryAt - endedAt) / 1_000} s`;
+    const next = retryAt === null ? "" : `; tried again in ${retryPauseMs(attempt) / 1_000} s`;
     this.#options.logger.error(`The job ${job.name} failed: ${error.message}${next}`, {
       runId,
       attempt,
@@ -236,7 +240,7 @@ export class Jobs implements ScriptKind {
         this.#retries.delete(timer);
         this.#attempt({ ...run, job: this.#scheduled.get(run.job.name)?.job ?? run.job }, attempt);
       },
-      Math.max(0, time - Date.now()),
+      Math.max(0, time - this.#now()),
     ).unref();
     this.#retries.add(timer);
   }

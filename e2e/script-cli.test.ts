@@ -1,0 +1,228 @@
+/** The commands for functions and jobs: types, type checking, packages, running by hand. */
+import { describe, expect, test } from "bun:test";
+import { cpSync, existsSync } from "node:fs";
+import { mkdir, rm } from "node:fs/promises";
+import { join } from "node:path";
+import type { StoredRecord } from "@socle/protocol";
+import { post, root, serve, socle, temporaryFolder, until } from "./kit.ts";
+import { collection, RunEvents, scriptProject, write } from "./scripts-kit.ts";
+
+describe("types", () => {
+  const definition = {
+    name: "posts",
+    fields: [
+      { name: "title", type: "string", required: true },
+      { name: "state", type: "string", regex: "^(draft|published)$" },
+      { name: "default", type: "integer" },
+      { name: "meta", type: "json" },
+      { name: "writer", type: "relation", collection: "users", owner: true },
+    ],
+  };
+
+  test("of every collection: what is required is not null, a list of words is their union", async () => {
+    const cwd = await scriptProject({ collections: [definition], files: {} });
+    expect(await socle(["types"], { cwd })).toMatchObject({ code: 0, stdout: "Wrote .socle/types.d.ts: posts\n" });
+    expect(existsSync(join(cwd, "socle.db"))).toBe(false);
+    const code = `export const onCreate: OnCreate<"posts"> = async ({ record, db, auth, storage, event, signal }) => {
+      const title: string = record.title;
+      const state: "draft" | "published" | null = record.state;
+      const type: "posts.created" = event.type;
+      await db.collection("posts").create({ title });
+      await db.collection("posts").update(record.id, { state: "draft", meta: { a: [1] }, default: null });
+      const user: string | undefined = auth.user?.email;
+      const bytes: Uint8Array | null = await storage.read("fil_1");
+      const [row] = await db.query<{ n: number }>("SELECT 1 AS n");
+      console.log(state, type, user, bytes, row?.n, signal.aborted, process.env.HOME);
+    };\n`;
+    await write(cwd, { "functions/posts/good.ts": code });
+    expect(await socle(["check"], { cwd })).toMatchObject({ code: 0 });
+    const mistakes: [string, RegExp][] = [
+      ["record.titel;", /Property 'titel' does not exist/],
+      ["const x: string = record.state;", /not assignable to type 'string'/],
+      ['await db.collection("nothing").list();', /'"nothing"' is not assignable/],
+      ["await db.collection('posts').create({});", /'title' is missing/],
+      ["await db.collection('posts').create({ title: null });", /'null' is not assignable/],
+      ["await db.collection('posts').update(record.id, { state: 'gone' });", /'"gone"' is not assignable/],
+    ];
+    for (const [line, message] of mistakes) {
+      await write(cwd, {
+        "functions/posts/bad.ts": `export const onCreate: OnCreate<"posts"> = async ({ record, db }) => {\n  ${line}\n};\n`,
+      });
+      const { code: exit, stdout } = await socle(["check"], { cwd });
+      expect(stdout).toMatch(message);
+      expect(stdout).toContain("functions/posts/bad.ts(2,");
+      expect(exit).toBe(1);
+    }
+  });
+
+  test("follow the database, and the files that changed since", async () => {
+    const cwd = await scriptProject({ collections: [collection("a")], files: {} });
+    const server = await serve(cwd, { args: ["dev"] });
+    const path = join(cwd, ".socle/types.d.ts");
+    await until(() => existsSync(path));
+    expect(await Bun.file(path).text()).toContain("  a: {");
+    await Bun.write(join(cwd, "collections/b.json"), JSON.stringify(collection("b")));
+    expect(await socle(["types"], { cwd })).toMatchObject({ code: 0, stdout: "Wrote .socle/types.d.ts: a, b\n" });
+    await server.stop();
+    await rm(join(cwd, "collections/b.json"));
+    expect(await socle(["types"], { cwd })).toMatchObject({ stdout: "Wrote .socle/types.d.ts: a\n" });
+  });
+});
+
+describe("the blog", () => {
+  function copy(): string {
+    const cwd = temporaryFolder();
+    for (const part of ["config.json", "package.json", "tsconfig.json", "collections", "functions", "jobs"])
+      cpSync(join(root, "examples/blog", part), join(cwd, part), { recursive: true });
+    cpSync(join(root, "node_modules/slugify"), join(cwd, "node_modules/slugify"), { recursive: true });
+    return cwd;
+  }
+
+  test("passes the check; a planted mistake is found with its line", async () => {
+    const cwd = copy();
+    const { code, stderr, stdout } = await socle(["check"], { cwd });
+    expect([code, stdout]).toEqual([0, ""]);
+    expect(stderr).toContain("No type errors in 5 files");
+    const path = join(cwd, "functions/users/welcome.ts");
+    const lines = (await Bun.file(path).text()).split("\n");
+    const at = lines.findIndex((line) => line.includes("to: record.id"));
+    lines[at] = (lines[at] ?? "").replace("record.id", "42");
+    await Bun.write(path, lines.join("\n"));
+    const planted = await socle(["check"], { cwd });
+    expect(planted.code).toBe(1);
+    expect(planted.stdout).toContain(`functions/users/welcome.ts(${at + 1},`);
+  });
+
+  test("makes slugs, counts comments, welcomes, cleans up", async () => {
+    const cwd = copy();
+    const server = await serve(cwd, { args: ["--port", "0"] });
+    const { url } = server;
+    const events = await RunEvents.of(url);
+    const registered = await post(`${url}/api/auth/register`, { email: "me@example.com", password: "correct horse" });
+    const { token } = (await registered.json()) as { token: string };
+    const headers = { Authorization: `Bearer ${token}` };
+    const create = async (name: string, body: object): Promise<StoredRecord> =>
+      (await (await post(`${url}/api/${name}`, body, headers)).json()) as StoredRecord;
+    const read = async (path: string): Promise<StoredRecord> =>
+      (await (await fetch(`${url}/api/${path}`, { headers })).json()) as StoredRecord;
+    const profile = await create("profiles", { name: "Me" });
+    const values = { title: "Grüße, Welt!", body: "x", author: profile.id };
+    const posts = [await create("posts", values), await create("posts", values)];
+    const [first = { id: "" }, second = { id: "" }] = posts;
+    await until(() => events.of("function.completed", "functions/posts/slug.ts").length === 2);
+    const slugs = [(await read(`posts/${first.id}`))["slug"], (await read(`posts/${second.id}`))["slug"]];
+    expect(slugs.toSorted()).toEqual(["grusse-welt", "grusse-welt-2"]);
+    const comments = await Promise.all(
+      Array.from({ length: 20 }, (_, n) => create("comments", { post: first.id, text: `${n}` })),
+    );
+    await fetch(`${url}/api/comments/${comments[0]?.id}`, { method: "DELETE", headers });
+    await until(() => events.of("function.completed", "functions/comments/count.ts").length === 21);
+    expect((await read(`posts/${first.id}`))["commentCount"]).toBe(19);
+    expect(await read("messages")).toMatchObject({ items: [{ text: expect.stringContaining("Welcome") }] });
+    await fetch(`${url}/api/posts/${first.id}`, { method: "DELETE", headers });
+    const { code, stdout } = await socle(["run", "job", "clean-up"], { cwd });
+    expect([code, stdout]).toEqual([0, "INFO  Cleaned up comments=19 drafts=0\nCompleted\n"]);
+    expect(await read("comments")).toEqual({ items: [] } as never);
+    expect(await server.stop()).toBe(0);
+  });
+});
+
+describe("run", async () => {
+  const cwd = await scriptProject({
+    collections: [collection("a"), collection("b")],
+    files: {
+      "functions/a/hand.ts": `export const onUpdate = async ({ record, previous, event, logger, db }: any) => {
+        logger.info("by hand", { n: record.n, same: record.id === previous.id, type: event.type });
+        await db.collection("b").create({ n: record.n });
+      };
+      export const onDelete = () => { throw new Error("not this"); };\n`,
+      "functions/b/count.ts": 'export const onCreate = ({ record }: any) => Bun.write("b.txt", String(record.n));\n',
+      "functions/users/hello.ts": "export const onLogin = ({ record, logger }: any) => logger.info(record.email);\n",
+      "jobs/fails.ts":
+        'export const schedule = "0 0 1 1 *";\nexport default () => {\n  throw new Error("no luck");\n};\n',
+      "jobs/fine.ts":
+        'export const schedule = "0 0 1 1 *";\nexport default ({ logger, runId, attempt }: any) => logger.warn("fine", { attempt });\n',
+    },
+  });
+  const server = await serve(cwd);
+  const record = (await (await post(`${server.url}/api/a`, { n: 7 })).json()) as StoredRecord;
+  const registered = await post(`${server.url}/api/auth/register`, {
+    email: "me@example.com",
+    password: "correct horse",
+  });
+  const { user } = (await registered.json()) as { user: { id: string } };
+
+  const cases: [string[], number, RegExp][] = [
+    [["job", "fine"], 0, /^WARN {2}fine attempt=1\nCompleted\n$/],
+    [["job", "fails"], 1, /^Failed: no luck \(jobs\/fails\.ts:3:13\)\n$/],
+    [["job", "fien"], 1, /^Failed: There is no job "fien"\. Did you mean fine\?\n$/],
+    [
+      ["function", "a", "hand", "--record", record.id],
+      0,
+      /^INFO {2}by hand n=7 same=true type="a\.updated"\nCompleted\n$/,
+    ],
+    [
+      ["function", "a", "hand.ts", "--record", record.id, "--handler", "onDelete"],
+      1,
+      /^Failed: not this \(functions\/a\/hand\.ts:5:/,
+    ],
+    [
+      ["function", "a", "hand", "--record", record.id, "--handler", "onCreate"],
+      1,
+      /There is no handler in functions\/a\/hand\.ts "onCreate"/,
+    ],
+    [["function", "a", "hand", "--record", "rec_none"], 1, /There is no record "rec_none" in "a"/],
+    [
+      ["function", "a", "handy", "--record", record.id],
+      1,
+      /There is no function "functions\/a\/handy\.ts"\. Did you mean functions\/a\/hand\.ts\?/,
+    ],
+    [["function", "users", "hello", "--record", user.id], 0, /^INFO {2}me@example\.com\nCompleted\n$/],
+    [["function", "a", "hand"], 2, /missing --record ID/],
+    [["function", "a"], 2, /missing FILE/],
+  ];
+
+  describe("beside the service", () => {
+    test.each(cases)("%j", async (args, code, output) => {
+      const finished = await socle(["run", ...args], { cwd });
+      expect(finished.stdout + finished.stderr).toMatch(output);
+      expect(finished.code).toBe(code);
+    });
+  });
+
+  test("without it, what it changes makes functions run, too", async () => {
+    expect(await server.stop()).toBe(0);
+    expect(existsSync(join(cwd, "socle.db-control"))).toBe(false);
+    await rm(join(cwd, "b.txt"), { force: true });
+    for (const [args, code, output] of cases) {
+      const finished = await socle(["run", ...args], { cwd });
+      expect(finished.stdout + finished.stderr).toMatch(output);
+      expect(finished.code).toBe(code);
+    }
+    expect(await Bun.file(join(cwd, "b.txt")).text()).toBe("7");
+  });
+});
+
+test("add installs a package that functions import, with the executable alone", async () => {
+  const cwd = await scriptProject({ collections: [collection("a")], files: {} });
+  const local = join(cwd, "packages/shout");
+  await mkdir(local, { recursive: true });
+  await write(local, {
+    "package.json": JSON.stringify({ name: "shout", version: "1.0.0", main: "main.js" }),
+    "main.js": 'module.exports = (text) => text.toUpperCase() + "!";\n',
+  });
+  const env = { PATH: "/nowhere" };
+  const added = await socle(["add", "./packages/shout"], { cwd, env });
+  expect(added.code).toBe(0);
+  expect(await Bun.file(join(cwd, "package.json")).json()).toMatchObject({
+    dependencies: { shout: expect.any(String) },
+  });
+  await write(cwd, {
+    "functions/a/use.ts":
+      'import shout from "shout";\nexport const onCreate = ({ logger }: any) => logger.info(shout("hello"));\n',
+  });
+  const server = await serve(cwd);
+  await post(`${server.url}/api/a`, { n: 1 });
+  await until(() => server.output().includes("HELLO!"));
+  expect((await socle(["add"], { cwd })).stderr).toContain("missing PACKAGE...");
+});

@@ -1,0 +1,58 @@
+/** What the tests of functions and jobs share: a service on a fresh database with the processes of user code. */
+import { afterAll } from "bun:test";
+import { mkdir } from "node:fs/promises";
+import { dirname, join } from "node:path";
+import { Scripts } from "../src/app/index.ts";
+import { openApi, quietLogger, type TestApi, temporaryFolder } from "./kit.ts";
+
+export interface TestScripts extends TestApi {
+  folder: string;
+  scripts: Scripts;
+  /** Writes files of code, and has them loaded. */
+  save(files: { readonly [path: string]: string }): Promise<void>;
+  /** Stops all, as at the end of the service. */
+  stop(): Promise<void>;
+}
+
+/** Opens a service with these files; it is stopped after the file's tests. */
+export async function openScripts(options: {
+  collections?: readonly object[];
+  files?: { readonly [path: string]: string };
+  settings?: Record<string, string>;
+  folder?: string;
+  now?: () => number;
+}): Promise<TestScripts> {
+  const folder = options.folder ?? temporaryFolder();
+  const write = async (files: { readonly [path: string]: string }): Promise<void> => {
+    for (const [path, content] of Object.entries(files)) {
+      await mkdir(dirname(join(folder, path)), { recursive: true });
+      await Bun.write(join(folder, path), content);
+    }
+  };
+  await write(options.files ?? {});
+  const { collections, settings } = options;
+  const api = await openApi({ folder, ...(collections && { collections }), ...(settings && { settings }) });
+  const { service, config, log } = api;
+  const environment = { PATH: process.env["PATH"] };
+  const { now } = options;
+  const scripts = new Scripts({ service, config, logger: quietLogger(log), environment, ...(now && { now }) });
+  await scripts.start();
+  let isOpen = true;
+  const stop = async (): Promise<void> => {
+    if (!isOpen) return;
+    isOpen = false;
+    await scripts.stop(0);
+    await api.close();
+  };
+  afterAll(stop);
+  return {
+    ...api,
+    folder,
+    scripts,
+    stop,
+    async save(files) {
+      await write(files);
+      await scripts.reload();
+    },
+  };
+}
