@@ -157,6 +157,34 @@ async function measureDrain(options: Options): Promise<string> {
   return `${queued.toLocaleString("en")} queued deliveries with an empty handler: ${Math.round(median(speeds)).toLocaleString("en")}/s (aim ≥ 5,000).`;
 }
 
+/** From the moment in which a file was saved to the first run of its new version, in development mode. */
+async function measureReload(options: Options): Promise<string> {
+  const code = (version: number): string =>
+    `import { writeFileSync } from "node:fs";\nexport const onCreate = () => writeFileSync("version", "${version}");\n`;
+  const { folder } = await project(options, "reload", code(0));
+  const server = await startServer([`${options.root}/dist/socle`, "dev"], folder);
+  const times: number[] = [];
+  try {
+    for (let version = 1; version <= 20; version++) {
+      await Bun.sleep(Math.random() * 100);
+      await Bun.write(`${folder}/functions/items/run.ts`, code(version));
+      const start = performance.now();
+      const body = JSON.stringify({ title: "item", n: version });
+      const headers = { "Content-Type": "application/json" };
+      while (
+        (await Bun.file(`${folder}/version`)
+          .text()
+          .catch(() => "")) !== String(version)
+      )
+        await (await fetch(`${server.url}/api/items`, { method: "POST", headers, body })).arrayBuffer();
+      times.push(performance.now() - start);
+    }
+  } finally {
+    await server.stop();
+  }
+  return `From a save to the first run of the new version: median ${median(times).toFixed(0)} ms, longest ${Math.max(...times).toFixed(0)} ms (aim ≤ 200).`;
+}
+
 /** The resident memory of the processes that a service has started, in MiB. */
 function childMemory(parent: number): number[] {
   const lines = Bun.spawnSync(["ps", "-o", "rss=", "--ppid", String(parent)])
@@ -183,5 +211,6 @@ export async function measureScripts(options: Options): Promise<void> {
   for (const connections of [32, 128]) console.log(`${await measureCreates(options, connections)}\n`);
   console.log(`${await measureLatency(options)}\n`);
   console.log(`${await measureDrain(options)}\n`);
+  console.log(`${await measureReload(options)}\n`);
   console.log(await measureMemory(options));
 }

@@ -67,9 +67,13 @@ const files: Record<string, string> = {
   "functions/good/ok.ts":
     "export const onCreate = async ({ db }: any) => void (await db.collection('done').create({ n: 1 }));\n",
 };
+// Longer than the others may run, so that it is there when another one ends the process.
+files["functions/slow/slow.ts"] =
+  "export const options = { timeout: '5s' };\nexport const onCreate = async () => void (await Bun.sleep(400));\n";
+files["functions/loopAgain/loopAgain.ts"] = handler("while (true) {}");
 const codes = [...Object.entries(faults).map(([name, [code]]) => [name, code] as const), ...Object.entries(harmless)];
 for (const [name, code] of codes) files[`functions/${name}/${name}.ts`] = handler(code);
-const collections = ["good", "done", ...codes.map(([name]) => name)].map(collection);
+const collections = ["good", "done", "slow", "loopAgain", ...codes.map(([name]) => name)].map(collection);
 const server = await serve(await scriptProject({ collections, files, scripts: { memory: "192MiB" } }));
 const events = await RunEvents.of(server.url);
 
@@ -124,6 +128,19 @@ describe("a handler at fault", () => {
     },
     30_000,
   );
+
+  test("costs none of the runs that were in the same process", async () => {
+    const path = "functions/slow/slow.ts";
+    const slow = Array.from({ length: 10 }, (_, n) => post(`${server.url}/api/slow`, { n }));
+    await Promise.all(slow);
+    await Bun.sleep(100);
+    await post(`${server.url}/api/loopAgain`, { n: 1 });
+    await until(() => events.of("function.completed", path).length === 10, 20_000);
+    expect(await failureOf("loopAgain")).toMatch(/endless loop/);
+    expect(events.of("function.failed", path)).toEqual([]);
+    expect(events.of("function.started", path)).toHaveLength(10);
+    expect(server.output()).toMatch(/lost: .*; 11 runs were in it, each is run again, alone/);
+  }, 30_000);
 
   test.each(Object.keys(harmless))("%s is none", async (name) => {
     await post(`${server.url}/api/${name}`, { n: 1 });

@@ -148,7 +148,7 @@ describe("socle dev", async () => {
     await afterReload(server, () => rename(join(cwd, "functions/a/talk.ts.tmp"), join(cwd, path)));
     expect(await says(server)).toBe("third");
     const importing =
-      'import { word } from "./_word.ts";\nexport const onCreate = ({ logger }: any) => logger.info(`says ${word}`);\n';
+      'import { word } from "./_word.ts";\nexport const onCreate = ({ logger }: any) => logger.info("says " + word);\n';
     await afterReload(server, () =>
       write(cwd, { "functions/a/_word.ts": 'export const word = "fourth";\n', [path]: importing }),
     );
