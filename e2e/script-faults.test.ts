@@ -13,9 +13,9 @@ const faults: { readonly [name: string]: readonly [code: string, reason: RegExp]
   killParent: ["process.kill(process.ppid, 'SIGKILL');", /process\.kill\(\) is not available/],
   killParentOutside: [
     "Bun.spawnSync(['kill', '-9', String(process.ppid)]); await new Promise(() => {});",
-    /process ended.*SIGKILL/,
+    /ended the process .*SIGKILL/,
   ],
-  killGroup: ["Bun.spawnSync(['sh', '-c', 'kill -9 0']); await new Promise(() => {});", /process ended.*SIGKILL/],
+  killGroup: ["Bun.spawnSync(['sh', '-c', 'kill -9 0']); await new Promise(() => {});", /ended the process .*SIGKILL/],
   later: [
     "setTimeout(() => { throw new Error('later'); }, 20);",
     /after the handler had returned: later.*later\/later\.ts:3:/,
@@ -49,7 +49,7 @@ const faults: { readonly [name: string]: readonly [code: string, reason: RegExp]
   hugeBody: ["await context.db.collection('good').create({ n: 'x'.repeat(50_000_000) });", /limits\.body/],
   unhooks: [
     "process.removeAllListeners('message'); process.send = undefined; await new Promise(() => {});",
-    /timeout|process ended/,
+    /timeout|ended the process/,
   ],
 };
 

@@ -118,11 +118,16 @@ export class App {
 
 /** Reloads what changes, and keeps the types up to date. */
 async function develop(service: Service, scripts: Scripts, config: Config, logger: Logger): Promise<void> {
-  const write = async (): Promise<void> => {
-    const definitions = service.collections.all().map(({ definition }) => definition);
-    await writeTypes(config.folder, definitions).catch((error) =>
-      logger.error(`${typesFile} could not be written`, { error }),
+  let writing = Promise.resolve();
+  // One after the other, so that the last one written is the newest.
+  const write = (): Promise<void> => {
+    writing = writing.then(() =>
+      writeTypes(
+        config.folder,
+        service.collections.all().map(({ definition }) => definition),
+      ).catch((error) => logger.error(`${typesFile} could not be written`, { error })),
     );
+    return writing;
   };
   await write();
   service.events.listen(({ type }) => {

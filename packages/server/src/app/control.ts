@@ -1,4 +1,4 @@
-import { chmodSync, rmSync } from "node:fs";
+import { rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { isObject, messageOf } from "../kernel/index.ts";
@@ -29,16 +29,20 @@ export class ControlServer {
     this.#path = controlPath(database);
     // The database is ours alone, so what is left here is of a service that has ended.
     rmSync(this.#path, { force: true });
-    this.#server = Bun.serve({
-      unix: this.#path,
-      fetch: async (request, server) => {
-        // A job may be silent for as long as it may run.
-        server.timeout(request, 0);
-        const asked = (await request.json()) as RunRequest;
-        return new Response(lines((say) => run(asked, (log) => say({ log })).then((error) => say({ error }))));
-      },
-    });
-    chmodSync(this.#path, 0o600);
+    const before = process.umask(0o177);
+    try {
+      this.#server = Bun.serve({
+        unix: this.#path,
+        fetch: async (request, server) => {
+          // A job may be silent for as long as it may run.
+          server.timeout(request, 0);
+          const asked = parseRequest(await request.json());
+          return new Response(asLines((say) => run(asked, (log) => say({ log })).then((error) => say({ error }))));
+        },
+      });
+    } finally {
+      process.umask(before);
+    }
   }
 
   stop(): void {
@@ -47,8 +51,18 @@ export class ControlServer {
   }
 }
 
+/** @throws Error for what is no request: the two sides may be of different versions. */
+function parseRequest(value: unknown): RunRequest {
+  const { kind, name, collection, file, record, handler = null } = isObject(value) ? value : {};
+  if (kind === "job" && typeof name === "string") return { kind, name };
+  const isHandler = handler === null || typeof handler === "string";
+  const isComplete = typeof collection === "string" && typeof file === "string" && typeof record === "string";
+  if (kind === "function" && isComplete && isHandler) return { kind, collection, file, record, handler };
+  throw new Error("The service does not know such a request");
+}
+
 /** What `work` says, as lines of JSON, in the moment in which it says it. */
-function lines(work: (say: (line: ControlLine) => void) => Promise<void>): ReadableStream<Uint8Array> {
+function asLines(work: (say: (line: ControlLine) => void) => Promise<void>): ReadableStream<Uint8Array> {
   const encoder = new TextEncoder();
   let isOpen = true;
   return new ReadableStream({
@@ -91,6 +105,7 @@ export async function askService(
       const line: unknown = JSON.parse(text);
       if (!isObject(line)) continue;
       if ("error" in line) return { error: typeof line["error"] === "string" ? line["error"] : null };
+      // It is the same program that wrote it.
       onLog(line["log"] as LogLine);
     }
   }

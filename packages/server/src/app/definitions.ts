@@ -32,6 +32,6 @@ export async function readDefinitions(config: Config, logger: Logger): Promise<C
 
 /** One of each name, the last one, in the order of names. */
 function byName(definitions: readonly CollectionDefinition[]): CollectionDefinition[] {
-  const byName = new Map(definitions.map((definition) => [definition.name, definition]));
-  return [...byName.values()].sort((a, b) => (a.name < b.name ? -1 : 1));
+  const latest = new Map(definitions.map((definition) => [definition.name, definition]));
+  return [...latest.values()].sort((a, b) => (a.name < b.name ? -1 : 1));
 }

@@ -1,9 +1,16 @@
 import type { Config } from "../config/index.ts";
 import { Functions } from "../functions/index.ts";
 import { Jobs } from "../jobs/index.ts";
-import { AppError, nearest, quote, system } from "../kernel/index.ts";
+import { AppError, messageOf, nearest, quote, system } from "../kernel/index.ts";
 import type { Logger, LogLevel } from "../logging/index.ts";
-import { fingerprint, QueryPool, ScriptCalls, ScriptHost, type ScriptOutcome } from "../script-host/index.ts";
+import {
+  fingerprint,
+  QueryPool,
+  ScriptCalls,
+  ScriptHost,
+  type ScriptOutcome,
+  type ScriptTask,
+} from "../script-host/index.ts";
 import { ControlServer } from "./control.ts";
 import type { Service } from "./service.ts";
 
@@ -52,6 +59,7 @@ export class Scripts {
   readonly #database: string;
   #watching: Timer | null = null;
   #control: ControlServer | null = null;
+  #isStopped = false;
 
   constructor({ service, config, logger, environment, now }: ScriptsOptions) {
     const { database, events, auth, clock, records, storage } = service;
@@ -69,9 +77,8 @@ export class Scripts {
       logger: logger.for("functions"),
       timeoutMs,
       processes,
+      run: (task) => this.#host.run(task),
     });
-    const jobOptions = { database, events, clock, logger: logger.for("jobs"), timeoutMs };
-    this.jobs = new Jobs(now === undefined ? jobOptions : { ...jobOptions, now });
     const place = { cwd: config.folder, environment };
     this.#queries = new QueryPool({
       ...place,
@@ -79,6 +86,9 @@ export class Scripts {
       timeoutMs: Math.min(timeoutMs, 30_000),
     });
     const calls = new ScriptCalls({ records, auth, storage, queries: this.#queries, logger: this.#logger });
+    const run = (task: ScriptTask): Promise<ScriptOutcome> => this.#host.run(task);
+    const jobOptions = { database, events, clock, logger: logger.for("jobs"), timeoutMs, run };
+    this.jobs = new Jobs(now === undefined ? jobOptions : { ...jobOptions, now });
     this.#host = new ScriptHost({
       root: config.folder,
       processes,
@@ -91,12 +101,12 @@ export class Scripts {
     });
   }
 
-  /** Loads what is there, and runs what waits. */
-  async start(): Promise<void> {
-    await this.functions.start(this.#host);
+  /** Loads what is there, and runs what waits. Without schedules, jobs run by hand alone. */
+  async start({ hasSchedules = true }: { hasSchedules?: boolean } = {}): Promise<void> {
+    await this.functions.start();
     await this.#host.load();
-    await this.jobs.start(this.#host);
-    this.#openControl();
+    if (hasSchedules) await this.jobs.start();
+    if (hasSchedules) this.#openControl();
     this.#tell("Loaded");
   }
 
@@ -104,6 +114,7 @@ export class Scripts {
   async reload(): Promise<void> {
     const start = performance.now();
     await this.#host.load();
+    if (this.#isStopped) return;
     this.#openControl();
     this.#tell("Reloaded", { ms: Math.round(performance.now() - start) });
   }
@@ -115,7 +126,9 @@ export class Scripts {
       const now = fingerprint(this.#root);
       if (now !== last) {
         last = now;
-        await this.reload();
+        await this.reload().catch((error) =>
+          this.#logger.error("Functions and jobs could not be loaded again", { error }),
+        );
       }
       if (this.#watching !== null) this.#watching = setTimeout(look, lookMs).unref();
     };
@@ -171,13 +184,18 @@ export class Scripts {
   #openControl(): void {
     // Windows has no such sockets.
     if (this.#control !== null || this.#host.isEmpty || process.platform === "win32") return;
-    this.#control = new ControlServer(this.#database, (request, onLog) => this.run(request, onLog));
+    try {
+      this.#control = new ControlServer(this.#database, (request, onLog) => this.run(request, onLog));
+    } catch (thrown) {
+      this.#logger.warn(`socle run cannot reach this service: ${messageOf(thrown)}`);
+    }
   }
 
   /** Finishes what runs, `graceMs` at most, and ends the processes. */
   async stop(graceMs: number): Promise<void> {
     clearTimeout(this.#watching ?? undefined);
     this.#watching = null;
+    this.#isStopped = true;
     this.#control?.stop();
     const stopped = Promise.all([this.functions.stop(), this.jobs.stop()]);
     await Promise.race([stopped, Bun.sleep(graceMs)]);

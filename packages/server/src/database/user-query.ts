@@ -6,6 +6,8 @@ import type { QueryParameters } from "./types.ts";
 /** What one query may answer; more is an error that asks for a LIMIT. */
 const maxRows = 100_000;
 const maxBytes = 16 * 1024 * 1024;
+/** What a query may need on its way, for sorting or for values that it makes. */
+const maxHeap = 256 * 1024 * 1024;
 
 /** Tables of the service that queries may read; of `_users`, through the view `users`, all but the password's hash. */
 const openTables = new Set(["_users", "_files", "_events"]);
@@ -27,6 +29,7 @@ export class UserQueries {
   /** @param path of a database that is open elsewhere. */
   constructor(path: string) {
     this.#connection = openReader(path);
+    this.#connection.execute(`PRAGMA hard_heap_limit = ${maxHeap}`);
     this.#connection.execute("CREATE TEMP VIEW users AS SELECT id, email, role, createdAt FROM main._users");
   }
 

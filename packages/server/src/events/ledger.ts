@@ -5,8 +5,7 @@ import type { Logger } from "../logging/index.ts";
 type Work = (tx: Transactor) => Awaitable<unknown>;
 
 /**
- * Small notes that nobody waits for (a run has started, a run is over): those of one turn of the event loop share a
- * transaction, in the order in which they were given.
+ * Notes of what has run: those of one turn of the event loop share a transaction, in the order in which they were given.
  */
 export class Ledger {
   readonly #database: Database;
@@ -19,28 +18,26 @@ export class Ledger {
     this.#logger = logger;
   }
 
-  write(work: Work): void {
+  /** Resolves when it is on disk; also when that failed, which the log says: the database then takes nothing more. */
+  write(work: Work): Promise<void> {
     if (this.#works.push(work) === 1) this.#writing = this.#writeSoon();
+    return this.#writing;
   }
 
-  /** Resolves when everything is on disk. */
-  async settled(): Promise<void> {
-    for (let seen: Promise<void> | null = null; seen !== this.#writing; ) {
-      seen = this.#writing;
-      await seen;
-    }
+  /** Resolves when everything that was given is on disk. */
+  settled(): Promise<void> {
+    return this.#writing;
   }
 
   async #writeSoon(): Promise<void> {
+    const before = this.#writing;
     await new Promise((resolve) => setImmediate(resolve));
     const works = this.#works;
     this.#works = [];
-    try {
-      await this.#database.transact(async (tx) => {
-        for (const work of works) await work(tx);
-      });
-    } catch (error) {
-      this.#logger.error("What was run could not be recorded", { error });
-    }
+    const written = this.#database.transact(async (tx) => {
+      for (const work of works) await work(tx);
+    });
+    await written.catch((error) => this.#logger.error("What was run could not be recorded", { error }));
+    await before;
   }
 }

@@ -83,7 +83,9 @@ export class Deliveries {
 
   /** The last delivery that is on disk, at a start. */
   async lastId(): Promise<number> {
-    const row = await this.#database.reader.get<{ id: number | null }>("SELECT max(id) AS id FROM _deliveries");
+    const row = await this.#database.reader.get<{ id: number | null }>(
+      "SELECT max(id) AS id FROM _deliveries WHERE failedAt IS NULL",
+    );
     return row?.id ?? 0;
   }
 

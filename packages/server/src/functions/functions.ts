@@ -2,14 +2,22 @@ import type { Event, StoredRecord } from "@socle/protocol";
 import type { Auth } from "../auth/index.ts";
 import type { Database, Transactor } from "../database/index.ts";
 import { type AppendedEvent, type EventLog, type EventRecorder, eventId, Ledger } from "../events/index.ts";
-import { type Awaitable, actingFor, type Clock, count, newId, type System, toTimestamp } from "../kernel/index.ts";
+import {
+  type Awaitable,
+  actingFor,
+  type Clock,
+  count,
+  newId,
+  SetupError,
+  type System,
+  toTimestamp,
+} from "../kernel/index.ts";
 import type { Logger } from "../logging/index.ts";
 import {
   type RunInput,
   retryPauseMs,
   type Script,
   type ScriptError,
-  type ScriptHost,
   type ScriptKind,
   type ScriptOutcome,
   type ScriptTask,
@@ -29,6 +37,8 @@ export interface FunctionsOptions {
   readonly logger: Logger;
   readonly timeoutMs: number;
   readonly processes: number;
+  /** Runs a handler in a process for the user's code. */
+  readonly run: (task: ScriptTask) => Promise<ScriptOutcome>;
 }
 
 /**
@@ -41,9 +51,9 @@ export class Functions implements ScriptKind, EventRecorder {
   readonly #deliveries: Deliveries;
   readonly #dispatcher: Dispatcher;
   readonly #ledger: Ledger;
-  #scriptHost: ScriptHost | null = null;
   #triggers: readonly Trigger[] = [];
   #byType = new Map<string, Trigger[]>();
+  readonly #byHand = new Set<Promise<ScriptOutcome>>();
 
   constructor(options: FunctionsOptions) {
     this.#options = options;
@@ -58,8 +68,7 @@ export class Functions implements ScriptKind, EventRecorder {
   }
 
   /** Takes part in the event log. What waits is run once files are loaded. To be called once. */
-  async start(host: ScriptHost): Promise<void> {
-    this.#scriptHost = host;
+  async start(): Promise<void> {
     this.#dispatcher.written(await this.#deliveries.lastId());
     this.#options.events.recordWith(this);
   }
@@ -77,8 +86,11 @@ export class Functions implements ScriptKind, EventRecorder {
     const triggers = scripts.flatMap((script) => triggersOf(script, this.#options.timeoutMs));
     await this.#deliveries.name(triggers);
     this.#triggers = triggers;
-    this.#byType = Map.groupBy(this.#triggers, ({ eventType }) => eventType);
-    this.#dispatcher.use(this.#triggers.map(({ path, handler }) => `${path}:${handler}`));
+    this.#byType = Map.groupBy(triggers, ({ eventType }) => eventType);
+    for (const [type, { length }] of this.#byType)
+      if (length > maxPerEvent)
+        throw new SetupError(`${type} has ${length} functions; at most ${maxPerEvent} are possible`);
+    this.#dispatcher.use(handlersByPath(triggers));
     const known = new Set(scripts.map(({ file }) => file.path));
     for (const { path, waiting } of await this.#deliveries.waiting()) {
       if (known.has(path)) continue;
@@ -102,8 +114,8 @@ export class Functions implements ScriptKind, EventRecorder {
   }
 
   /** Starts no more runs. Resolves when none is under way. */
-  stop(): Promise<void> {
-    return this.#dispatcher.stop();
+  async stop(): Promise<void> {
+    await Promise.all([this.#dispatcher.stop(), ...this.#byHand]);
   }
 
   /** Resolves when nothing is left to run now. */
@@ -121,22 +133,27 @@ export class Functions implements ScriptKind, EventRecorder {
     const { trigger, record, onLog } = options;
     const now = this.#options.clock.now();
     const runId = newId("run", now);
-    const source = trigger.collection === "users" ? "auth" : "collections";
+    const isUser = trigger.collection === "users";
+    const source = isUser ? "auth" : "collections";
+    const payload = isUser ? { userId: Reflect.get(record, "id"), role: Reflect.get(record, "role") } : record;
     // It is in no log, so it has no place in it.
     const event = {
       id: eventId(now, 0),
       type: trigger.eventType,
       timestamp: toTimestamp(now),
       source,
-      payload: record,
+      payload,
     };
     const previous = trigger.handler === "onUpdate" || trigger.handler === "onDelete" ? { previous: record } : {};
     const input: RunInput = { runId, attempt: 1, user: null, event, record, ...previous };
     const run: FunctionRun = { trigger, runId, eventId: event.id, actor: null };
     this.#announce(run, "started");
     const startedAt = performance.now();
-    const outcome = await this.#host.run({ ...taskOf(trigger, input, actingFor(null, 1)), onLog });
-    if (outcome.status !== "stopped") this.#announce(run, outcome.status, resultOf(outcome, startedAt));
+    const running = this.#options.run({ ...taskOf(trigger, input, actingFor(null, 1)), onLog });
+    this.#byHand.add(running);
+    const outcome = await running.finally(() => this.#byHand.delete(running));
+    if (outcome.status === "completed" || outcome.status === "failed")
+      this.#announce(run, outcome.status, resultOf(outcome, startedAt));
     return outcome;
   }
 
@@ -144,50 +161,58 @@ export class Functions implements ScriptKind, EventRecorder {
     try {
       const delivery = await this.#deliveries.get(head);
       const trigger = this.#triggers.find(({ path, handler }) => path === head.path && handler === head.handler);
-      if (delivery === null || trigger === undefined) return "over";
-      return await this.#deliver(delivery, trigger);
+      return delivery === null || trigger === undefined ? "stays" : await this.#deliver(delivery, trigger);
     } catch (error) {
-      // It stays in the table, for the next start.
-      this.#options.logger.error(`${head.handler} of ${head.path} could not be run`, { error });
-      return "stopped";
+      this.#options.logger.error(`${head.handler} of ${head.path} could not be run; it waits for the next start`, {
+        error,
+      });
+      return "stays";
     }
   }
 
   async #deliver(delivery: Delivery, trigger: Trigger): Promise<Verdict> {
     const { id, failures, event } = delivery;
-    const { actor } = event;
     const runId = `run_${event.id.slice("evt_".length)}${(id % maxPerEvent).toString(16).padStart(3, "0")}`;
     const input = await this.#inputOf(delivery, runId);
-    const run: FunctionRun = { trigger, runId, eventId: event.id, actor };
+    if (input === null) {
+      await this.#ledger.write((tx) => this.#deliveries.remove(tx, id));
+      return "over";
+    }
+    const run: FunctionRun = { trigger, runId, eventId: event.id, actor: event.actor };
     if (failures === 0) this.#announce(run, "started");
     const startedAt = performance.now();
-    const outcome = await this.#host.run({
-      ...taskOf(trigger, input, actingFor(actor, delivery.depth)),
+    const outcome = await this.#options.run({
+      ...taskOf(trigger, input, actingFor(event.actor, delivery.depth)),
       onStray: (error) => this.#strayed(run, error),
     });
-    if (outcome.status === "stopped") return "stopped";
-    const result = resultOf(outcome, startedAt);
-    if (outcome.status === "completed") {
-      this.#ledger.write((tx) => this.#deliveries.remove(tx, id));
-      this.#announce(run, "completed", result);
-      return "over";
-    }
-    const isLast = failures >= trigger.retries;
-    const pauseMs = retryPauseMs(failures + 1);
+    if (outcome.status === "stopped" || outcome.status === "gone") return "stays";
+    if (outcome.status === "failed") return this.#failed(delivery, run, outcome.error, startedAt);
+    this.#announce(run, "completed", resultOf(outcome, startedAt));
+    await this.#ledger.write((tx) => this.#deliveries.remove(tx, id));
+    return "over";
+  }
+
+  /** An attempt has failed: another follows after a pause, or the run is over. */
+  async #failed(delivery: Delivery, run: FunctionRun, error: ScriptError, startedAt: number): Promise<Verdict> {
+    const { trigger, runId, eventId } = run;
+    const failures = delivery.failures + 1;
+    const isLast = failures > trigger.retries;
+    const pauseMs = retryPauseMs(failures);
     const next = isLast ? "" : `; tried again in ${pauseMs / 1_000} s`;
-    this.#options.logger.error(`${trigger.handler} of ${trigger.path} failed: ${outcome.error.message}${next}`, {
+    const { message, stack } = error;
+    this.#options.logger.error(`${trigger.handler} of ${trigger.path} failed: ${message}${next}`, {
       runId,
-      eventId: run.eventId,
-      attempt: failures + 1,
-      stack: outcome.error.stack,
+      eventId,
+      attempt: failures,
+      stack,
     });
     if (isLast) {
-      this.#ledger.write((tx) => this.#deliveries.fail(tx, delivery, this.#options.clock.now(), outcome.error.message));
-      this.#announce(run, "failed", result);
+      this.#announce(run, "failed", resultOf({ status: "failed", error }, startedAt));
+      await this.#ledger.write((tx) => this.#deliveries.fail(tx, delivery, this.#options.clock.now(), message));
       return "over";
     }
-    const again = { ...headOf(delivery), failures: failures + 1, notBefore: Date.now() + pauseMs };
-    this.#ledger.write((tx) => this.#deliveries.retry(tx, again));
+    const again = { ...headOf(delivery), failures, notBefore: Date.now() + pauseMs };
+    await this.#ledger.write((tx) => this.#deliveries.retry(tx, again));
     return { again };
   }
 
@@ -202,8 +227,11 @@ export class Functions implements ScriptKind, EventRecorder {
     this.#announce(run, "failed", { error: error.message });
   }
 
-  /** What the handler is given. What is read for it is read now: a user may have changed since. */
-  async #inputOf(delivery: Delivery, runId: string): Promise<RunInput> {
+  /**
+   * What the handler is given. What is read for it is read now: a user may have changed since. Null when it is about a
+   * user who is gone.
+   */
+  async #inputOf(delivery: Delivery, runId: string): Promise<RunInput | null> {
     const { failures, previous, event: logged, subject } = delivery;
     const { auth } = this.#options;
     const { id, type, timestamp, source, payload, actor } = logged;
@@ -213,6 +241,7 @@ export class Functions implements ScriptKind, EventRecorder {
     const user = actor === null ? null : await auth.findUser(actor);
     const about = delivery.handler === "onDelete" ? before : payload;
     const record = source === "auth" ? await auth.findUser(subject) : about;
+    if (record === null) return null;
     return { runId, attempt: failures + 1, user, event, record, ...(before === null ? {} : { previous: before }) };
   }
 
@@ -222,14 +251,9 @@ export class Functions implements ScriptKind, EventRecorder {
     const { collection, handler, eventType, path } = trigger;
     const payload = { collection, trigger: handler, eventType, filePath: path, eventId, runId, ...result };
     const principal = actingFor(actor, 0);
-    this.#ledger.write((tx) =>
+    void this.#ledger.write((tx) =>
       this.#options.events.append(tx, { type: `function.${step}`, source: "functions", payload, principal }),
     );
-  }
-
-  get #host(): ScriptHost {
-    if (this.#scriptHost === null) throw new Error("Functions are used before their start");
-    return this.#scriptHost;
   }
 }
 
@@ -243,6 +267,11 @@ interface FunctionRun {
 
 function taskOf({ path, handler, timeoutMs }: Trigger, input: RunInput, principal: System): ScriptTask {
   return { path, handler, timeoutMs, input, principal };
+}
+
+function handlersByPath(triggers: readonly Trigger[]): Map<string, string[]> {
+  const groups = Map.groupBy(triggers, ({ path }) => path);
+  return new Map([...groups].map(([path, group]) => [path, group.map(({ handler }) => `${path}:${handler}`)]));
 }
 
 function resultOf(outcome: ScriptOutcome, startedAt: number): { durationMs: number; error?: string } {

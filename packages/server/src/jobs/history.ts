@@ -14,7 +14,8 @@ export const jobSchema: ModuleSchema = {
       startedAt INTEGER NOT NULL,
       endedAt INTEGER,
       error TEXT,
-      retryAt INTEGER
+      retryAt INTEGER,
+      isByHand INTEGER NOT NULL
     ) STRICT`,
     "CREATE INDEX _job_runs_job ON _job_runs (job, id)",
     "CREATE INDEX _job_runs_open ON _job_runs (status) WHERE status = 'running' OR retryAt IS NOT NULL",
@@ -82,15 +83,19 @@ export class JobHistory {
   }
 
   /** An attempt starts. The oldest runs of the job are forgotten. */
-  async begin(tx: Transactor, run: { runId: string; job: string; attempt: number; startedAt: number }): Promise<void> {
-    const { runId, job, attempt, startedAt } = run;
+  async begin(
+    tx: Transactor,
+    run: { runId: string; job: string; attempt: number; startedAt: number; isByHand: boolean },
+  ): Promise<void> {
+    const { runId, job, attempt, startedAt, isByHand } = run;
     await tx.run("UPDATE _job_runs SET retryAt = NULL WHERE runId = ?", runId);
     await tx.run(
-      "INSERT INTO _job_runs (runId, job, attempt, status, startedAt) VALUES (?, ?, ?, 'running', ?)",
+      "INSERT INTO _job_runs (runId, job, attempt, status, startedAt, isByHand) VALUES (?, ?, ?, 'running', ?, ?)",
       runId,
       job,
       attempt,
       startedAt,
+      isByHand ? 1 : 0,
     );
     if (attempt > 1) return;
     await tx.run(
@@ -117,11 +122,19 @@ export class JobHistory {
     );
   }
 
-  /** Attempts that a process which has ended had under way. */
-  async cutOff(): Promise<{ runId: string; job: string; attempt: number; firstAt: number }[]> {
-    return this.#database.reader.all(
-      `SELECT runId, job, attempt, ${firstAt} FROM _job_runs AS r WHERE status = 'running' ORDER BY id`,
+  /** Attempts that a process which has ended had under way have failed; those not made by hand are to be made again. */
+  endCutOff(tx: Transactor, end: { endedAt: number; error: string; retryAt: number }): Awaitable<unknown> {
+    return tx.run(
+      "UPDATE _job_runs SET status = 'failed', endedAt = ?, error = ?, retryAt = iif(isByHand, NULL, ?) WHERE status = 'running'",
+      end.endedAt,
+      end.error,
+      end.retryAt,
     );
+  }
+
+  /** There is no further attempt. */
+  close(tx: Transactor, runId: string): Awaitable<unknown> {
+    return tx.run("UPDATE _job_runs SET retryAt = NULL WHERE runId = ?", runId);
   }
 
   /** Runs that wait for another attempt. */

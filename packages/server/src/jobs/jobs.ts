@@ -6,7 +6,6 @@ import {
   retryPauseMs,
   type Script,
   type ScriptError,
-  type ScriptHost,
   type ScriptKind,
   type ScriptOutcome,
   type ScriptTask,
@@ -16,6 +15,8 @@ import { type Job, jobOf, nextTime } from "./schedule.ts";
 
 /** The longest that a timer is set for; a later time is looked at again then, also because clocks are changed. */
 const longestTimerMs = 60_000;
+/** The longest pause between attempts, should the clock have been set back since it was decided. */
+const longestPauseMs = 600_000;
 
 export interface JobsOptions {
   readonly database: Database;
@@ -23,6 +24,8 @@ export interface JobsOptions {
   readonly clock: Clock;
   readonly logger: Logger;
   readonly timeoutMs: number;
+  /** Runs a handler in a process for the user's code. */
+  readonly run: (task: ScriptTask) => Promise<ScriptOutcome>;
   /** The time by which jobs are due, in milliseconds since 1970; the machine's, but in tests. */
   readonly now?: () => number;
 }
@@ -33,6 +36,8 @@ interface JobRun {
   readonly job: Job;
   /** When its first attempt started, in milliseconds since 1970. */
   readonly firstAt: number;
+  /** It is not tried again, whatever happens. */
+  readonly isByHand?: boolean;
 }
 
 interface Scheduled {
@@ -42,7 +47,7 @@ interface Scheduled {
 }
 
 /**
- * Jobs: handlers that run by the clock (spec, "Jobs"). A time that passes while the service is down is not made up for;
+ * Jobs: handlers that run by the clock (spec, "Jobs"). Times that pass while the service is down are not made up for;
  * a run that was cut off is tried again like one that has failed.
  */
 export class Jobs implements ScriptKind {
@@ -51,11 +56,11 @@ export class Jobs implements ScriptKind {
   readonly #now: () => number;
   readonly #history: JobHistory;
   readonly #ledger: Ledger;
-  #scriptHost: ScriptHost | null = null;
   #scheduled = new Map<string, Scheduled>();
   /** By job: runs that are not over, also those that wait for another attempt. */
   readonly #underWay = new Map<string, number>();
-  readonly #retries = new Set<Timer>();
+  /** By run: those that wait for another attempt. */
+  readonly #waiting = new Map<string, Timer>();
   readonly #running = new Set<Promise<unknown>>();
   #timer: Timer | null = null;
   #isStarted = false;
@@ -69,28 +74,13 @@ export class Jobs implements ScriptKind {
   }
 
   /** Goes on where the last process ended. Jobs are due from now on. To be called once. */
-  async start(host: ScriptHost): Promise<void> {
-    this.#scriptHost = host;
-    const cutOff = await this.#history.cutOff();
-    const open = await this.#history.open();
-    this.#isStarted = true;
+  async start(): Promise<void> {
+    const retryAt = this.#now() + retryPauseMs(1);
+    const endedAt = this.#options.clock.now();
     const error = "The service ended while it ran";
-    for (const { runId, job: name, attempt, firstAt } of cutOff) {
-      const job = this.#scheduled.get(name)?.job;
-      if (job === undefined) {
-        const endedAt = this.#options.clock.now();
-        this.#ledger.write((tx) => this.#history.end(tx, { runId, attempt, endedAt, error, retryAt: null }));
-        continue;
-      }
-      this.#count(name, 1);
-      this.#failed({ runId, job, firstAt }, attempt, { message: error });
-    }
-    for (const { runId, job: name, attempt, retryAt, firstAt } of open) {
-      const job = this.#scheduled.get(name)?.job;
-      if (job === undefined) continue;
-      this.#count(name, 1);
-      this.#retryAt({ runId, job, firstAt }, attempt + 1, retryAt);
-    }
+    await this.#ledger.write((tx) => this.#history.endCutOff(tx, { endedAt, error, retryAt }));
+    this.#isStarted = true;
+    await this.#resume();
     this.#arm();
   }
 
@@ -98,7 +88,7 @@ export class Jobs implements ScriptKind {
     jobOf(script, this.#options.timeoutMs);
   }
 
-  use(scripts: readonly Script[]): void {
+  async use(scripts: readonly Script[]): Promise<void> {
     const now = this.#now();
     const scheduled = new Map<string, Scheduled>();
     for (const script of scripts) {
@@ -109,7 +99,18 @@ export class Jobs implements ScriptKind {
       if (due !== null) scheduled.set(job.name, { job, due });
     }
     this.#scheduled = scheduled;
+    if (this.#isStarted) await this.#resume();
     this.#arm();
+  }
+
+  /** Takes up the runs that wait for another attempt; those whose file is not there go on waiting. */
+  async #resume(): Promise<void> {
+    for (const { runId, job: name, attempt, retryAt, firstAt } of await this.#history.open()) {
+      const job = this.#scheduled.get(name)?.job;
+      if (job === undefined || this.#waiting.has(runId)) continue;
+      this.#count(name, 1);
+      this.#retryAt({ runId, job, firstAt }, attempt + 1, retryAt);
+    }
   }
 
   /** Every job, by name, and when it is due next (milliseconds since 1970). */
@@ -125,16 +126,20 @@ export class Jobs implements ScriptKind {
   async runByHand(name: string, onLog?: ScriptTask["onLog"]): Promise<ScriptOutcome | undefined> {
     const job = this.#scheduled.get(name)?.job;
     if (job === undefined) return undefined;
-    const run = { runId: newId("run", Date.now()), job: { ...job, retries: 0 }, firstAt: this.#options.clock.now() };
+    const firstAt = this.#options.clock.now();
     this.#count(name, 1);
-    return this.#attempt(run, 1, onLog);
+    return this.#attempt(
+      { runId: newId("run", firstAt), job: { ...job, retries: 0 }, firstAt, isByHand: true },
+      1,
+      onLog,
+    );
   }
 
   /** Starts no more runs. Resolves when none is under way. */
   async stop(): Promise<void> {
     this.#isStopped = true;
     clearTimeout(this.#timer ?? undefined);
-    for (const timer of this.#retries) clearTimeout(timer);
+    for (const timer of this.#waiting.values()) clearTimeout(timer);
     await Promise.all(this.#running);
   }
 
@@ -156,7 +161,7 @@ export class Jobs implements ScriptKind {
     for (const scheduled of this.#scheduled.values()) {
       if (scheduled.due > now) continue;
       this.#due(scheduled.job);
-      // From now, not from when it was due: what was slept through is not made up for.
+      // From now, not from when it was due: of the times that the machine has slept through, one is made up for.
       scheduled.due = nextTime(scheduled.job, now) ?? Number.POSITIVE_INFINITY;
     }
     this.#arm();
@@ -168,22 +173,24 @@ export class Jobs implements ScriptKind {
       return;
     }
     this.#count(job.name, 1);
-    this.#attempt({ runId: newId("run", Date.now()), job, firstAt: this.#options.clock.now() }, 1);
+    const firstAt = this.#options.clock.now();
+    void this.#attempt({ runId: newId("run", firstAt), job, firstAt }, 1);
   }
 
   #attempt(run: JobRun, attempt: number, onLog?: ScriptTask["onLog"]): Promise<ScriptOutcome> {
     const running = this.#runAttempt(run, attempt, onLog);
     this.#running.add(running);
-    running.finally(() => this.#running.delete(running));
-    return running;
+    return running.finally(() => this.#running.delete(running));
   }
 
   async #runAttempt(run: JobRun, attempt: number, onLog: ScriptTask["onLog"]): Promise<ScriptOutcome> {
     const { runId, job } = run;
     const startedAt = this.#options.clock.now();
-    this.#ledger.write((tx) => this.#history.begin(tx, { runId, job: job.name, attempt, startedAt }));
+    void this.#ledger.write((tx) =>
+      this.#history.begin(tx, { runId, job: job.name, attempt, startedAt, isByHand: run.isByHand === true }),
+    );
     if (attempt === 1) this.#announce("started", run, attempt);
-    const outcome = await this.#host.run({
+    const outcome = await this.#options.run({
       path: job.path,
       handler: "default",
       timeoutMs: job.timeoutMs,
@@ -194,11 +201,13 @@ export class Jobs implements ScriptKind {
     });
     if (outcome.status === "completed") {
       const endedAt = this.#options.clock.now();
-      this.#ledger.write((tx) => this.#history.end(tx, { runId, attempt, endedAt, error: null, retryAt: null }));
+      void this.#ledger.write((tx) => this.#history.end(tx, { runId, attempt, endedAt, error: null, retryAt: null }));
       this.#announce("completed", run, attempt);
       this.#count(job.name, -1);
     } else if (outcome.status === "failed") {
       this.#failed(run, attempt, outcome.error);
+    } else if (outcome.status === "gone") {
+      this.#failed(run, attempt, { message: `${job.path} is not there any more` });
     }
     return outcome;
   }
@@ -209,7 +218,7 @@ export class Jobs implements ScriptKind {
     const isLast = attempt > job.retries;
     const endedAt = this.#options.clock.now();
     const retryAt = isLast ? null : this.#now() + retryPauseMs(attempt);
-    this.#ledger.write((tx) => this.#history.end(tx, { runId, attempt, endedAt, error: error.message, retryAt }));
+    void this.#ledger.write((tx) => this.#history.end(tx, { runId, attempt, endedAt, error: error.message, retryAt }));
     const next = retryAt === null ? "" : `; tried again in ${retryPauseMs(attempt) / 1_000} s`;
     this.#options.logger.error(`The job ${job.name} failed: ${error.message}${next}`, {
       runId,
@@ -228,21 +237,34 @@ export class Jobs implements ScriptKind {
   #strayed(run: JobRun, attempt: number, error: ScriptError): void {
     const { runId, job } = run;
     const endedAt = this.#options.clock.now();
-    this.#ledger.write((tx) => this.#history.end(tx, { runId, attempt, endedAt, error: error.message, retryAt: null }));
+    void this.#ledger.write((tx) =>
+      this.#history.end(tx, { runId, attempt, endedAt, error: error.message, retryAt: null }),
+    );
     this.#options.logger.error(`The job ${job.name} failed: ${error.message}`, { runId, attempt, stack: error.stack });
     this.#announce("failed", run, attempt, error.message);
   }
 
   /** The file may have changed by then, or be gone. */
   #retryAt(run: JobRun, attempt: number, time: number): void {
-    const timer = setTimeout(
-      () => {
-        this.#retries.delete(timer);
-        this.#attempt({ ...run, job: this.#scheduled.get(run.job.name)?.job ?? run.job }, attempt);
-      },
-      Math.max(0, time - this.#now()),
-    ).unref();
-    this.#retries.add(timer);
+    const { runId } = run;
+    const pauseMs = Math.min(Math.max(0, time - this.#now()), longestPauseMs);
+    const timer = setTimeout(() => {
+      this.#waiting.delete(runId);
+      const job = this.#scheduled.get(run.job.name)?.job;
+      // Else it stays open until the file is back.
+      if (job === undefined) this.#count(run.job.name, -1);
+      else if (attempt > job.retries + 1) this.#giveUp({ ...run, job }, attempt - 1);
+      else void this.#attempt({ ...run, job }, attempt);
+    }, pauseMs).unref();
+    this.#waiting.set(runId, timer);
+  }
+
+  /** The options allow no further attempt any more. */
+  #giveUp(run: JobRun, attempt: number): void {
+    const error = "Its last attempt was cut off by the end of the service";
+    void this.#ledger.write((tx) => this.#history.close(tx, run.runId));
+    this.#announce("failed", run, attempt, error);
+    this.#count(run.job.name, -1);
   }
 
   /** `job.started`, `.completed`, `.failed`, once for each run (spec, "Events"). */
@@ -258,7 +280,7 @@ export class Jobs implements ScriptKind {
       ...(step === "started" ? {} : { durationMs }),
       ...(error === undefined ? {} : { error }),
     };
-    this.#ledger.write((tx) =>
+    void this.#ledger.write((tx) =>
       this.#options.events.append(tx, { type: `job.${step}`, source: "jobs", payload, principal: null }),
     );
   }
@@ -267,10 +289,5 @@ export class Jobs implements ScriptKind {
     const runs = (this.#underWay.get(name) ?? 0) + change;
     if (runs > 0) this.#underWay.set(name, runs);
     else this.#underWay.delete(name);
-  }
-
-  get #host(): ScriptHost {
-    if (this.#scriptHost === null) throw new Error("Jobs are used before their start");
-    return this.#scriptHost;
   }
 }

@@ -61,8 +61,16 @@ export class HostProcess<Out extends object, In> {
   }
 
   send(message: Out): void {
-    // One that has just ended takes nothing more; `exited` tells.
-    if (this.#child.exitCode === null && this.#child.signalCode === null) this.#child.send(message);
+    if (this.hasExited) return;
+    try {
+      this.#child.send(message);
+    } catch {
+      // The channel closes a moment before the end is known; `exited` tells.
+    }
+  }
+
+  get hasExited(): boolean {
+    return this.#child.exitCode !== null || this.#child.signalCode !== null;
   }
 
   get residentBytes(): number | null {

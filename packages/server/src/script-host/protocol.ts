@@ -20,10 +20,10 @@ export interface ScriptError {
   readonly stack?: string;
 }
 
-/** What a run is about; `input` is the JSON of a `RunInput`. */
+/** A handler is to be called; `input` is the JSON of a `RunInput`. */
 export interface RunMessage {
   readonly kind: "run";
-  readonly run: number;
+  readonly attempt: number;
   readonly path: string;
   /** The name of the export. */
   readonly handler: string;
@@ -44,8 +44,8 @@ export interface RunInput {
 export type ToChild =
   | { readonly kind: "load"; readonly path: string }
   | RunMessage
-  /** The run's time is over; its signal is aborted, and what it still asks for is refused. */
-  | { readonly kind: "abort"; readonly run: number }
+  /** Its time is up: its signal is aborted, and what it still asks for is refused. */
+  | { readonly kind: "abort"; readonly attempt: number }
   | { readonly kind: "answer"; readonly call: number; readonly value: unknown }
   | { readonly kind: "refuse"; readonly call: number; readonly error: CallError }
   /** A part of an answer; `answer` follows after the last. */
@@ -62,33 +62,34 @@ export interface CallError {
 export interface CallMessage {
   readonly kind: "call";
   readonly call: number;
-  readonly run: number;
+  readonly attempt: number;
   readonly method: string;
   readonly args: readonly unknown[];
 }
 
 export interface LogMessage {
   readonly kind: "log";
-  /** The run that speaks; null outside one. */
-  readonly run: number | null;
+  /** Who speaks; null outside all. */
+  readonly attempt: number | null;
   readonly level: "DEBUG" | "INFO" | "WARN" | "ERROR";
   readonly message: string;
   readonly fields?: { readonly [name: string]: unknown };
 }
 
 export type FromChild =
-  | { readonly kind: "ready" }
   | { readonly kind: "loaded"; readonly path: string; readonly exports: ScriptExports }
   | { readonly kind: "broken"; readonly path: string; readonly error: ScriptError }
   /** Sent before the handler is called, so that it is known who blocks a process that does not answer any more. */
-  | { readonly kind: "started"; readonly run: number }
-  | { readonly kind: "completed"; readonly run: number }
-  | { readonly kind: "failed"; readonly run: number; readonly error: ScriptError }
-  /** The process does answer: the run's signal was aborted. */
-  | { readonly kind: "aborted"; readonly run: number }
-  /** Thrown where nobody waits: from a timer, or a promise without a handler. `run` is whose it is, if that is known. */
-  | { readonly kind: "stray"; readonly run: number | null; readonly error: ScriptError }
+  | { readonly kind: "started"; readonly attempt: number }
+  | { readonly kind: "completed"; readonly attempt: number }
+  | { readonly kind: "failed"; readonly attempt: number; readonly error: ScriptError }
+  /** The process does answer: the signal was aborted. */
+  | { readonly kind: "aborted"; readonly attempt: number }
+  /** Thrown where nobody waits: from a timer, or a promise without a handler. `attempt` is whose it is, if that is known. */
+  | { readonly kind: "stray"; readonly attempt: number | null; readonly error: ScriptError }
   | CallMessage
+  /** A part of an answer was taken; the next may come. */
+  | { readonly kind: "taken"; readonly call: number }
   | LogMessage;
 
 /** What the process is started with. */

@@ -34,6 +34,7 @@ export class QueryPool {
   readonly #gate = new Gate(width);
   readonly #free: Seat[] = [];
   readonly #all = new Set<Seat>();
+  #isStopped = false;
 
   constructor(options: Omit<ProcessOptions, "word"> & { timeoutMs: number }) {
     this.#options = options;
@@ -43,6 +44,7 @@ export class QueryPool {
   /** The rows of a query, as JSON. @throws AppError `bad_request`. */
   run(sql: string, params: string): Promise<string> {
     return this.#gate.run(async () => {
+      if (this.#isStopped) throw new AppError("unavailable", "The service is stopping.");
       const seat = this.#free.pop() ?? this.#open();
       clearTimeout(seat.timer ?? undefined);
       const answer = await this.#ask(seat, { sql, params });
@@ -53,6 +55,7 @@ export class QueryPool {
   }
 
   stop(): void {
+    this.#isStopped = true;
     for (const seat of this.#all) this.#end(seat);
   }
 

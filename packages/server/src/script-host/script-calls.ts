@@ -1,17 +1,19 @@
 import { ROLES, type Role, VISIBILITIES, type Visibility } from "@socle/protocol";
-import type { Auth } from "../auth/index.ts";
-import { readCredentials } from "../auth/index.ts";
-import { AppError, isObject, oneOf, quote, type System } from "../kernel/index.ts";
+import { type Auth, readCredentials } from "../auth/index.ts";
+import { AppError, Gate, isObject, oneOf, quote, type System } from "../kernel/index.ts";
 import type { Logger } from "../logging/index.ts";
 import type { Records } from "../records/index.ts";
 import type { Storage } from "../storage/index.ts";
+import type { Part } from "./calls.ts";
 import type { CallError, CallMessage } from "./protocol.ts";
 import type { QueryPool } from "./query-pool.ts";
 
-type Method = (caller: System, args: readonly unknown[], part: (value: unknown) => void) => Promise<unknown>;
+type Method = (caller: System, args: readonly unknown[], part: Part) => Promise<unknown>;
 
 /** Largest list of users that is answered at once. */
 const maxUsers = 1_000;
+/** Files that are read or stored at a time: each may have 10 MiB. */
+const maxFiles = 4;
 
 /**
  * What the user's code may ask of the service: the same validation, the same events and the same way to the database as
@@ -23,6 +25,7 @@ export class ScriptCalls {
   readonly #storage: Storage;
   readonly #queries: QueryPool;
   readonly #logger: Logger;
+  readonly #files = new Gate(maxFiles);
   readonly #methods: ReadonlyMap<string, Method>;
 
   constructor(options: { records: Records; auth: Auth; storage: Storage; queries: QueryPool; logger: Logger }) {
@@ -37,7 +40,7 @@ export class ScriptCalls {
   }
 
   /** @throws AppError, as the HTTP API answers it. */
-  async answer(call: CallMessage, caller: System, part: (value: unknown) => void): Promise<unknown> {
+  async answer(call: CallMessage, caller: System, part: Part): Promise<unknown> {
     const method = this.#methods.get(call.method);
     if (method === undefined) throw new AppError("not_found", `There is no ${quote(call.method)}.`);
     return method(caller, call.args, part);
@@ -58,14 +61,15 @@ export class ScriptCalls {
     return {
       "db.list": async (caller, [name], part) => {
         const pages = await records.list(records.collection(text(name, "collection")), caller);
-        part(JSON.stringify(pages.first));
+        await part(JSON.stringify(pages.first));
         let bytes = 0;
         while (pages.rest !== null) {
           const next = await pages.rest.next(bytes);
           if (next.done === true) break;
           const page = JSON.stringify(next.value);
           bytes = page.length;
-          part(page);
+          // The next page is read when this one was taken.
+          await part(page);
         }
         return null;
       },
@@ -115,15 +119,18 @@ export class ScriptCalls {
       "storage.get": async (_caller, [id]) => JSON.stringify(await storage.find(text(id, "id"))),
       "storage.read": async (_caller, [id]) => {
         const file = await storage.find(text(id, "id"));
-        return file === null ? null : new Response(await storage.read(file, null)).bytes();
+        if (file === null) return null;
+        return this.#files.run(async () => new Response(await storage.read(file, null)).bytes());
       },
       "storage.put": async (caller, [filename, data, visibility]) => {
         if (!(data instanceof Uint8Array)) throw new AppError("bad_request", "storage.put: data must be bytes.");
         const values = { filename: text(filename, "filename"), visibility: visibilityOf(visibility) };
-        const file = await storage.store(caller, async (upload) => {
-          await upload.write(data);
-          return values;
-        });
+        const file = await this.#files.run(() =>
+          storage.store(caller, async (upload) => {
+            await upload.write(data);
+            return values;
+          }),
+        );
         return JSON.stringify(file);
       },
       "storage.delete": async (caller, [id]) => {

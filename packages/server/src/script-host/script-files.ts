@@ -1,4 +1,4 @@
-import { type Dirent, readdirSync, statSync } from "node:fs";
+import { type Dirent, readdirSync, type Stats, statSync } from "node:fs";
 import { join } from "node:path";
 
 const scriptFolders = ["functions", "jobs"] as const;
@@ -26,9 +26,18 @@ function entries(folder: string): Dirent[] {
   }
 }
 
+/** What a path leads to; null for a link that leads nowhere, or in a circle. */
+function stat(path: string): Stats | null {
+  try {
+    return statSync(path);
+  } catch {
+    return null;
+  }
+}
+
 function isFolder(folder: string, entry: Dirent): boolean {
   if (!entry.isSymbolicLink()) return entry.isDirectory();
-  return statSync(join(folder, entry.name), { throwIfNoEntry: false })?.isDirectory() === true;
+  return stat(join(folder, entry.name))?.isDirectory() === true;
 }
 
 /** The functions and jobs of a project: `functions/<collection>/<file>.ts` and `jobs/<file>.ts`, by path. */
@@ -58,9 +67,10 @@ export function fingerprint(root: string): string {
     for (const entry of entries(join(root, folder))) {
       const path = `${folder}/${entry.name}`;
       if (entry.name === "node_modules" || entry.name.startsWith(".")) continue;
-      if (isFolder(join(root, folder), entry)) visit(path);
+      // Links to folders are not followed further: they may lead back here.
+      if (entry.isDirectory()) visit(path);
       else if (codePattern.test(entry.name)) {
-        const stats = statSync(join(root, path), { throwIfNoEntry: false });
+        const stats = stat(join(root, path));
         parts.push(`${path}:${stats?.mtimeMs}:${stats?.size}`);
       }
     }

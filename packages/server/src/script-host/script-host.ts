@@ -1,8 +1,8 @@
-import { type Awaitable, messageOf } from "../kernel/index.ts";
+import { type Awaitable, messageOf, SetupError } from "../kernel/index.ts";
+import type { Loaded, ScriptOutcome, ScriptTask } from "./attempt.ts";
 import type { ScriptExports } from "./protocol.ts";
 import { listScripts, type ScriptFile, type ScriptFolder } from "./script-files.ts";
 import { ScriptSlot, type SlotOptions } from "./script-slot.ts";
-import type { Loaded, ScriptOutcome, ScriptTask } from "./script-task.ts";
 
 /** A file that is loaded, in this version or, where the last does not load, in an earlier one. */
 export interface Script {
@@ -46,6 +46,7 @@ export class ScriptHost {
   /** Also those that only finish what they run. */
   readonly #alive = new Set<Generation>();
   #loading: Promise<void> = Promise.resolve();
+  #change: PromiseWithResolvers<void> | null = null;
   #isStopped = false;
 
   constructor(options: ScriptHostOptions) {
@@ -59,16 +60,18 @@ export class ScriptHost {
 
   /** Loads what is in the folders now. Runs go on; those that come find either the old or the new files. */
   load(): Promise<void> {
-    this.#loading = this.#loading.then(() => (this.#isStopped ? undefined : this.#load()));
+    // One that failed must not keep the next from its turn.
+    const before = this.#loading.catch(() => undefined);
+    this.#loading = before.then(() => (this.#isStopped ? undefined : this.#load()));
     return this.#loading;
   }
 
-  run(task: ScriptTask): Promise<ScriptOutcome> {
+  async run(task: ScriptTask): Promise<ScriptOutcome> {
+    // Between two sets of files, nothing starts: whose turn it is may be decided by the old, and be run by the new.
+    if (this.#change !== null) await this.#change.promise;
     const home = this.#homes.get(task.path);
-    if (home === undefined)
-      return Promise.resolve({ status: "failed", error: { message: `${task.path} is not there any more` } });
-    const [first, ...others] = home.generation.slots;
-    if (first === undefined) return Promise.resolve({ status: "stopped" });
+    const [first, ...others] = home?.generation.slots ?? [];
+    if (first === undefined) return { status: "gone" };
     return others.reduce((least, slot) => (slot.load < least.load ? slot : least), first).run(task);
   }
 
@@ -76,13 +79,14 @@ export class ScriptHost {
   async stop(graceMs: number): Promise<void> {
     this.#isStopped = true;
     const slots = [...this.#alive].flatMap((generation) => generation.slots);
-    await Promise.race([Promise.all(slots.map((slot) => slot.drained())), Bun.sleep(graceMs)]);
+    if (graceMs > 0) await Promise.race([Promise.all(slots.map((slot) => slot.drained())), Bun.sleep(graceMs)]);
     for (const slot of slots) slot.stop();
   }
 
   async #load(): Promise<void> {
     const files = listScripts(this.#options.root);
     const { generation, loaded } = await this.#open(files);
+    if (this.#isStopped) return;
     const homes = new Map<string, Home>();
     const broken: string[] = [];
     for (const file of files) {
@@ -90,10 +94,16 @@ export class ScriptHost {
       if (home === null) broken.push(file.path);
       else homes.set(file.path, home);
     }
-    this.#homes = homes;
-    await this.#announce(broken);
+    this.#change = Promise.withResolvers<void>();
+    try {
+      this.#homes = homes;
+      await this.#announce(broken);
+    } finally {
+      this.#change.resolve();
+      this.#change = null;
+    }
     const needed = new Set([...homes.values()].map((home) => home.generation));
-    for (const old of this.#alive) if (!needed.has(old)) this.#retire(old);
+    for (const old of this.#alive) if (!needed.has(old)) void this.#retire(old);
   }
 
   /** Lets the runs of processes that are not needed any more come to their end. */
@@ -107,13 +117,22 @@ export class ScriptHost {
   async #open(files: readonly ScriptFile[]): Promise<{ generation: Generation; loaded: Map<string, Loaded> }> {
     if (files.length === 0) return { generation: { slots: [] }, loaded: new Map() };
     const slots = Array.from({ length: this.#options.processes }, () => new ScriptSlot(this.#options));
-    const [first, ...others] = slots;
-    const loaded = (await first?.start(files.map((file) => file.path))) ?? new Map();
-    const good = [...loaded].filter(([, result]) => "exports" in result).map(([path]) => path);
-    await Promise.all(others.map((slot) => slot.start(good)));
     const generation: Generation = { slots };
     this.#alive.add(generation);
-    return { generation, loaded };
+    try {
+      // One after the other: a file that is broken in the first need not be tried in the others.
+      const loaded = new Map<string, Loaded>(files.map(({ path }) => [path, { error: { message: "was not loaded" } }]));
+      let paths = files.map(({ path }) => path);
+      for (const slot of slots) {
+        for (const [path, result] of await slot.start(paths)) loaded.set(path, result);
+        paths = paths.filter((path) => "exports" in (loaded.get(path) ?? {}));
+      }
+      return { generation, loaded };
+    } catch (thrown) {
+      this.#alive.delete(generation);
+      for (const slot of slots) slot.stop();
+      throw new SetupError(`functions and jobs: their process cannot be started: ${messageOf(thrown)}`);
+    }
   }
 
   /** Where a file runs from now on; null when it has never been loaded. What is wrong with it is logged. */
@@ -129,7 +148,7 @@ export class ScriptHost {
   }
 
   #problemOf(file: ScriptFile, loaded: Loaded | undefined): string | null {
-    if (loaded === undefined) return "it was not loaded";
+    if (loaded === undefined) return "was not loaded";
     if ("error" in loaded) return loaded.error.message;
     const kind = this.#options.kinds.find(({ folder }) => folder === file.folder);
     try {

@@ -16,7 +16,7 @@ async function run(request: RunRequest, { options, terminal }: Invocation): Prom
   });
   const scripts = new Scripts({ service, config, logger, environment: terminal.environment });
   try {
-    await scripts.start();
+    await scripts.start({ hasSchedules: false });
     const error = await scripts.run(request, onLog);
     // What it has changed may make functions run.
     await scripts.functions.settled();

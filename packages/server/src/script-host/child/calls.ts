@@ -1,6 +1,6 @@
 import type { CallError, FromChild } from "../protocol.ts";
 
-/** What one run may ask for at a time; what is more waits here, in the memory of whoever asked. */
+/** What one attempt may ask for at a time; what is more waits here, in the memory of whoever asked. */
 const maxOpen = 100;
 
 /** An error that the service answered: `code` and `details` are those of the HTTP API. */
@@ -20,35 +20,45 @@ interface Open {
 let lastCall = 0;
 const open = new Map<number, Open>();
 
-/** The calls of one run. */
-export class RunCalls {
-  readonly #run: number;
+/** The calls of one attempt. */
+export class AttemptCalls {
+  readonly #attempt: number;
   readonly #send: (message: FromChild) => void;
+  readonly #bodyLimit: number;
   readonly #waiting: (() => void)[] = [];
   #open = 0;
-  #isOver: string | null = null;
+  #endReason: string | null = null;
 
-  constructor(run: number, send: (message: FromChild) => void) {
-    this.#run = run;
-    this.#send = send;
+  constructor(options: {
+    attempt: number;
+    send: (message: FromChild) => void;
+    /** Characters that the arguments of a call may have; bytes are for the method to look at. */
+    bodyLimit: number;
+  }) {
+    this.#attempt = options.attempt;
+    this.#send = options.send;
+    this.#bodyLimit = options.bodyLimit;
   }
 
   /** Asks the service. Rejects with a `ServiceError` whose stack is that of the caller. */
   async call(method: string, args: readonly unknown[], onPart?: (value: unknown) => void): Promise<unknown> {
     const error = new ServiceError();
+    const length = args.reduce<number>((sum, arg) => sum + (typeof arg === "string" ? arg.length : 0), 0);
+    if (length > this.#bodyLimit)
+      throw fill(error, {
+        code: "payload_too_large",
+        message: `${method}: ${length} characters are more than limits.body allows (${this.#bodyLimit}).`,
+      });
     if (this.#open >= maxOpen) await new Promise<void>((resolve) => this.#waiting.push(resolve));
-    if (this.#isOver !== null) {
-      error.message = `${method}: the run is over: ${this.#isOver}`;
-      error.code = "unavailable";
-      throw error;
-    }
+    if (this.#endReason !== null)
+      throw fill(error, { code: "unavailable", message: `${method}: the run is over: ${this.#endReason}.` });
     lastCall += 1;
     const call = lastCall;
     this.#open += 1;
     try {
       return await new Promise<unknown>((resolve, reject) => {
         open.set(call, { resolve, reject, error, onPart });
-        this.#send({ kind: "call", call, run: this.#run, method, args });
+        this.#send({ kind: "call", call, attempt: this.#attempt, method, args });
       });
     } finally {
       this.#open -= 1;
@@ -58,7 +68,8 @@ export class RunCalls {
 
   /** From now on, whatever is still asked for is refused. */
   end(reason: string): void {
-    this.#isOver = reason;
+    this.#endReason = reason;
+    for (const wake of this.#waiting.splice(0)) wake();
   }
 }
 
@@ -71,13 +82,15 @@ export function answeredPart(call: number, value: unknown): void {
   open.get(call)?.onPart?.(value);
 }
 
-export function refused(call: number, { code, message, details }: CallError): void {
+export function refused(call: number, reason: CallError): void {
   const entry = open.get(call);
   open.delete(call);
-  if (entry === undefined) return;
-  const { error } = entry;
+  entry?.reject(fill(entry.error, reason));
+}
+
+function fill(error: ServiceError, { code, message, details }: CallError): ServiceError {
   error.message = details === undefined ? message : `${message} ${details.map((detail) => detail.message).join("; ")}`;
   error.code = code;
   error.details = details;
-  entry.reject(error);
+  return error;
 }

@@ -1,15 +1,14 @@
+import { MAX_FILE_SIZE } from "@socle/protocol";
 import type { RunInput } from "../protocol.ts";
-import type { RunCalls } from "./calls.ts";
+import type { AttemptCalls } from "./calls.ts";
 import type { Output, Scope } from "./output.ts";
 
 export interface ContextParts {
   readonly input: RunInput;
   readonly scope: Scope;
-  readonly calls: RunCalls;
+  readonly calls: AttemptCalls;
   readonly output: Output;
   readonly signal: AbortSignal;
-  /** Largest JSON of a record. */
-  readonly bodyLimit: number;
 }
 
 /** What a handler is called with; `context-types.txt` declares it to the user's editor. */
@@ -28,13 +27,11 @@ export function makeContext(parts: ContextParts): object {
   };
 }
 
-function databaseOf({ calls, bodyLimit }: ContextParts): object {
+function databaseOf({ calls }: ContextParts): object {
   /** Objects go as text, as over HTTP: dates become strings, what has no JSON form goes. */
   const bodyText = (method: string, body: unknown): string => {
     const text = JSON.stringify(body);
     if (text === undefined) throw new TypeError(`db: ${method} needs an object with the record's values`);
-    if (text.length > bodyLimit)
-      throw new RangeError(`db: ${method}: the record has ${text.length} characters; limits.body allows ${bodyLimit}`);
     return text;
   };
   return {
@@ -61,7 +58,7 @@ function databaseOf({ calls, bodyLimit }: ContextParts): object {
   };
 }
 
-function usersOf(calls: RunCalls): object {
+function usersOf(calls: AttemptCalls): object {
   return {
     list: async (options: unknown = {}) => parsed(await calls.call("users.list", [JSON.stringify(options)])),
     get: async (id: string) => parsed(await calls.call("users.get", [id])),
@@ -71,13 +68,17 @@ function usersOf(calls: RunCalls): object {
   };
 }
 
-function storageOf(calls: RunCalls): object {
+function storageOf(calls: AttemptCalls): object {
   return {
     get: async (id: string) => parsed(await calls.call("storage.get", [id])),
     delete: (id: string) => calls.call("storage.delete", [id]),
     read: (id: string) => calls.call("storage.read", [id]),
     put: async (file: { filename: string; data: unknown; visibility?: string }) => {
       const data = await bytesOf(file?.data);
+      if (data.byteLength > MAX_FILE_SIZE)
+        throw new RangeError(
+          `storage.put: the file has ${data.byteLength} bytes; at most ${MAX_FILE_SIZE} (10 MiB) are allowed`,
+        );
       return parsed(await calls.call("storage.put", [file.filename, data, file.visibility ?? null]));
     },
   };

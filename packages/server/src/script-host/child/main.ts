@@ -5,24 +5,24 @@
 import { join } from "node:path";
 import { nextTurn } from "../../kernel/index.ts";
 import type { ChildOptions, FromChild, RunInput, RunMessage, ScriptExports, ToChild } from "../protocol.ts";
-import { answered, answeredPart, RunCalls, refused } from "./calls.ts";
+import { AttemptCalls, answered, answeredPart, refused } from "./calls.ts";
 import { makeContext } from "./context.ts";
 import { Errors } from "./errors.ts";
 import { guardProcess } from "./guards.ts";
-import { newScope, Output, type Scope, scopes } from "./output.ts";
+import { Budget, newScope, Output, type Scope, scopes } from "./output.ts";
 
 interface Active {
   readonly path: string;
   readonly controller: AbortController;
-  readonly calls: RunCalls;
-  /** What was thrown where nobody waits, while it ran. */
-  stray: unknown;
-  hasStrayed: boolean;
+  readonly calls: AttemptCalls;
 }
+
+/** Errors in ten seconds that nobody waits for and that are told; a timer may throw for ever. */
+const maxStrays = 20;
 
 type Module = { readonly [name: string]: unknown };
 
-export function startChild(options: ChildOptions): void {
+export function runScripts(options: ChildOptions): void {
   const toService = process.send?.bind(process);
   if (toService === undefined) throw new Error("This process is started by the service");
   const send = (message: FromChild): void => {
@@ -33,7 +33,6 @@ export function startChild(options: ChildOptions): void {
   process.on("uncaughtException", (thrown) => child.stray(thrown));
   process.on("unhandledRejection", (thrown) => child.stray(thrown));
   guardProcess();
-  send({ kind: "ready" });
 }
 
 class Child {
@@ -43,9 +42,10 @@ class Child {
   readonly #output: Output;
   readonly #modules = new Map<string, Module>();
   readonly #active = new Map<number, Active>();
-  /** The last run of each file, for what it throws after its end. */
-  readonly #lastRun = new Map<string, number>();
-  /** The run whose handler was called in this turn of the loop. */
+  /** The last attempt of each file, for what it throws after its end. */
+  readonly #last = new Map<string, number>();
+  readonly #strays = new Budget(maxStrays);
+  /** The attempt whose handler was called in this turn of the loop. */
   #entered: number | null = null;
 
   constructor(options: ChildOptions, send: (message: FromChild) => void) {
@@ -65,13 +65,14 @@ class Child {
         this.#run(message);
         return;
       case "abort":
-        this.#abort(message.run);
+        this.#abort(message.attempt);
         return;
       case "answer":
         answered(message.call, message.value);
         return;
       case "part":
         answeredPart(message.call, message.value);
+        this.#send({ kind: "taken", call: message.call });
         return;
       case "refuse":
         refused(message.call, message.error);
@@ -80,28 +81,25 @@ class Child {
 
   /** An exception from a timer, or a rejection that nobody handles: it must not end the process. */
   stray(thrown: unknown): void {
-    const run = this.#culprit(thrown);
-    const active = run === null ? undefined : this.#active.get(run);
-    if (active === undefined) {
-      this.#send({ kind: "stray", run, error: this.#errors.describe(thrown) });
-    } else if (!active.hasStrayed) {
-      active.stray = thrown;
-      active.hasStrayed = true;
+    const attempt = this.#culprit(thrown);
+    if (attempt !== null && this.#active.has(attempt)) {
       // Whether the handler would have ended does not matter any more.
-      this.#end(run ?? 0, { kind: "failed", run: run ?? 0, error: this.#describeStray(thrown) });
+      this.#end(attempt, { kind: "failed", attempt, error: this.#describeStray(thrown) });
+    } else if (this.#strays.take()) {
+      this.#send({ kind: "stray", attempt, error: this.#errors.describe(thrown) });
     }
   }
 
   /** Whose it is: of an exception, the runtime knows; of a rejection, its stack or the circumstances tell. */
   #culprit(thrown: unknown): number | null {
     const scope = scopes.getStore();
-    if (scope !== undefined) return scope.run;
+    if (scope !== undefined) return scope.attempt;
     if (this.#entered !== null) return this.#entered;
     const file = this.#errors.fileOf(thrown);
     const candidates = [...this.#active].filter(([, { path }]) => file === null || path === file);
     if (candidates.length === 1) return candidates[0]?.[0] ?? null;
     if (this.#active.size === 1) return [...this.#active.keys()][0] ?? null;
-    return candidates.length === 0 && file !== null ? (this.#lastRun.get(file) ?? null) : null;
+    return candidates.length === 0 && file !== null ? (this.#last.get(file) ?? null) : null;
   }
 
   async #load(path: string): Promise<void> {
@@ -114,54 +112,51 @@ class Child {
     }
   }
 
-  async #run({ run, path, handler, input }: RunMessage): Promise<void> {
-    this.#send({ kind: "started", run });
-    const scope: Scope = newScope(run);
+  async #run({ attempt, path, handler, input }: RunMessage): Promise<void> {
+    this.#send({ kind: "started", attempt });
+    const scope: Scope = newScope(attempt);
     const controller = new AbortController();
-    const calls = new RunCalls(run, this.#send);
-    const active: Active = { path, controller, calls, stray: undefined, hasStrayed: false };
-    this.#active.set(run, active);
-    this.#entered = run;
+    const calls = new AttemptCalls({ attempt, send: this.#send, bodyLimit: this.#options.bodyLimit });
+    this.#active.set(attempt, { path, controller, calls });
+    this.#entered = attempt;
     setImmediate(() => {
-      if (this.#entered === run) this.#entered = null;
+      if (this.#entered === attempt) this.#entered = null;
     });
     try {
       const target = this.#modules.get(path)?.[handler];
       if (typeof target !== "function") throw new Error(`${path} does not export ${handler}`);
       // It was written by the service.
       const about = JSON.parse(input) as RunInput;
-      const { bodyLimit } = this.#options;
       const context = makeContext({
         input: about,
         scope,
         calls,
         output: this.#output,
         signal: controller.signal,
-        bodyLimit,
       });
       await scopes.run(scope, () => target(context));
       // Rejections that nobody handles come to light at the end of a turn.
       await nextTurn();
-      this.#end(run, { kind: "completed", run });
+      this.#end(attempt, { kind: "completed", attempt });
     } catch (thrown) {
-      this.#end(run, { kind: "failed", run, error: this.#errors.describe(thrown, path) });
+      this.#end(attempt, { kind: "failed", attempt, error: this.#errors.describe(thrown, path) });
     }
   }
 
-  #end(run: number, message: FromChild): void {
-    const active = this.#active.get(run);
+  #end(attempt: number, message: FromChild): void {
+    const active = this.#active.get(attempt);
     if (active === undefined) return;
-    this.#active.delete(run);
-    this.#lastRun.set(active.path, run);
+    this.#active.delete(attempt);
+    this.#last.set(active.path, attempt);
     active.calls.end("its handler has returned");
     this.#send(message);
   }
 
-  #abort(run: number): void {
-    const active = this.#active.get(run);
-    this.#active.delete(run);
+  #abort(attempt: number): void {
+    const active = this.#active.get(attempt);
+    this.#active.delete(attempt);
     active?.calls.end("its time was up");
-    this.#send({ kind: "aborted", run });
+    this.#send({ kind: "aborted", attempt });
     active?.controller.abort(new DOMException("The run's time was up", "TimeoutError"));
   }
 

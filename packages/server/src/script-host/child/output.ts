@@ -5,58 +5,63 @@ import { cut } from "./errors.ts";
 
 type Level = LogMessage["level"];
 
-/** What one run may log; more is left out, and the log says so. */
+/** What one attempt may log; more is left out, and the log says so. */
 const maxEntries = 1_000;
 const maxMessage = 16 * 1024;
 const windowMs = 10_000;
 
-/** What a run, or the code outside runs, has logged in this window of time. */
-class Budget {
-  #entries = 0;
+/** So many messages in a window of time, and no more. */
+export class Budget {
+  readonly #size: number;
+  #used = 0;
   #since = 0;
 
-  /** Answers whether one more entry may be sent, and calls `onEnd` with the last one. */
-  take(onEnd: () => void): boolean {
+  constructor(size: number) {
+    this.#size = size;
+  }
+
+  /** Answers whether one more may be sent, and calls `onEnd` when it is the first that may not. */
+  take(onEnd?: () => void): boolean {
     const now = Date.now();
     if (now - this.#since > windowMs) {
       this.#since = now;
-      this.#entries = 0;
+      this.#used = 0;
     }
-    this.#entries += 1;
-    if (this.#entries === maxEntries) onEnd();
-    return this.#entries < maxEntries;
+    this.#used += 1;
+    if (this.#used === this.#size + 1) onEnd?.();
+    return this.#used <= this.#size;
   }
 }
 
-/** A run, as far as code that runs in it must know it. */
+/** An attempt, as far as code that runs in it must know it. */
 export interface Scope {
-  readonly run: number;
+  readonly attempt: number;
   readonly budget: Budget;
 }
 
-/** Which run the code that is running belongs to. */
+/** Which attempt the code that is running belongs to. */
 export const scopes = new AsyncLocalStorage<Scope>();
 
-export function newScope(run: number): Scope {
-  return { run, budget: new Budget() };
+export function newScope(attempt: number): Scope {
+  return { attempt, budget: new Budget(maxEntries) };
 }
 
 /** Takes what the user's code says to the service's log: `logger`, `console` and the standard output. */
 export class Output {
   readonly #send: (message: FromChild) => void;
-  readonly #outside = new Budget();
+  readonly #outside = new Budget(maxEntries);
 
   constructor(send: (message: FromChild) => void) {
     this.#send = send;
   }
 
   write(level: Level, message: string, fields?: unknown, scope: Scope | undefined = scopes.getStore()): void {
-    const run = scope?.run ?? null;
+    const attempt = scope?.attempt ?? null;
     const budget = scope?.budget ?? this.#outside;
     const isLeft = budget.take(() =>
       this.#send({
         kind: "log",
-        run,
+        attempt,
         level: "WARN",
         message: `More than ${maxEntries} log entries in ${windowMs / 1_000} s; what follows is left out`,
       }),
@@ -65,7 +70,7 @@ export class Output {
     const known = jsonOf(fields);
     this.#send({
       kind: "log",
-      run,
+      attempt,
       level,
       message: cut(message, maxMessage),
       ...(known === undefined ? {} : { fields: known }),

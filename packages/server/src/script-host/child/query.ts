@@ -5,7 +5,7 @@ import { UserQueries } from "../../database/index.ts";
 import { AppError, isObject } from "../../kernel/index.ts";
 import type { QueryAnswer, QueryMessage } from "../query-pool.ts";
 
-export function startQueries({ database }: { database: string }): void {
+export function runQueries({ database }: { database: string }): void {
   const queries = new UserQueries(database);
   process.on("message", ({ sql, params }: QueryMessage) => process.send?.(answer(queries, sql, params)));
 }

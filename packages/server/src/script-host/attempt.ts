@@ -10,31 +10,34 @@ export interface ScriptTask {
   readonly input: RunInput;
   /** As whom it acts. */
   readonly principal: System;
-  /** Called in the moment in which the handler starts. */
-  onStart?(): void;
   /** Told of an error that came to light after the run had completed. */
   onStray?(error: ScriptError): void;
   /** Has the log of the run, too. */
   onLog?(entry: Pick<LogMessage, "level" | "message" | "fields">): void;
 }
 
-/** `stopped`: the service ends, and nothing is known of how far the run came. */
+/**
+ * `stopped`: the service ends, and nothing is known of how far the handler came. `gone`: there is no such file (any more).
+ */
 export type ScriptOutcome =
   | { readonly status: "completed" }
   | { readonly status: "failed"; readonly error: ScriptError }
-  | { readonly status: "stopped" };
+  | { readonly status: "stopped" | "gone" };
 
 /** What became of a file: what it exports, or why it cannot be loaded. */
 export type Loaded = { readonly exports: ScriptExports } | { readonly error: ScriptError };
 
-/** A task on its way. */
-export class Run {
+/** A task on its way: one call of a handler. */
+export class Attempt {
   readonly id: number;
   readonly task: ScriptTask;
   /** When the handler was called (`performance.now`); null while it waits for that. */
   startedAt: number | null = null;
-  /** Turns of the watch since it was told that its time is up; null before. */
-  silentTurns: number | null = null;
+  /** Turns of the watch since it was sent, without a start; or since it was told that its time is up. */
+  silentTurns = 0;
+  isAborted = false;
+  /** Set once it has ended: whether an error that comes to light now is news. */
+  mayStray = false;
   readonly outcome: Promise<ScriptOutcome>;
   readonly #resolve: (outcome: ScriptOutcome) => void;
 
@@ -47,6 +50,7 @@ export class Run {
   }
 
   settle(outcome: ScriptOutcome): void {
+    this.mayStray = outcome.status === "completed";
     this.#resolve(outcome);
   }
 
@@ -57,6 +61,7 @@ export class Run {
   /** Back to where it was before a process had it. */
   reset(): void {
     this.startedAt = null;
-    this.silentTurns = null;
+    this.silentTurns = 0;
+    this.isAborted = false;
   }
 }

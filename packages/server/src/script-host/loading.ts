@@ -1,0 +1,36 @@
+import type { Loaded } from "./attempt.ts";
+import type { ScriptProcess } from "./host-process.ts";
+
+/** How long a file may take to load. */
+const limitMs = 5_000;
+
+/** Files on their way into a process: one after the other, so that it is known which one ends it or does not end. */
+export class Loading {
+  readonly #process: ScriptProcess;
+  #waitsFor: { path: string; resolve: (loaded: Loaded) => void } | null = null;
+
+  constructor(process: ScriptProcess) {
+    this.#process = process;
+  }
+
+  /** What became of a file. When the process is lost by it, the answer is an error, and `isLost` is set. */
+  async load(path: string): Promise<{ loaded: Loaded; isLost: boolean }> {
+    const { promise, resolve } = Promise.withResolvers<{ loaded: Loaded; isLost: boolean }>();
+    this.#waitsFor = { path, resolve: (loaded) => resolve({ loaded, isLost: false }) };
+    const lose = (message: string): void => resolve({ loaded: { error: { message } }, isLost: true });
+    this.#process.send({ kind: "load", path });
+    const limit = setTimeout(() => {
+      this.#process.kill();
+      lose(`did not finish loading within ${limitMs / 1_000} s`);
+    }, limitMs);
+    this.#process.exited.then(({ how }) => lose(`ended the process while it was loading (${how})`));
+    const result = await promise;
+    clearTimeout(limit);
+    return result;
+  }
+
+  /** The process says what became of a file. */
+  answer(path: string, loaded: Loaded): void {
+    if (this.#waitsFor?.path === path) this.#waitsFor.resolve(loaded);
+  }
+}
