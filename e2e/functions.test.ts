@@ -189,7 +189,10 @@ describe("what a handler may ask for", async () => {
       { field: "on", rule: "type" },
     ]);
     expect(answers["noObject"]).toMatchObject({ code: "bad_request" });
-    expect(answers["undefined"]?.["message"]).toContain("create needs an object");
+    expect(answers["undefined"]).toMatchObject({
+      code: "bad_request",
+      message: "The values must be an object, not null.",
+    });
     expect(answers["unknown"]).toMatchObject({ code: "not_found", message: 'There is no collection "nothing".' });
     expect(answers["updated"]).toMatchObject({ title: "b", on: true });
     expect(answers["updateMissing"]).toMatchObject({ code: "not_found" });

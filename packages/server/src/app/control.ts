@@ -1,4 +1,4 @@
-import { rmSync } from "node:fs";
+import { existsSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { isObject, messageOf } from "../kernel/index.ts";
@@ -7,8 +7,11 @@ import type { LogLine, RunRequest } from "./scripts.ts";
 /** The longest path that a socket can have on every system. */
 const longestPath = 100;
 
-/** A line of the answer: something that was logged, or how it ended. */
-type ControlLine = { readonly log: LogLine } | { readonly error: string | null };
+/** How often a run that logs nothing is said to be alive. */
+const aliveMs = 3_000;
+
+/** A line of the answer: something that was logged, how it ended, or that it goes on. */
+type ControlLine = { readonly log: LogLine } | { readonly error: string | null } | { readonly alive: true };
 
 /** Where a service that has this database listens for the command line. */
 function controlPath(database: string): string {
@@ -70,7 +73,11 @@ function asLines(work: (say: (line: ControlLine) => void) => Promise<void>): Rea
       const say = (line: ControlLine): void => {
         if (isOpen) controller.enqueue(encoder.encode(`${JSON.stringify(line)}\n`));
       };
+      // A connection on which nothing is said is closed after a while; and whoever asks knows at once that he is heard.
+      say({ alive: true });
+      const alive = setInterval(() => say({ alive: true }), aliveMs);
       await work(say).catch((thrown) => say({ error: messageOf(thrown) }));
+      clearInterval(alive);
       if (isOpen) controller.close();
     },
     // Whoever asked has gone; the run goes on.
@@ -86,16 +93,23 @@ export async function askService(
   request: RunRequest,
   onLog: (line: LogLine) => void,
 ): Promise<{ error: string | null } | null> {
+  const unix = controlPath(database);
+  if (!existsSync(unix)) return null;
   let response: Response;
   try {
-    response = await fetch("http://socle/", {
-      unix: controlPath(database),
-      method: "POST",
-      body: JSON.stringify(request),
-    });
-  } catch {
-    return null;
+    response = await fetch("http://socle/", { unix, method: "POST", body: JSON.stringify(request) });
+  } catch (thrown) {
+    // Left by a service that was killed; whatever else went wrong, the run may have begun.
+    if (isObject(thrown) && ["ECONNREFUSED", "ENOENT", "FailedToOpenSocket"].includes(String(thrown["code"])))
+      return null;
+    return { error: lost };
   }
+  return readLines(response, onLog).catch(() => ({ error: lost }));
+}
+
+const lost = "The service has ended meanwhile";
+
+async function readLines(response: Response, onLog: (line: LogLine) => void): Promise<{ error: string | null }> {
   let rest = "";
   const decoder = new TextDecoder();
   for await (const chunk of response.body ?? []) {
@@ -106,8 +120,8 @@ export async function askService(
       if (!isObject(line)) continue;
       if ("error" in line) return { error: typeof line["error"] === "string" ? line["error"] : null };
       // It is the same program that wrote it.
-      onLog(line["log"] as LogLine);
+      if ("log" in line) onLog(line["log"] as LogLine);
     }
   }
-  return { error: "The service has ended meanwhile" };
+  return { error: lost };
 }

@@ -15,7 +15,7 @@ import { ControlServer } from "./control.ts";
 import type { Service } from "./service.ts";
 
 /** How often development mode looks for changed files. A look is a few stat calls, and works on every file system. */
-const lookMs = 40;
+const lookMs = 30;
 
 export interface ScriptsOptions {
   readonly service: Service;
@@ -78,6 +78,7 @@ export class Scripts {
       timeoutMs,
       processes,
       run: (task) => this.#host.run(task),
+      collectionNames: () => service.collections.all().map(({ name }) => name),
     });
     const place = { cwd: config.folder, environment };
     this.#queries = new QueryPool({
@@ -96,7 +97,7 @@ export class Scripts {
       process: { ...place, word: "script-host", options: { root: config.folder, bodyLimit: config["limits.body"] } },
       memoryLimit: config["scripts.memory"],
       logger: this.#logger,
-      answer: (call, task, part) => calls.answer(call, task.principal, part),
+      answer: (call, caller) => calls.answer(call, caller),
       toCallError: (thrown, method) => calls.toCallError(thrown, method),
     });
   }
@@ -121,11 +122,15 @@ export class Scripts {
 
   /** Reloads whenever a file has changed, until `stop`. */
   watch(): void {
-    let last = fingerprint(this.#root);
+    let loaded = fingerprint(this.#root);
+    let seen = loaded;
     const look = async (): Promise<void> => {
       const now = fingerprint(this.#root);
-      if (now !== last) {
-        last = now;
+      // Twice the same: whoever saves by deleting and writing again, or several files, has come to an end.
+      const isStill = now === seen;
+      seen = now;
+      if (isStill && now !== loaded) {
+        loaded = now;
         await this.reload().catch((error) =>
           this.#logger.error("Functions and jobs could not be loaded again", { error }),
         );
@@ -149,6 +154,7 @@ export class Scripts {
   async #runJob(name: string, onLog: (line: LogLine) => void): Promise<ScriptOutcome> {
     const outcome = await this.jobs.runByHand(name, onLog);
     if (outcome !== undefined) return outcome;
+    this.#refuseBroken(`jobs/${name}.ts`);
     const names = this.jobs.list().map(({ job }) => job.name);
     throw missing("job", name, names);
   }
@@ -159,12 +165,11 @@ export class Scripts {
   ): Promise<ScriptOutcome> {
     const path = `functions/${request.collection}/${request.file.replace(/\.ts$/, "")}.ts`;
     const ofFile = this.functions.triggers().filter((trigger) => trigger.path === path);
-    if (ofFile.length === 0)
-      throw missing(
-        "function",
-        path,
-        this.functions.triggers().map((each) => each.path),
-      );
+    if (ofFile.length === 0) {
+      this.#refuseBroken(path);
+      const others = this.functions.triggers().filter(({ collection }) => collection === request.collection);
+      throw missing("function", path, [...new Set(others.map((each) => each.path))]);
+    }
     const trigger = ofFile.find(({ handler }) => request.handler === null || handler === request.handler);
     if (trigger === undefined)
       throw missing(
@@ -179,6 +184,11 @@ export class Scripts {
         : await records.get(records.collection(request.collection), system, request.record);
     if (record === null) throw new AppError("not_found", `There is no user ${quote(request.record)}.`);
     return this.functions.runByHand({ trigger, record, onLog });
+  }
+
+  #refuseBroken(path: string): void {
+    const problem = this.#host.problemOf(path);
+    if (problem !== null) throw new AppError("not_found", `${path} does not load: ${problem}`);
   }
 
   #openControl(): void {

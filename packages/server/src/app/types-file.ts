@@ -42,9 +42,15 @@ export async function writeCheckSettings(folder: string): Promise<void> {
     compilerOptions: {
       ...(hasOwn ? {} : defaultOptions),
       ...(hasOwn || !hasBunTypes ? {} : { types: ["bun"] }),
+      // Whatever the project's own settings leave out or build elsewhere.
       noEmit: true,
+      composite: false,
+      incremental: false,
+      rootDir: "..",
     },
-    include: ["../functions", "../jobs", "./types.d.ts"],
+    files: ["./types.d.ts"],
+    include: ["../functions", "../jobs"],
+    exclude: ["../node_modules"],
   };
   await writeIfChanged(join(folder, checkFile), `${JSON.stringify(settings, null, 2)}\n`);
 }

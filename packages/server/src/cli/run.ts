@@ -47,6 +47,9 @@ function findCommand(words: readonly string[]): { command: Command; rest: string
     const name = command.name.split(" ");
     if (name.every((word, i) => words[i] === word)) return { command, rest: words.slice(name.length) };
   }
+  const longer = commands.filter(({ name }) => name.startsWith(`${first} `)).map(({ name }) => name);
+  if (longer.length > 0)
+    throw new UsageError(`there is no command "${words.slice(0, 2).join(" ")}"; there is ${longer.join(", ")}`);
   const near = nearest(
     first,
     commands.map((command) => command.name),

@@ -7,7 +7,9 @@ import {
   actingFor,
   type Clock,
   count,
+  nearest,
   newId,
+  quote,
   SetupError,
   type System,
   toTimestamp,
@@ -37,6 +39,7 @@ export interface FunctionsOptions {
   readonly logger: Logger;
   readonly timeoutMs: number;
   readonly processes: number;
+  readonly collectionNames: () => readonly string[];
   /** Runs a handler in a process for the user's code. */
   readonly run: (task: ScriptTask) => Promise<ScriptOutcome>;
 }
@@ -91,11 +94,23 @@ export class Functions implements ScriptKind, EventRecorder {
       if (length > maxPerEvent)
         throw new SetupError(`${type} has ${length} functions; at most ${maxPerEvent} are possible`);
     this.#dispatcher.use(handlersByPath(triggers));
+    this.#warnOfUnknown(triggers);
     const known = new Set(scripts.map(({ file }) => file.path));
     for (const { path, waiting } of await this.#deliveries.waiting()) {
       if (known.has(path)) continue;
       const why = broken.includes(path) ? "does not load" : "is not there any more";
       this.#options.logger.warn(`${count(waiting, "run")} of ${path} wait, because it ${why}`);
+    }
+  }
+
+  /** A folder that is misspelt would wait for ever. */
+  #warnOfUnknown(triggers: readonly Trigger[]): void {
+    const names = [...this.#options.collectionNames(), "users"];
+    for (const { path, collection } of triggers) {
+      if (names.includes(collection)) continue;
+      const near = nearest(collection, names);
+      const advice = near === null ? "" : `; did you mean functions/${near}/?`;
+      this.#options.logger.warn(`${path}: there is no collection ${quote(collection)}, so it never runs${advice}`);
     }
   }
 

@@ -1,7 +1,7 @@
 import { type ErrorDetail, MAX_FILE_SIZE, VISIBILITIES, type Visibility } from "@socle/protocol";
 import type { Busboy } from "busboy";
 import { AppError, messageOf, quote } from "../kernel/index.ts";
-import type { Upload } from "../storage/index.ts";
+import { cleanName, type Upload } from "../storage/index.ts";
 import type { Turns } from "./turns.ts";
 
 /** What the form may weigh beside its file. */
@@ -24,19 +24,6 @@ interface Form {
 
 function tooLarge(): AppError {
   return new AppError("payload_too_large", `The file is larger than ${MAX_FILE_SIZE} bytes (10 MiB).`);
-}
-
-/**
- * A name without a path, without control characters, also those that make text run the other way and an ending look like
- * another. Browsers write a quotation mark as %22 (HTML, 4.10.21.8).
- */
-function cleanName(filename: string | undefined): string {
-  const name = (filename ?? "").split(/[/\\]/).at(-1) ?? "";
-  return name
-    .toWellFormed()
-    .replaceAll("%22", '"')
-    .replace(/[\p{Cc}\p{Bidi_Control}]/gu, "")
-    .trim();
 }
 
 /** Every problem of a form at once. */

@@ -46,7 +46,7 @@ function isShallow(value: unknown, depth: number): boolean {
 export function quote(value: unknown): string {
   // Serialising what is very deep takes long and then fails.
   if (!isShallow(value, 20)) return Array.isArray(value) ? "[…]" : "{…}";
-  const text = JSON.stringify(value) ?? String(value);
+  const text = JSON.stringify(value, (_, each) => (typeof each === "bigint" ? `${each}n` : each)) ?? String(value);
   return text.length <= 60 ? text : `${text.slice(0, 57)}…`;
 }
 

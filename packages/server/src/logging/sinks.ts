@@ -12,6 +12,7 @@ function textFields(fields: LogFields): string {
   let text = "";
   let stacks = "";
   for (const [name, value] of Object.entries(fields)) {
+    if (value === undefined) continue;
     if (value instanceof Error) {
       text += ` ${name}=${JSON.stringify(value.message)}`;
       stacks += `\n  ${(value.stack ?? "").replaceAll("\n", "\n  ")}`;

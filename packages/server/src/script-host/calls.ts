@@ -1,38 +1,51 @@
-import { AppError } from "../kernel/index.ts";
-import type { ScriptTask } from "./attempt.ts";
+import { AppError, Gate } from "../kernel/index.ts";
+import type { Attempt, ScriptTask } from "./attempt.ts";
 import type { ScriptProcess } from "./host-process.ts";
 import type { CallError, CallMessage } from "./protocol.ts";
 
 export interface CallOptions {
-  /**
-   * Answers a call of the user's code. `part` sends a piece of the answer ahead, and resolves when it was taken. What it
-   * throws is refused.
-   */
-  readonly answer: (call: CallMessage, task: ScriptTask, part: Part) => Promise<unknown>;
+  /** Answers a call of the user's code. What it throws is refused. */
+  readonly answer: (call: CallMessage, caller: Caller) => Promise<unknown>;
   /** What the user's code is told of an error. */
   readonly toCallError: (thrown: unknown, method: string) => CallError;
 }
 
-export type Part = (value: unknown) => Promise<void>;
+/** Who calls, and until when an answer is of use. */
+export interface Caller {
+  readonly task: ScriptTask;
+  /** Milliseconds until its time is up. */
+  readonly remainingMs: number;
+  /** Sends a piece of the answer ahead, and resolves when it was taken. */
+  part(value: unknown): Promise<void>;
+}
+
+/** Methods whose arguments or answers may be large. */
+const large: ReadonlySet<string> = new Set(["db.list", "db.query", "storage.read", "storage.put"]);
+/** Of these, so many calls of a process are answered at a time. */
+const maxLarge = 4;
 
 /** The calls that one process makes. */
 export class Calls {
   readonly #process: ScriptProcess;
   readonly #options: CallOptions;
   /** Calls whose last part was not taken yet. */
+  readonly #gate = new Gate(maxLarge);
   readonly #parts = new Map<number, PromiseWithResolvers<void>>();
+
+  #isOver = false;
 
   constructor(process: ScriptProcess, options: CallOptions) {
     this.#process = process;
     this.#options = options;
   }
 
-  /** @param task null when the attempt that calls is over. */
-  async answer(message: CallMessage, task: ScriptTask | null): Promise<void> {
+  /** @param attempt null when the one that calls is over. */
+  async answer(message: CallMessage, attempt: Attempt | null): Promise<void> {
     const { call, method } = message;
     try {
-      if (task === null) throw new AppError("unavailable", `${method} was called after the end of its run.`);
-      const value = await this.#options.answer(message, task, (part) => this.#send(call, part));
+      if (attempt === null) throw new AppError("unavailable", `${method} was called after the end of its run.`);
+      const work = (): Promise<unknown> => this.#options.answer(message, this.#callerOf(attempt, call));
+      const value = await (large.has(method) ? this.#gate.run(work) : work());
       this.#process.send({ kind: "answer", call, value });
     } catch (thrown) {
       // Nobody is left to be told.
@@ -49,11 +62,25 @@ export class Calls {
 
   /** The process has ended. */
   end(): void {
+    this.#isOver = true;
     for (const { reject } of this.#parts.values()) reject(new ProcessLost());
     this.#parts.clear();
   }
 
+  #callerOf(attempt: Attempt, call: number): Caller {
+    const { task, startedAt } = attempt;
+    return {
+      task,
+      // Asked when its turn has come.
+      get remainingMs() {
+        return task.timeoutMs - (performance.now() - (startedAt ?? performance.now()));
+      },
+      part: (value) => this.#send(call, value),
+    };
+  }
+
   #send(call: number, value: unknown): Promise<void> {
+    if (this.#isOver) return Promise.reject(new ProcessLost());
     const taken = Promise.withResolvers<void>();
     this.#parts.set(call, taken);
     this.#process.send({ kind: "part", call, value });

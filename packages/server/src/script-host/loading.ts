@@ -13,17 +13,17 @@ export class Loading {
     this.#process = process;
   }
 
-  /** What became of a file. When the process is lost by it, the answer is an error, and `isLost` is set. */
-  async load(path: string): Promise<{ loaded: Loaded; isLost: boolean }> {
-    const { promise, resolve } = Promise.withResolvers<{ loaded: Loaded; isLost: boolean }>();
-    this.#waitsFor = { path, resolve: (loaded) => resolve({ loaded, isLost: false }) };
-    const lose = (message: string): void => resolve({ loaded: { error: { message } }, isLost: true });
+  /** What became of a file; `lost` when that was an error by which the process was lost. */
+  async load(path: string): Promise<{ loaded: Loaded; lost: "late" | "ended" | null }> {
+    const { promise, resolve } = Promise.withResolvers<{ loaded: Loaded; lost: "late" | "ended" | null }>();
+    this.#waitsFor = { path, resolve: (loaded) => resolve({ loaded, lost: null }) };
+    const lose = (lost: "late" | "ended", message: string): void => resolve({ loaded: { error: { message } }, lost });
     this.#process.send({ kind: "load", path });
     const limit = setTimeout(() => {
       this.#process.kill();
-      lose(`did not finish loading within ${limitMs / 1_000} s`);
+      lose("late", `did not finish loading within ${limitMs / 1_000} s`);
     }, limitMs);
-    this.#process.exited.then(({ how }) => lose(`ended the process while it was loading (${how})`));
+    this.#process.exited.then(({ how }) => lose("ended", `ended the process while it was loading (${how})`));
     const result = await promise;
     clearTimeout(limit);
     return result;

@@ -41,7 +41,16 @@ export interface RunInput {
   readonly previous?: object | null;
 }
 
+/** A file of the user's code as it was when it was loaded. */
+export interface CodeFile {
+  /** Relative to the project. */
+  readonly path: string;
+  readonly content: string;
+}
+
 export type ToChild =
+  /** Comes first: what files hold, also for a process that takes another one's place later. */
+  | { readonly kind: "code"; readonly files: readonly CodeFile[] }
   | { readonly kind: "load"; readonly path: string }
   | RunMessage
   /** Its time is up: its signal is aborted, and what it still asks for is refused. */

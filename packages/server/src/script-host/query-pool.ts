@@ -41,13 +41,13 @@ export class QueryPool {
     this.#timeoutMs = options.timeoutMs;
   }
 
-  /** The rows of a query, as JSON. @throws AppError `bad_request`. */
-  run(sql: string, params: string): Promise<string> {
+  /** The rows of a query, as JSON. @throws AppError `bad_request`, also when it takes longer than that. */
+  run(query: QueryMessage, timeoutMs: number): Promise<string> {
     return this.#gate.run(async () => {
       if (this.#isStopped) throw new AppError("unavailable", "The service is stopping.");
       const seat = this.#free.pop() ?? this.#open();
       clearTimeout(seat.timer ?? undefined);
-      const answer = await this.#ask(seat, { sql, params });
+      const answer = await this.#ask(seat, query, Math.min(timeoutMs, this.#timeoutMs));
       if (this.#all.has(seat)) this.#park(seat);
       if ("rows" in answer) return answer.rows;
       throw new AppError(answer.error.code, answer.error.message);
@@ -75,13 +75,13 @@ export class QueryPool {
     return seat;
   }
 
-  #ask(seat: Seat, message: QueryMessage): Promise<QueryAnswer> {
+  #ask(seat: Seat, message: QueryMessage, timeoutMs: number): Promise<QueryAnswer> {
     return new Promise((resolve) => {
       const limit = setTimeout(() => {
         this.#end(seat);
-        const seconds = this.#timeoutMs / 1_000;
+        const seconds = (timeoutMs / 1_000).toFixed(1);
         resolve({ error: { code: "bad_request", message: `db.query: the query ran longer than ${seconds} s` } });
-      }, this.#timeoutMs);
+      }, timeoutMs);
       seat.onAnswer = (answer) => {
         clearTimeout(limit);
         seat.onAnswer = null;

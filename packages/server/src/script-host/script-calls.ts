@@ -1,19 +1,17 @@
 import { ROLES, type Role, VISIBILITIES, type Visibility } from "@socle/protocol";
 import { type Auth, readCredentials } from "../auth/index.ts";
-import { AppError, Gate, isObject, oneOf, quote, type System } from "../kernel/index.ts";
+import { AppError, isObject, oneOf, quote, type System } from "../kernel/index.ts";
 import type { Logger } from "../logging/index.ts";
 import type { Records } from "../records/index.ts";
-import type { Storage } from "../storage/index.ts";
-import type { Part } from "./calls.ts";
+import { cleanName, type Storage } from "../storage/index.ts";
+import type { Caller } from "./calls.ts";
 import type { CallError, CallMessage } from "./protocol.ts";
 import type { QueryPool } from "./query-pool.ts";
 
-type Method = (caller: System, args: readonly unknown[], part: Part) => Promise<unknown>;
+type Method = (principal: System, args: readonly unknown[], caller: Caller) => Promise<unknown>;
 
 /** Largest list of users that is answered at once. */
 const maxUsers = 1_000;
-/** Files that are read or stored at a time: each may have 10 MiB. */
-const maxFiles = 4;
 
 /**
  * What the user's code may ask of the service: the same validation, the same events and the same way to the database as
@@ -25,7 +23,6 @@ export class ScriptCalls {
   readonly #storage: Storage;
   readonly #queries: QueryPool;
   readonly #logger: Logger;
-  readonly #files = new Gate(maxFiles);
   readonly #methods: ReadonlyMap<string, Method>;
 
   constructor(options: { records: Records; auth: Auth; storage: Storage; queries: QueryPool; logger: Logger }) {
@@ -40,10 +37,10 @@ export class ScriptCalls {
   }
 
   /** @throws AppError, as the HTTP API answers it. */
-  async answer(call: CallMessage, caller: System, part: Part): Promise<unknown> {
+  async answer(call: CallMessage, caller: Caller): Promise<unknown> {
     const method = this.#methods.get(call.method);
     if (method === undefined) throw new AppError("not_found", `There is no ${quote(call.method)}.`);
-    return method(caller, call.args, part);
+    return method(caller.task.principal, call.args, caller);
   }
 
   /** What the user's code is told; what is no `AppError` is a defect, and its details are the log's. */
@@ -59,8 +56,8 @@ export class ScriptCalls {
   #recordMethods(): Record<string, Method> {
     const records = this.#records;
     return {
-      "db.list": async (caller, [name], part) => {
-        const pages = await records.list(records.collection(text(name, "collection")), caller);
+      "db.list": async (principal, [name], { part }) => {
+        const pages = await records.list(records.collection(text(name, "collection")), principal);
         await part(JSON.stringify(pages.first));
         let bytes = 0;
         while (pages.rest !== null) {
@@ -73,69 +70,75 @@ export class ScriptCalls {
         }
         return null;
       },
-      "db.get": async (caller, [name, id]) => {
+      "db.get": async (principal, [name, id]) => {
         const collection = records.collection(text(name, "collection"));
-        return nullIfMissing(() => records.get(collection, caller, text(id, "id")));
+        return nullIfMissing(() => records.get(collection, principal, text(id, "id")));
       },
-      "db.create": async (caller, [name, body]) =>
-        (await records.create(text(name, "collection"), caller, bodyOf(body))).json.text,
-      "db.update": async (caller, [name, id, body]) =>
-        (await records.update(text(name, "collection"), caller, text(id, "id"), bodyOf(body))).json.text,
-      "db.delete": async (caller, [name, id]) => {
+      "db.create": async (principal, [name, body]) =>
+        (await records.create(text(name, "collection"), principal, bodyOf(body))).json.text,
+      "db.update": async (principal, [name, id, body]) =>
+        (await records.update(text(name, "collection"), principal, text(id, "id"), bodyOf(body))).json.text,
+      "db.delete": async (principal, [name, id]) => {
         records.collection(text(name, "collection"));
         const deleted = await nullIfMissing(async () => {
-          await records.delete(text(name, "collection"), caller, text(id, "id"));
+          await records.delete(text(name, "collection"), principal, text(id, "id"));
           return true;
         });
         return deleted !== null;
       },
-      "db.query": (_caller, [sql, params]) => this.#queries.run(text(sql, "sql"), text(params, "params")),
+      "db.query": async (_principal, [sql, params], { part, remainingMs }) => {
+        const timeoutMs = Math.max(1, remainingMs);
+        await part(await this.#queries.run({ sql: text(sql, "sql"), params: text(params, "params") }, timeoutMs));
+        return null;
+      },
     };
   }
 
   #userMethods(): Record<string, Method> {
     const auth = this.#auth;
     return {
-      "users.list": async (_caller, [options]) => {
+      "users.list": async (_principal, [options]) => {
         const { limit = 50, offset = 0 } = parsedObject(options, "options");
         return JSON.stringify(
           await auth.users({ limit: Math.min(whole(limit, "limit"), maxUsers), offset: whole(offset, "offset") }),
         );
       },
-      "users.get": async (_caller, [id]) => JSON.stringify(await auth.findUser(text(id, "id"))),
-      "users.findByEmail": async (_caller, [email]) => JSON.stringify(await auth.findUserByEmail(text(email, "email"))),
-      "users.create": async (caller, [values]) => {
+      "users.get": async (_principal, [id]) => JSON.stringify(await auth.findUser(text(id, "id"))),
+      "users.findByEmail": async (_principal, [email]) =>
+        JSON.stringify(await auth.findUserByEmail(text(email, "email"))),
+      "users.create": async (principal, [values]) => {
         const body = parsedObject(values, "values");
         const role = body["role"] === undefined ? "authenticated" : roleOf(body["role"]);
-        return JSON.stringify(await auth.createUser(readCredentials(body), role, caller));
+        return JSON.stringify(await auth.createUser(readCredentials(body), role, principal));
       },
-      "users.setRole": async (_caller, [id, role]) => JSON.stringify(await auth.setRole(text(id, "id"), roleOf(role))),
+      "users.setRole": async (_principal, [id, role]) =>
+        JSON.stringify(await auth.setRole(text(id, "id"), roleOf(role))),
     };
   }
 
   #fileMethods(): Record<string, Method> {
     const storage = this.#storage;
     return {
-      "storage.get": async (_caller, [id]) => JSON.stringify(await storage.find(text(id, "id"))),
-      "storage.read": async (_caller, [id]) => {
+      "storage.get": async (_principal, [id]) => JSON.stringify(await storage.find(text(id, "id"))),
+      "storage.read": async (_principal, [id], { part }) => {
         const file = await storage.find(text(id, "id"));
         if (file === null) return null;
-        return this.#files.run(async () => new Response(await storage.read(file, null)).bytes());
+        await part(await new Response(await storage.read(file, null)).bytes());
+        return null;
       },
-      "storage.put": async (caller, [filename, data, visibility]) => {
+      "storage.put": async (principal, [filename, data, visibility]) => {
         if (!(data instanceof Uint8Array)) throw new AppError("bad_request", "storage.put: data must be bytes.");
-        const values = { filename: text(filename, "filename"), visibility: visibilityOf(visibility) };
-        const file = await this.#files.run(() =>
-          storage.store(caller, async (upload) => {
-            await upload.write(data);
-            return values;
-          }),
-        );
+        const name = cleanName(text(filename, "filename"));
+        const values = { filename: name === "" ? "file" : name, visibility: visibilityOf(visibility) };
+        const file = await storage.store(principal, async (upload) => {
+          await upload.write(data);
+          return values;
+        });
         return JSON.stringify(file);
       },
-      "storage.delete": async (caller, [id]) => {
+      "storage.delete": async (principal, [id]) => {
         const deleted = await nullIfMissing(async () => {
-          await storage.delete(text(id, "id"), caller);
+          await storage.delete(text(id, "id"), principal);
           return true;
         });
         return deleted !== null;

@@ -1,5 +1,6 @@
-import { type Dirent, readdirSync, type Stats, statSync } from "node:fs";
+import { type Dirent, readdirSync, readFileSync, type Stats, statSync } from "node:fs";
 import { join } from "node:path";
+import type { CodeFile } from "./protocol.ts";
 
 const scriptFolders = ["functions", "jobs"] as const;
 export type ScriptFolder = (typeof scriptFolders)[number];
@@ -56,25 +57,44 @@ export function listScripts(root: string): ScriptFile[] {
 
 /** Files whose change is a change of the user's code. */
 const codePattern = /\.(?:[cm]?[jt]sx?|json|txt|md|html|sql)$/;
+/** Files that are modules. */
+const modulePattern = /\.[cm]?[jt]sx?$/;
 
-/**
- * What tells one state of the user's code from another: names, times and sizes of all files in the folders of scripts,
- * shared code included.
- */
-export function fingerprint(root: string): string {
-  const parts: string[] = [];
-  const visit = (folder: string): void => {
+/** Calls `visit` with every file in the folders of scripts, shared code included. */
+function walk(root: string, visit: (path: string) => void): void {
+  const walkFolder = (folder: string): void => {
     for (const entry of entries(join(root, folder))) {
-      const path = `${folder}/${entry.name}`;
       if (entry.name === "node_modules" || entry.name.startsWith(".")) continue;
+      const path = `${folder}/${entry.name}`;
       // Links to folders are not followed further: they may lead back here.
-      if (entry.isDirectory()) visit(path);
-      else if (codePattern.test(entry.name)) {
-        const stats = stat(join(root, path));
-        parts.push(`${path}:${stats?.mtimeMs}:${stats?.size}`);
-      }
+      if (entry.isDirectory()) walkFolder(path);
+      else visit(path);
     }
   };
-  for (const folder of scriptFolders) visit(folder);
+  for (const folder of scriptFolders) walkFolder(folder);
+}
+
+/** What tells one state of the user's code from another: names, times and sizes of all its files. */
+export function fingerprint(root: string): string {
+  const parts: string[] = [];
+  walk(root, (path) => {
+    if (!codePattern.test(path)) return;
+    const stats = stat(join(root, path));
+    parts.push(`${path}:${stats?.mtimeMs}:${stats?.size}`);
+  });
   return parts.join("\n");
+}
+
+/** What the modules hold at this moment. */
+export function readCode(root: string): CodeFile[] {
+  const files: CodeFile[] = [];
+  walk(root, (path) => {
+    if (!modulePattern.test(path)) return;
+    try {
+      files.push({ path, content: readFileSync(join(root, path), "utf8") });
+    } catch {
+      // Gone meanwhile, or not readable: whoever imports it is told.
+    }
+  });
+  return files;
 }

@@ -1,7 +1,7 @@
 import { type Awaitable, messageOf, SetupError } from "../kernel/index.ts";
 import type { Loaded, ScriptOutcome, ScriptTask } from "./attempt.ts";
 import type { ScriptExports } from "./protocol.ts";
-import { listScripts, type ScriptFile, type ScriptFolder } from "./script-files.ts";
+import { listScripts, readCode, type ScriptFile, type ScriptFolder } from "./script-files.ts";
 import { ScriptSlot, type SlotOptions } from "./script-slot.ts";
 
 /** A file that is loaded, in this version or, where the last does not load, in an earlier one. */
@@ -47,6 +47,8 @@ export class ScriptHost {
   readonly #alive = new Set<Generation>();
   #loading: Promise<void> = Promise.resolve();
   #change: PromiseWithResolvers<void> | null = null;
+  /** Why files do not load, by path. */
+  #problems = new Map<string, string>();
   #isStopped = false;
 
   constructor(options: ScriptHostOptions) {
@@ -56,6 +58,11 @@ export class ScriptHost {
   /** Whether there is anything to run. */
   get isEmpty(): boolean {
     return this.#homes.size === 0;
+  }
+
+  /** Why a file did not load when it was last tried; null when it did, or is not there. */
+  problemOf(path: string): string | null {
+    return this.#problems.get(path) ?? null;
   }
 
   /** Loads what is in the folders now. Runs go on; those that come find either the old or the new files. */
@@ -89,6 +96,7 @@ export class ScriptHost {
     if (this.#isStopped) return;
     const homes = new Map<string, Home>();
     const broken: string[] = [];
+    this.#problems = new Map();
     for (const file of files) {
       const home = this.#homeOf(file, loaded.get(file.path), generation);
       if (home === null) broken.push(file.path);
@@ -116,7 +124,8 @@ export class ScriptHost {
   /** Starts processes for these files, unless there are none. */
   async #open(files: readonly ScriptFile[]): Promise<{ generation: Generation; loaded: Map<string, Loaded> }> {
     if (files.length === 0) return { generation: { slots: [] }, loaded: new Map() };
-    const slots = Array.from({ length: this.#options.processes }, () => new ScriptSlot(this.#options));
+    const code = readCode(this.#options.root);
+    const slots = Array.from({ length: this.#options.processes }, () => new ScriptSlot(this.#options, code));
     const generation: Generation = { slots };
     this.#alive.add(generation);
     try {
@@ -138,16 +147,17 @@ export class ScriptHost {
   /** Where a file runs from now on; null when it has never been loaded. What is wrong with it is logged. */
   #homeOf(file: ScriptFile, loaded: Loaded | undefined, generation: Generation): Home | null {
     const { logger } = this.#options;
-    const problem = this.#problemOf(file, loaded);
+    const problem = this.#findProblem(file, loaded);
     if (problem === null && loaded !== undefined && "exports" in loaded)
       return { file, exports: loaded.exports, generation };
+    this.#problems.set(file.path, problem ?? "");
     const old = this.#homes.get(file.path);
     const effect = old === undefined ? "it has no effect" : "its last version keeps running";
     logger.error(`${file.path} does not load, ${effect}: ${problem}`);
     return old ?? null;
   }
 
-  #problemOf(file: ScriptFile, loaded: Loaded | undefined): string | null {
+  #findProblem(file: ScriptFile, loaded: Loaded | undefined): string | null {
     if (loaded === undefined) return "was not loaded";
     if ("error" in loaded) return loaded.error.message;
     const kind = this.#options.kinds.find(({ folder }) => folder === file.folder);

@@ -1,10 +1,10 @@
-import { BoundedMap, count, messageOf } from "../kernel/index.ts";
+import { BoundedMap, count, Gate, messageOf } from "../kernel/index.ts";
 import type { Logger } from "../logging/index.ts";
 import { Attempt, type Loaded, type ScriptOutcome, type ScriptTask } from "./attempt.ts";
 import { type CallOptions, Calls } from "./calls.ts";
 import { HostProcess, type ProcessEnd, type ProcessOptions, type ScriptProcess } from "./host-process.ts";
 import { Loading } from "./loading.ts";
-import type { FromChild, LogMessage } from "./protocol.ts";
+import type { CodeFile, FromChild, LogMessage } from "./protocol.ts";
 import { type EndReason, Watch } from "./watch.ts";
 
 /** Attempts that one process has at a time; the others wait here. */
@@ -23,17 +23,18 @@ export interface SlotOptions extends CallOptions {
 }
 
 /**
- * One process for the user's code, and the attempts in it; when it ends, another takes its place. An attempt that was
- * alone in a process which ended has ended it. Where several ran, nobody knows who did: each is made again, alone, and
- * the one that does it again has failed.
+ * One process for the user's code, and the attempts in it; when it ends, another takes its place. An attempt that was the
+ * only one that a process ever had has ended it. Else nobody knows who did: each that was in it is made again, in a
+ * process for it alone, and the one that does it again has failed.
  */
 export class ScriptSlot {
   readonly #options: SlotOptions;
+  readonly #code: readonly CodeFile[];
   readonly #watch: Watch;
   /** The files that every process of this slot loads. */
   #files: readonly string[] = [];
-  /** Why files could not be loaded again into a later process. */
-  #lost = new Map<string, string>();
+  /** Files that could not be loaded again into a later process. */
+  #lost = new Set<string>();
   #process: ScriptProcess | null = null;
   #loading: Loading | null = null;
   #calls: Calls | null = null;
@@ -41,18 +42,22 @@ export class ScriptSlot {
   #isStopped = false;
   #lastId = 0;
   #waiting: Attempt[] = [];
-  /** Of these, one ended the process; each runs alone. */
-  #suspects: Attempt[] = [];
-  /** Whether the one in the process is one of them. */
-  #isAlone = false;
+  /** Attempts that the process was ever sent. */
+  #sent = 0;
+  /** Of these, one may have ended a process; each is made again in one of its own, one after the other. */
+  readonly #suspects = new Set<Attempt>();
+  readonly #trials = new Gate(1);
+  readonly #trialSlots = new Set<ScriptSlot>();
   readonly #running = new Map<number, Attempt>();
   readonly #ended = new BoundedMap<number, Attempt>(maxEnded);
   #endReason: EndReason | null = null;
   #pauseMs = firstPauseMs;
   #idle = Promise.withResolvers<void>();
 
-  constructor(options: SlotOptions) {
+  /** @param code what its processes load, whatever is on the disk by then. */
+  constructor(options: SlotOptions, code: readonly CodeFile[]) {
     this.#options = options;
+    this.#code = code;
     this.#watch = new Watch({
       memoryLimit: options.memoryLimit,
       look: () =>
@@ -69,7 +74,7 @@ export class ScriptSlot {
 
   /** Attempts that wait or run. */
   get load(): number {
-    return this.#waiting.length + this.#suspects.length + this.#running.size;
+    return this.#waiting.length + this.#suspects.size + this.#running.size;
   }
 
   /**
@@ -106,8 +111,9 @@ export class ScriptSlot {
     this.#calls?.end();
     for (const attempt of [...this.#running.values(), ...this.#suspects, ...this.#waiting])
       attempt.settle({ status: "stopped" });
+    for (const slot of this.#trialSlots) slot.stop();
     this.#running.clear();
-    this.#suspects = [];
+    this.#suspects.clear();
     this.#waiting = [];
     this.#idle.resolve();
   }
@@ -116,6 +122,7 @@ export class ScriptSlot {
   async #loadAll(files: readonly string[]): Promise<Map<string, Loaded>> {
     const results = new Map<string, Loaded>();
     const broken = new Set<string>();
+    const suspects = new Set<string>();
     for (let isWhole = false; !isWhole && !this.#isStopped; ) {
       isWhole = true;
       const process = this.#spawn();
@@ -123,10 +130,12 @@ export class ScriptSlot {
       this.#loading = loading;
       for (const path of files) {
         if (broken.has(path) || this.#isStopped) continue;
-        const { loaded, isLost } = await loading.load(path);
+        const { loaded, lost } = await loading.load(path);
         results.set(path, loaded);
-        if ("error" in loaded) broken.add(path);
-        if (!isLost) continue;
+        // A process may end for other reasons; a file is to blame when it happens again.
+        if (lost === "ended" && !suspects.has(path)) suspects.add(path);
+        else if ("error" in loaded) broken.add(path);
+        if (lost === null) continue;
         if (this.#process === process) this.#process = null;
         isWhole = false;
         break;
@@ -142,6 +151,8 @@ export class ScriptSlot {
     this.#process = process;
     this.#calls = new Calls(process, this.#options);
     this.#endReason = null;
+    this.#sent = 0;
+    process.send({ kind: "code", files: this.#code });
     process.exited.then((end) => {
       if (this.#process === process && this.#isReady) void this.#replace(end);
     });
@@ -182,28 +193,53 @@ export class ScriptSlot {
   }
 
   #rememberLost(results: ReadonlyMap<string, Loaded>): void {
-    this.#lost = new Map();
+    this.#lost = new Set();
     for (const [path, loaded] of results) {
       if ("exports" in loaded) continue;
-      this.#lost.set(path, loaded.error.message);
-      this.#options.logger.error(`${path} could not be loaded again: ${loaded.error.message}`);
+      this.#lost.add(path);
+      this.#options.logger.error(`${path} could not be loaded again, its runs wait: ${loaded.error.message}`);
     }
   }
 
   #settleVictims(end: ProcessEnd): void {
     const attempts = [...this.#running.values()];
     this.#running.clear();
-    this.#isAlone = false;
     const victims = attempts.filter((attempt) => attempt.startedAt !== null);
     for (const attempt of attempts) attempt.reset();
     // What had not begun goes back to where it was.
     this.#waiting.unshift(...attempts.filter((attempt) => !victims.includes(attempt)));
     const message = this.#endMessage(end);
     const [only] = victims;
-    if (only !== undefined && victims.length === 1) only.fail(message);
-    else this.#suspects.push(...victims);
-    const beside = victims.length > 1 ? `; ${count(victims.length, "run")} were in it, each is run again, alone` : "";
+    const isCertain = only !== undefined && this.#sent === 1;
+    if (isCertain) only.fail(message);
+    else for (const victim of victims) void this.#try(victim);
+    const were = victims.length === 1 ? "was" : "were";
+    const beside =
+      isCertain || victims.length === 0
+        ? ""
+        : `; ${count(victims.length, "run")} ${were} in it, each is run again, alone`;
     this.#options.logger.warn(`The process of functions and jobs was lost: it ${message}${beside}`);
+    this.#checkIdle();
+  }
+
+  /** Makes an attempt again, in a process that has nothing else. */
+  async #try(suspect: Attempt): Promise<void> {
+    this.#suspects.add(suspect);
+    await this.#trials.run(async () => {
+      if (this.#isStopped) return;
+      const slot = new ScriptSlot(this.#options, this.#code);
+      this.#trialSlots.add(slot);
+      try {
+        await slot.start([suspect.task.path]);
+        suspect.settle(await slot.run(suspect.task));
+      } catch (thrown) {
+        suspect.fail(`could not be run again: ${messageOf(thrown)}`);
+      } finally {
+        slot.stop();
+        this.#trialSlots.delete(slot);
+      }
+    });
+    this.#suspects.delete(suspect);
     this.#checkIdle();
   }
 
@@ -215,14 +251,7 @@ export class ScriptSlot {
   }
 
   #pump(): void {
-    if (!this.#isReady || this.#isStopped || this.#isAlone) return;
-    while (this.#suspects.length > 0) {
-      if (this.#running.size > 0) return;
-      const suspect = this.#suspects.shift();
-      if (suspect === undefined || !this.#send(suspect)) continue;
-      this.#isAlone = true;
-      return;
-    }
+    if (!this.#isReady || this.#isStopped) return;
     while (this.#waiting.length > 0 && this.#running.size < maxRunning) {
       const next = this.#waiting.shift();
       if (next !== undefined) this.#send(next);
@@ -230,18 +259,16 @@ export class ScriptSlot {
     this.#checkIdle();
   }
 
-  /** Answers whether it was sent; else it has failed. */
-  #send(attempt: Attempt): boolean {
+  #send(attempt: Attempt): void {
     const { path, handler, input } = attempt.task;
-    const lost = this.#lost.get(path);
-    if (lost !== undefined) {
-      attempt.fail(`${path} could not be loaded again: ${lost}`);
-      return false;
+    if (this.#lost.has(path)) {
+      attempt.settle({ status: "gone" });
+      return;
     }
+    this.#sent += 1;
     this.#running.set(attempt.id, attempt);
     this.#watch.wake();
     this.#process?.send({ kind: "run", attempt: attempt.id, path, handler, input: JSON.stringify(input) });
-    return true;
   }
 
   #receive(message: FromChild): void {
@@ -259,7 +286,7 @@ export class ScriptSlot {
         this.#stray(message);
         return;
       case "call":
-        void this.#calls?.answer(message, this.#running.get(message.attempt)?.task ?? null);
+        void this.#calls?.answer(message, this.#running.get(message.attempt) ?? null);
         return;
       case "taken":
         this.#calls?.taken(message.call);
@@ -278,7 +305,6 @@ export class ScriptSlot {
       return;
     }
     this.#running.delete(attempt.id);
-    this.#isAlone = false;
     this.#ended.set(attempt.id, attempt);
     this.#pauseMs = firstPauseMs;
     if (message.kind === "completed") attempt.settle({ status: "completed" });

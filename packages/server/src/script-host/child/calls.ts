@@ -1,3 +1,4 @@
+import { MAX_FILE_SIZE } from "@socle/protocol";
 import type { CallError, FromChild } from "../protocol.ts";
 
 /** What one attempt may ask for at a time; what is more waits here, in the memory of whoever asked. */
@@ -32,7 +33,7 @@ export class AttemptCalls {
   constructor(options: {
     attempt: number;
     send: (message: FromChild) => void;
-    /** Characters that the arguments of a call may have; bytes are for the method to look at. */
+    /** Bytes that the arguments of a call may have, but for those of a file. */
     bodyLimit: number;
   }) {
     this.#attempt = options.attempt;
@@ -43,12 +44,16 @@ export class AttemptCalls {
   /** Asks the service. Rejects with a `ServiceError` whose stack is that of the caller. */
   async call(method: string, args: readonly unknown[], onPart?: (value: unknown) => void): Promise<unknown> {
     const error = new ServiceError();
-    const length = args.reduce<number>((sum, arg) => sum + (typeof arg === "string" ? arg.length : 0), 0);
-    if (length > this.#bodyLimit)
-      throw fill(error, {
-        code: "payload_too_large",
-        message: `${method}: ${length} characters are more than limits.body allows (${this.#bodyLimit}).`,
-      });
+    const size = args.reduce<number>((sum, arg) => sum + sizeOf(arg), 0);
+    const [limit, what] =
+      method === "storage.put"
+        ? [MAX_FILE_SIZE + this.#bodyLimit, "a file may have"]
+        : [this.#bodyLimit, "limits.body allows"];
+    if (size > limit)
+      throw fill(error, { code: "payload_too_large", message: `${method}: ${size} bytes are more than ${what}.` });
+    const strange = args.find((arg) => !isPlain(arg));
+    if (strange !== undefined)
+      throw fill(error, { code: "bad_request", message: `${method}: a ${typeof strange} cannot be an argument.` });
     if (this.#open >= maxOpen) await new Promise<void>((resolve) => this.#waiting.push(resolve));
     if (this.#endReason !== null)
       throw fill(error, { code: "unavailable", message: `${method}: the run is over: ${this.#endReason}.` });
@@ -71,6 +76,15 @@ export class AttemptCalls {
     this.#endReason = reason;
     for (const wake of this.#waiting.splice(0)) wake();
   }
+}
+
+function sizeOf(arg: unknown): number {
+  if (typeof arg === "string") return Buffer.byteLength(arg);
+  return arg instanceof Uint8Array ? arg.byteLength : 0;
+}
+
+function isPlain(arg: unknown): boolean {
+  return arg === null || arg instanceof Uint8Array || ["string", "number", "boolean", "undefined"].includes(typeof arg);
 }
 
 export function answered(call: number, value: unknown): void {

@@ -1,4 +1,3 @@
-import { MAX_FILE_SIZE } from "@socle/protocol";
 import type { RunInput } from "../protocol.ts";
 import type { AttemptCalls } from "./calls.ts";
 import type { Output, Scope } from "./output.ts";
@@ -28,12 +27,6 @@ export function makeContext(parts: ContextParts): object {
 }
 
 function databaseOf({ calls }: ContextParts): object {
-  /** Objects go as text, as over HTTP: dates become strings, what has no JSON form goes. */
-  const bodyText = (method: string, body: unknown): string => {
-    const text = JSON.stringify(body);
-    if (text === undefined) throw new TypeError(`db: ${method} needs an object with the record's values`);
-    return text;
-  };
   return {
     collection: (name: string) => {
       const call = (method: string, ...args: unknown[]): Promise<unknown> =>
@@ -48,22 +41,21 @@ function databaseOf({ calls }: ContextParts): object {
           return Object.defineProperty(records, "items", { value: records });
         },
         get: async (id: string) => parsed(await call("get", id)),
-        create: async (values: unknown) => parsed(await call("create", bodyText("create", values))),
-        update: async (id: string, values: unknown) => parsed(await call("update", id, bodyText("update", values))),
+        create: async (values: unknown) => parsed(await call("create", jsonOf(values))),
+        update: async (id: string, values: unknown) => parsed(await call("update", id, jsonOf(values))),
         delete: (id: string) => call("delete", id),
       };
     },
-    query: async (sql: string, params: unknown = []) =>
-      parsed(await calls.call("db.query", [sql, JSON.stringify(params)])),
+    query: async (sql: string, params: unknown = []) => parsed(await whole(calls, "db.query", [sql, jsonOf(params)])),
   };
 }
 
 function usersOf(calls: AttemptCalls): object {
   return {
-    list: async (options: unknown = {}) => parsed(await calls.call("users.list", [JSON.stringify(options)])),
+    list: async (options: unknown = {}) => parsed(await calls.call("users.list", [jsonOf(options)])),
     get: async (id: string) => parsed(await calls.call("users.get", [id])),
     findByEmail: async (email: string) => parsed(await calls.call("users.findByEmail", [email])),
-    create: async (values: unknown) => parsed(await calls.call("users.create", [JSON.stringify(values)])),
+    create: async (values: unknown) => parsed(await calls.call("users.create", [jsonOf(values)])),
     setRole: async (id: string, role: string) => parsed(await calls.call("users.setRole", [id, role])),
   };
 }
@@ -72,13 +64,9 @@ function storageOf(calls: AttemptCalls): object {
   return {
     get: async (id: string) => parsed(await calls.call("storage.get", [id])),
     delete: (id: string) => calls.call("storage.delete", [id]),
-    read: (id: string) => calls.call("storage.read", [id]),
+    read: (id: string) => whole(calls, "storage.read", [id]),
     put: async (file: { filename: string; data: unknown; visibility?: string }) => {
       const data = await bytesOf(file?.data);
-      if (data.byteLength > MAX_FILE_SIZE)
-        throw new RangeError(
-          `storage.put: the file has ${data.byteLength} bytes; at most ${MAX_FILE_SIZE} (10 MiB) are allowed`,
-        );
       return parsed(await calls.call("storage.put", [file.filename, data, file.visibility ?? null]));
     },
   };
@@ -90,6 +78,20 @@ async function bytesOf(data: unknown): Promise<Uint8Array> {
   if (data instanceof ArrayBuffer) return new Uint8Array(data);
   if (data instanceof Blob) return data.bytes();
   throw new TypeError("storage.put needs data: a string, Uint8Array, ArrayBuffer or Blob");
+}
+
+/** Objects go as text, as over HTTP: dates become strings, and what has no JSON form is null. */
+function jsonOf(value: unknown): string {
+  return JSON.stringify(value) ?? "null";
+}
+
+/** A large answer comes as a part, so that the service knows when it was taken. */
+async function whole(calls: AttemptCalls, method: string, args: readonly unknown[]): Promise<unknown> {
+  let answer: unknown = null;
+  await calls.call(method, args, (part) => {
+    answer = part;
+  });
+  return answer;
 }
 
 function parsed(text: unknown): unknown {

@@ -4,6 +4,9 @@ import type { ScriptError } from "../protocol.ts";
 
 const framePattern = /^\s*at (?:(.*?) \()?((?:file:\/\/)?\/.*?|[A-Za-z]:[\\/].*?):(\d+):(\d+)\)?$/;
 
+/** Causes of causes that are told. */
+const maxCauses = 3;
+
 /** Says what the user's code threw, and where in the user's files. */
 export class Errors {
   readonly #root: string;
@@ -12,18 +15,30 @@ export class Errors {
     this.#root = root;
   }
 
-  /** @param file whose handler it was, where the stack does not say: a call in a return leaves no frame. */
+  /**
+   * Never throws, whatever was thrown: objects of the user's code may do anything when they are looked at.
+   * @param file whose handler it was, where the stack does not say: a call in a return leaves no frame.
+   */
   describe(thrown: unknown, file?: string): ScriptError {
+    try {
+      return this.#describe(thrown, file, maxCauses);
+    } catch {
+      return { message: `Something was thrown that cannot be described${file === undefined ? "" : ` (${file})`}` };
+    }
+  }
+
+  #describe(thrown: unknown, file: string | undefined, causes: number): ScriptError {
     if (isBuildProblem(thrown)) return { message: this.#buildProblem(thrown) };
     if (thrown instanceof AggregateError && thrown.errors.length > 0 && thrown.errors.every(isBuildProblem))
       return { message: thrown.errors.map((problem) => this.#buildProblem(problem)).join("; ") };
     if (!(thrown instanceof Error)) return { message: `${inspect(thrown)} was thrown, which is no Error` };
-    const name = thrown.name === "" || thrown.name === "Error" ? "" : `${thrown.name}: `;
-    const frames = this.#frames(thrown.stack ?? "");
+    const name = thrown.name === "" || thrown.name === "Error" ? "" : `${String(thrown.name)}: `;
+    const frames = this.#frames(stackOf(thrown));
     const frame = frames.find((each) => !each.includes("node_modules"));
     const where = frame?.replace(/^at (?:.* \()?|\)$/g, "") ?? file;
-    const message = cut(`${name}${thrown.message}`, 2_000);
-    const cause = thrown.cause === undefined ? "" : `\nCaused by: ${this.describe(thrown.cause).message}`;
+    const message = cut(`${name}${String(thrown.message)}`, 2_000);
+    const hasCause = thrown.cause !== undefined && causes > 0;
+    const cause = hasCause ? `\nCaused by: ${this.#describe(thrown.cause, undefined, causes - 1).message}` : "";
     return {
       message: where === undefined ? message : `${message} (${where})`,
       stack: cut([message, ...frames.map((frame) => `    ${frame}`)].join("\n") + cause, 8_000),
@@ -32,8 +47,7 @@ export class Errors {
 
   /** The file that a stack points into first, relative to the project. */
   fileOf(thrown: unknown): string | null {
-    if (!(thrown instanceof Error)) return null;
-    for (const frame of this.#frames(thrown.stack ?? "")) {
+    for (const frame of this.#frames(stackOf(thrown))) {
       const file = /^at (?:.* \()?(.*?):\d+:\d+\)?$/.exec(frame)?.[1];
       if (file !== undefined && !file.includes("node_modules")) return file;
     }
@@ -81,6 +95,14 @@ interface BuildProblem {
   readonly position?: { file: string; line: number; column: number } | null;
   readonly specifier?: string;
   readonly referrer?: string;
+}
+
+function stackOf(thrown: unknown): string {
+  try {
+    return thrown instanceof Error ? String(thrown.stack ?? "") : "";
+  } catch {
+    return "";
+  }
 }
 
 function isBuildProblem(thrown: unknown): thrown is BuildProblem {

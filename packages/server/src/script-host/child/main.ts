@@ -6,6 +6,7 @@ import { join } from "node:path";
 import { nextTurn } from "../../kernel/index.ts";
 import type { ChildOptions, FromChild, RunInput, RunMessage, ScriptExports, ToChild } from "../protocol.ts";
 import { AttemptCalls, answered, answeredPart, refused } from "./calls.ts";
+import { useCode } from "./code.ts";
 import { makeContext } from "./context.ts";
 import { Errors } from "./errors.ts";
 import { guardProcess } from "./guards.ts";
@@ -17,6 +18,8 @@ interface Active {
   readonly calls: AttemptCalls;
 }
 
+/** For so long, an error may be that of an attempt which has ended. */
+const recentMs = 60_000;
 /** Errors in ten seconds that nobody waits for and that are told; a timer may throw for ever. */
 const maxStrays = 20;
 
@@ -40,10 +43,12 @@ class Child {
   readonly #send: (message: FromChild) => void;
   readonly #errors: Errors;
   readonly #output: Output;
+  /** Those whose handlers are to be called. */
+  readonly #queue: RunMessage[] = [];
   readonly #modules = new Map<string, Module>();
   readonly #active = new Map<number, Active>();
   /** The last attempt of each file, for what it throws after its end. */
-  readonly #last = new Map<string, number>();
+  readonly #last = new Map<string, { attempt: number; endedAt: number }>();
   readonly #strays = new Budget(maxStrays);
   /** The attempt whose handler was called in this turn of the loop. */
   #entered: number | null = null;
@@ -52,17 +57,21 @@ class Child {
     this.#options = options;
     this.#send = send;
     this.#errors = new Errors(options.root);
-    this.#output = new Output(send);
+    this.#output = new Output(send, this.#errors);
     this.#output.capture();
   }
 
   receive(message: ToChild): void {
     switch (message.kind) {
+      case "code":
+        useCode(this.#options.root, message.files);
+        return;
       case "load":
-        this.#load(message.path);
+        void this.#load(message.path);
         return;
       case "run":
-        this.#run(message);
+        this.#queue.push(message);
+        if (this.#queue.length === 1) setImmediate(() => this.#next());
         return;
       case "abort":
         this.#abort(message.attempt);
@@ -90,16 +99,21 @@ class Child {
     }
   }
 
-  /** Whose it is: of an exception, the runtime knows; of a rejection, its stack or the circumstances tell. */
+  /**
+   * Whose it is: of an exception, the runtime knows. Of a rejection, the turn or the stack must tell; where they do not,
+   * nobody is blamed.
+   */
   #culprit(thrown: unknown): number | null {
     const scope = scopes.getStore();
     if (scope !== undefined) return scope.attempt;
-    if (this.#entered !== null) return this.#entered;
     const file = this.#errors.fileOf(thrown);
-    const candidates = [...this.#active].filter(([, { path }]) => file === null || path === file);
-    if (candidates.length === 1) return candidates[0]?.[0] ?? null;
-    if (this.#active.size === 1) return [...this.#active.keys()][0] ?? null;
-    return candidates.length === 0 && file !== null ? (this.#last.get(file) ?? null) : null;
+    const entered = this.#entered === null ? undefined : this.#active.get(this.#entered);
+    if (entered !== undefined && (file === null || file === entered.path)) return this.#entered;
+    const last = file === null ? undefined : this.#last.get(file);
+    const active = [...this.#active].filter(([, { path }]) => path === file);
+    if (active.length === 0) return last?.attempt ?? null;
+    const isRecent = last !== undefined && performance.now() - last.endedAt < recentMs;
+    return active.length === 1 && !isRecent ? (active[0]?.[0] ?? null) : null;
   }
 
   async #load(path: string): Promise<void> {
@@ -112,6 +126,17 @@ class Child {
     }
   }
 
+  /** One handler is called in a turn, so that what comes to light at its end is known to be that one's. */
+  #next(): void {
+    const message = this.#queue[0];
+    if (message !== undefined) void this.#run(message);
+    setImmediate(() => {
+      this.#entered = null;
+      this.#queue.shift();
+      if (this.#queue.length > 0) this.#next();
+    });
+  }
+
   async #run({ attempt, path, handler, input }: RunMessage): Promise<void> {
     this.#send({ kind: "started", attempt });
     const scope: Scope = newScope(attempt);
@@ -119,9 +144,6 @@ class Child {
     const calls = new AttemptCalls({ attempt, send: this.#send, bodyLimit: this.#options.bodyLimit });
     this.#active.set(attempt, { path, controller, calls });
     this.#entered = attempt;
-    setImmediate(() => {
-      if (this.#entered === attempt) this.#entered = null;
-    });
     try {
       const target = this.#modules.get(path)?.[handler];
       if (typeof target !== "function") throw new Error(`${path} does not export ${handler}`);
@@ -147,7 +169,7 @@ class Child {
     const active = this.#active.get(attempt);
     if (active === undefined) return;
     this.#active.delete(attempt);
-    this.#last.set(active.path, attempt);
+    this.#last.set(active.path, { attempt, endedAt: performance.now() });
     active.calls.end("its handler has returned");
     this.#send(message);
   }

@@ -1,7 +1,7 @@
 import { AsyncLocalStorage } from "node:async_hooks";
 import { format } from "node:util";
 import type { FromChild, LogMessage } from "../protocol.ts";
-import { cut } from "./errors.ts";
+import { cut, type Errors } from "./errors.ts";
 
 type Level = LogMessage["level"];
 
@@ -49,10 +49,12 @@ export function newScope(attempt: number): Scope {
 /** Takes what the user's code says to the service's log: `logger`, `console` and the standard output. */
 export class Output {
   readonly #send: (message: FromChild) => void;
+  readonly #errors: Errors;
   readonly #outside = new Budget(maxEntries);
 
-  constructor(send: (message: FromChild) => void) {
+  constructor(send: (message: FromChild) => void, errors: Errors) {
     this.#send = send;
+    this.#errors = errors;
   }
 
   write(level: Level, message: string, fields?: unknown, scope: Scope | undefined = scopes.getStore()): void {
@@ -84,8 +86,18 @@ export class Output {
     const at =
       (level: Level) =>
       (message: unknown, fields?: unknown): void =>
-        this.write(level, typeof message === "string" ? message : format(message), fields, scope);
+        this.write(level, this.#text([message]), fields, scope);
     return { debug: at("DEBUG"), info: at("INFO"), warn: at("WARN"), error: at("ERROR") };
+  }
+
+  /** As `console` writes it; of errors, the frames inside the project. */
+  #text(args: readonly unknown[]): string {
+    const shown = args.map((arg) => {
+      if (!(arg instanceof Error)) return arg;
+      const { message, stack } = this.#errors.describe(arg);
+      return stack ?? message;
+    });
+    return cut(format(...shown), maxMessage);
   }
 
   /** Has `console` and the standard output write to the log. */
@@ -93,7 +105,7 @@ export class Output {
     const say =
       (level: Level) =>
       (...args: unknown[]): void =>
-        this.write(level, cut(format(...args), maxMessage));
+        this.write(level, this.#text(args));
     const methods: { readonly [name: string]: Level } = {
       log: "INFO",
       info: "INFO",

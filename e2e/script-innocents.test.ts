@@ -1,0 +1,130 @@
+/** What a run has left behind, or another does, is not laid at the door of a run that has nothing to do with it. */
+import { describe, expect, test } from "bun:test";
+import { symlinkSync } from "node:fs";
+import { join } from "node:path";
+import { post, type Running, serve, until } from "./kit.ts";
+import { collection, RunEvents, scriptProject, write } from "./scripts-kit.ts";
+
+/** What a handler does after it has returned, while the innocent one runs. */
+const leftovers: { readonly [name: string]: string } = {
+  loops: "setTimeout(() => { while (true); }, 50);",
+  loopsAfterTimeout: "await Bun.sleep(600); while (true);",
+  rejectsText: "Bun.sleep(50).then(() => Promise.reject('boom'));",
+  rejectsError: "(async () => { await Bun.sleep(50); await fetch('http://127.0.0.1:1/'); })();",
+  throwsCycle: "setTimeout(() => { const e = new Error('cycle'); e.cause = e; throw e; }, 50);",
+  throwsProxy: "setTimeout(() => { throw new Proxy({}, { get() { throw new Error('trap'); } }); }, 50);",
+  throwsSymbol: "setTimeout(() => { throw Object.assign(new Error('x'), { message: Symbol('x') }); }, 50);",
+  killsItself: "setTimeout(() => Bun.spawnSync(['kill', '-9', String(process.pid)]), 50);",
+  throwsForEver: "setInterval(() => { throw new Error('again'); }, 1);",
+};
+
+function children(server: Running): string[] {
+  const { stdout } = Bun.spawnSync(["ps", "-o", "pid=,args=", "--ppid", String(server.pid)]);
+  const lines = stdout.toString().split("\n");
+  return lines.filter((line) => line.includes("script-host")).map((line) => line.trim().split(" ")[0] ?? "");
+}
+
+describe("beside what is left of a run", async () => {
+  const files: Record<string, string> = {
+    "functions/good/good.ts":
+      "export const options = { timeout: '4s' };\nexport const onCreate = async () => void (await Bun.sleep(300));\n",
+  };
+  for (const [name, code] of Object.entries(leftovers))
+    files[`functions/${name}/${name}.ts`] =
+      `export const options = { timeout: "300ms" };\nexport const onCreate = async () => {\n  ${code}\n};\n`;
+  const collections = ["good", ...Object.keys(leftovers)].map(collection);
+  const server = await serve(await scriptProject({ collections, files }));
+  const events = await RunEvents.of(server.url);
+
+  test.each(Object.keys(leftovers))(
+    "%s",
+    async (name) => {
+      const path = "functions/good/good.ts";
+      const before = events.of("function.completed", path).length;
+      await post(`${server.url}/api/${name}`, { n: 1 });
+      await Bun.sleep(10);
+      await post(`${server.url}/api/good`, { n: 1 });
+      await until(() => events.of("function.completed", path).length > before, 15_000);
+      // And once more, in whatever process there is now.
+      await post(`${server.url}/api/good`, { n: 1 });
+      await until(() => events.of("function.completed", path).length > before + 1, 15_000);
+      expect(events.of("function.failed", path)).toEqual([]);
+      expect(events.of("function.failed", `functions/${name}/${name}.ts`).length).toBeLessThanOrEqual(1);
+      // A process that goes on throwing is replaced for the others' sake.
+      for (const pid of children(server)) if (name === "throwsForEver") process.kill(Number(pid), "SIGKILL");
+    },
+    40_000,
+  );
+
+  test("the log is not flooded, and shows nothing of the service's own code", async () => {
+    const lines = server.output().split("\n");
+    expect(lines.filter((line) => line.includes("again")).length).toBeLessThan(60);
+    expect(server.output()).not.toContain("packages/server");
+    expect(server.output()).not.toContain("$bunfs");
+    expect(await server.stop()).toBe(0);
+  });
+});
+
+test("rejections of many runs in one turn are told apart", async () => {
+  const server = await serve(
+    await scriptProject({
+      collections: [collection("good"), collection("bad")],
+      files: {
+        "functions/good/good.ts": "export const onCreate = async () => void (await Bun.sleep(30));\n",
+        "functions/bad/bad.ts": "export const onCreate = () => void Promise.reject('nobody');\n",
+      },
+    }),
+  );
+  const events = await RunEvents.of(server.url);
+  await Promise.all(
+    Array.from({ length: 100 }, (_, n) => post(`${server.url}/api/${n % 2 === 0 ? "good" : "bad"}`, { n })),
+  );
+  await until(() => events.of("function.completed", "functions/good/good.ts").length === 50);
+  await until(() => events.of("function.failed", "functions/bad/bad.ts").length === 50);
+  expect(events.of("function.failed", "functions/good/good.ts")).toEqual([]);
+  expect(events.of("function.completed", "functions/bad/bad.ts")).toEqual([]);
+});
+
+describe("a process that is lost", () => {
+  const says = (word: string): string => `export const onCreate = ({ logger }: any) => logger.info("says ${word}");\n`;
+  const path = "functions/a/a.ts";
+
+  test.each(["serve", "dev"])(
+    "in %s, the next one has the code that was loaded, not what is on the disk",
+    async (mode) => {
+      const cwd = await scriptProject({ collections: [collection("a")], files: { [path]: says("old") } });
+      const server = await serve(cwd, { args: [mode] });
+      await write(cwd, { [path]: mode === "dev" ? "export const onCreate = (\n" : says("new") });
+      if (mode === "dev") await until(() => server.output().includes("its last version keeps running"));
+      const before = children(server);
+      for (const pid of before) process.kill(Number(pid), "SIGKILL");
+      await until(() => children(server).some((pid) => !before.includes(pid)));
+      await post(`${server.url}/api/a`, { n: 1 });
+      await until(() => server.output().includes("says old"));
+      expect(server.output()).not.toContain("says new");
+      expect(await server.stop()).toBe(0);
+    },
+  );
+});
+
+test("links that lead nowhere or in a circle are passed over", async () => {
+  const cwd = await scriptProject({
+    collections: [collection("a")],
+    files: { "functions/a/a.ts": "export const onCreate = ({ logger }: any) => logger.info('says hello');\n" },
+  });
+  for (const [target, name] of [
+    [".", "self"],
+    ["x", "x"],
+    ["nowhere", "gone"],
+  ] as const)
+    symlinkSync(target, join(cwd, "functions", name));
+  symlinkSync("nowhere.ts", join(cwd, "functions/a/broken.ts"));
+  const server = await serve(cwd, { args: ["dev"] });
+  symlinkSync("y", join(cwd, "functions/y"));
+  await post(`${server.url}/api/a`, { n: 1 });
+  await until(() => server.output().includes("says hello"));
+  await Bun.sleep(200);
+  expect((await fetch(`${server.url}/health`)).status).toBe(200);
+  expect(server.output()).toContain("ERROR functions/a/broken.ts does not load");
+  expect(await server.stop()).toBe(0);
+});
