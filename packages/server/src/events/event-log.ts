@@ -136,18 +136,16 @@ export class EventLog {
     const actor = actorOf(event.principal);
     const owner = event.owner ?? null;
     const { text: payload } = event.payload instanceof JsonText ? event.payload : JsonText.of(event.payload);
+    const recorder = this.#recorder?.wants(type) === true ? this.#recorder : null;
+    const row = { seq, at, type, source, actor, owner, payload };
+    const logged = recorder === null ? null : new LoggedEvent(row);
     tx.afterFlush(() => {
       this.#flushedSeq = seq;
-      if (this.#listeners.size > 0) this.#dispatch(new LoggedEvent({ seq, at, type, source, actor, owner, payload }));
+      if (this.#listeners.size > 0) this.#dispatch(logged ?? new LoggedEvent(row));
     });
     const written = tx.run(insert, seq, at, type, source, actor, owner, payload);
-    const recorder = this.#recorder;
-    if (recorder?.wants(type) !== true) return written;
-    const appended: AppendedEvent = {
-      event: new LoggedEvent({ seq, at, type, source, actor, owner, payload }),
-      previous: event.previous ?? null,
-      depth: depthOf(event.principal),
-    };
+    if (recorder === null || logged === null) return written;
+    const appended = { event: logged, previous: event.previous ?? null, depth: depthOf(event.principal) };
     return written instanceof Promise
       ? written.then(() => recorder.record(tx, appended))
       : recorder.record(tx, appended);

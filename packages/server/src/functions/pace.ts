@@ -3,11 +3,11 @@ const sliceMs = 20;
 /** Arrivals in a slice from which on requests go before runs. */
 const busyArrivals = 80;
 /** Starts in a slice, then. */
-const busyStarts = 50;
+const busyStarts = 25;
 
 /**
  * Lets requests go first: while more changes come than could be kept up with (4,000 a second), runs start at a steady
- * 2,500 a second and the others wait; they are made up for afterwards.
+ * 1,250 a second and the others wait; they are made up for afterwards.
  */
 export class Pace {
   readonly #onNext: () => void;
