@@ -56,6 +56,16 @@ describe("beside what is left of a run", async () => {
     40_000,
   );
 
+  test("a loop while nothing runs keeps nothing from running", async () => {
+    const path = "functions/good/good.ts";
+    const before = events.of("function.completed", path).length;
+    await post(`${server.url}/api/loops`, { n: 1 });
+    await Bun.sleep(300);
+    await post(`${server.url}/api/good`, { n: 1 });
+    await until(() => events.of("function.completed", path).length > before, 15_000);
+    expect(events.of("function.failed", path)).toEqual([]);
+  }, 20_000);
+
   test("the log is not flooded, and shows nothing of the service's own code", async () => {
     const lines = server.output().split("\n");
     expect(lines.filter((line) => line.includes("again")).length).toBeLessThan(60);

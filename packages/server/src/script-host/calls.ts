@@ -22,7 +22,7 @@ export interface Caller {
 /** Methods whose arguments or answers may be large. */
 const large: ReadonlySet<string> = new Set(["db.list", "db.query", "storage.read", "storage.put"]);
 /** Of these, so many calls of a process are answered at a time. */
-const maxLarge = 4;
+const maxLarge = 2;
 
 /** The calls that one process makes. */
 export class Calls {

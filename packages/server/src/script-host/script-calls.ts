@@ -1,4 +1,4 @@
-import { ROLES, type Role, VISIBILITIES, type Visibility } from "@socle/protocol";
+import { ROLES, type Role, type StoredRecord, VISIBILITIES, type Visibility } from "@socle/protocol";
 import { type Auth, readCredentials } from "../auth/index.ts";
 import { AppError, isObject, oneOf, quote, type System } from "../kernel/index.ts";
 import type { Logger } from "../logging/index.ts";
@@ -10,6 +10,8 @@ import type { QueryPool } from "./query-pool.ts";
 
 type Method = (principal: System, args: readonly unknown[], caller: Caller) => Promise<unknown>;
 
+/** What a piece of a list should weigh, in characters. */
+const pieceSize = 128 * 1024;
 /** Largest list of users that is answered at once. */
 const maxUsers = 1_000;
 
@@ -58,15 +60,11 @@ export class ScriptCalls {
     return {
       "db.list": async (principal, [name], { part }) => {
         const pages = await records.list(records.collection(text(name, "collection")), principal);
-        await part(JSON.stringify(pages.first));
-        let bytes = 0;
+        let bytes = await sendRecords(pages.first, part);
         while (pages.rest !== null) {
           const next = await pages.rest.next(bytes);
           if (next.done === true) break;
-          const page = JSON.stringify(next.value);
-          bytes = page.length;
-          // The next page is read when this one was taken.
-          await part(page);
+          bytes = await sendRecords(next.value, part);
         }
         return null;
       },
@@ -145,6 +143,24 @@ export class ScriptCalls {
       },
     };
   }
+}
+
+/** Sends records in pieces that are quick to make and to send, each when the one before was taken. Answers their size. */
+async function sendRecords(records: readonly StoredRecord[], part: Caller["part"]): Promise<number> {
+  let bytes = 0;
+  for (let at = 0; at < records.length; ) {
+    const piece: string[] = [];
+    let size = 0;
+    while (at < records.length && size < pieceSize) {
+      const json = JSON.stringify(records[at]);
+      size += json.length;
+      piece.push(json);
+      at += 1;
+    }
+    bytes += size;
+    await part(`[${piece.join(",")}]`);
+  }
+  return bytes;
 }
 
 /** What is not there is null, not an error. */
