@@ -185,6 +185,34 @@ async function measureReload(options: Options): Promise<string> {
   return `From a save to the first run of the new version: median ${median(times).toFixed(0)} ms, longest ${Math.max(...times).toFixed(0)} ms (aim ≤ 200).`;
 }
 
+/** Reads while handlers loop for ever, one after the other, against reads while none does. */
+async function measureBeside(options: Options): Promise<string> {
+  const loop = 'export const options = { timeout: "200ms" };\nexport const onCreate = () => { for (;;); };\n';
+  const server = await (await project(options, "beside", loop)).start();
+  const quiet: number[] = [];
+  const beside: number[] = [];
+  const create = async (): Promise<void> => {
+    const headers = { "Content-Type": "application/json" };
+    const body = JSON.stringify({ title: "item", n: 1 });
+    await (await fetch(`${server.url}/api/items`, { method: "POST", headers, body })).arrayBuffer();
+  };
+  const requests: readonly LoadRequest[] = [{ method: "GET", path: "/health" }];
+  const load = { url: server.url, connections: 8, seconds: options.seconds, requests };
+  try {
+    for (let round = 0; round < options.rounds; round++) {
+      quiet.push((await runLoad(load, options.folder)).p99);
+      const timer = setInterval(() => void create(), 400);
+      beside.push((await runLoad(load, options.folder)).p99);
+      clearInterval(timer);
+      // What was started last is over, too, before the next round.
+      await Bun.sleep(6_000);
+    }
+  } finally {
+    await server.stop();
+  }
+  return `Requests at 8 connections: p99 ${median(quiet).toFixed(2)} ms, and beside handlers that loop for ever ${median(beside).toFixed(2)} ms.`;
+}
+
 /** The resident memory of the processes that a service has started, in MiB. */
 function childMemory(parent: number): number[] {
   const lines = Bun.spawnSync(["ps", "-o", "rss=", "--ppid", String(parent)])
@@ -212,5 +240,6 @@ export async function measureScripts(options: Options): Promise<void> {
   console.log(`${await measureLatency(options)}\n`);
   console.log(`${await measureDrain(options)}\n`);
   console.log(`${await measureReload(options)}\n`);
+  console.log(`${await measureBeside(options)}\n`);
   console.log(await measureMemory(options));
 }

@@ -5,7 +5,7 @@ import { join } from "node:path";
 import type { RecordList } from "@socle/protocol";
 import { randomNumbers, randomSeed } from "../packages/server/test/random.ts";
 import { inParallel, post, type Running, serve } from "./kit.ts";
-import { collection, scriptProject } from "./scripts-kit.ts";
+import { collection, scriptProject, waiting } from "./scripts-kit.ts";
 
 const kills = 20;
 const creates = 1_000;
@@ -31,13 +31,6 @@ const effects = {
     { name: "event", type: "string", unique: true, required: true },
   ],
 };
-
-function waiting(cwd: string): number {
-  const database = new Database(join(cwd, "socle.db"), { readonly: true });
-  const row = database.query<{ n: number }, []>("SELECT count(*) AS n FROM _deliveries WHERE failedAt IS NULL").get();
-  database.close();
-  return row?.n ?? 0;
-}
 
 function scriptProcesses({ pid }: Running): string[] {
   const { stdout } = Bun.spawnSync(["ps", "-o", "pid=,args=", "--ppid", String(pid)]);

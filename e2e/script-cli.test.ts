@@ -204,7 +204,11 @@ describe("run", async () => {
 });
 
 test("add installs a package that functions import, with the executable alone", async () => {
-  const cwd = await scriptProject({ collections: [collection("a")], files: {} });
+  const parent = await scriptProject({ collections: [collection("a")], files: {} });
+  // A project inside another one, which is not to be touched.
+  await write(parent, { "package.json": "{}" });
+  const cwd = join(parent, "inner");
+  await write(cwd, { "config.json": '{ "port": 0 }', "collections/a.json": JSON.stringify(collection("a")) });
   const local = join(cwd, "packages/shout");
   await mkdir(local, { recursive: true });
   await write(local, {
@@ -224,5 +228,60 @@ test("add installs a package that functions import, with the executable alone", 
   const server = await serve(cwd);
   await post(`${server.url}/api/a`, { n: 1 });
   await until(() => server.output().includes("HELLO!"));
+  expect(await Bun.file(join(parent, "package.json")).text()).toBe("{}");
   expect((await socle(["add"], { cwd })).stderr).toContain("missing PACKAGE...");
+});
+
+test("functions see the environment and .env, and nothing that configures the service", async () => {
+  const code = 'export const onCreate = ({ logger }: any) => logger.info("env", { ...process.env });\n';
+  const cwd = await scriptProject({ collections: [collection("a")], files: { "functions/a/env.ts": code } });
+  await write(cwd, { ".env": "PRICE_KEY=one\nSERVICE_PORT=1\nOTHER=file\n" });
+  const env = { SERVICE_AUTH_JWT_SECRET: "a secret of at least thirty-two letters", OTHER: "service" };
+  const server = await serve(cwd, { args: ["dev"], env });
+  const seen = async (): Promise<string> => {
+    const before = server.output().length;
+    await post(`${server.url}/api/a`, { n: 1 });
+    await until(() => server.output().slice(before).includes("INFO  env"));
+    return server.output().slice(before);
+  };
+  const first = await seen();
+  expect(first).toContain("PRICE_KEY=one");
+  expect(first).toContain("OTHER=service");
+  expect(first).not.toContain("SERVICE_");
+  await write(cwd, { ".env": "PRICE_KEY=two\n" });
+  await until(() => server.output().includes("Reloaded"));
+  expect(await seen()).toContain("PRICE_KEY=two");
+});
+
+test("dev applies definition files that come and change; one that is refused changes nothing", async () => {
+  const code = 'export const onCreate = ({ logger }: any) => logger.info("hello b");\n';
+  const cwd = await scriptProject({ collections: [collection("a")], files: { "functions/b/b.ts": code } });
+  const server = await serve(cwd, { args: ["dev"] });
+  expect(server.output()).toContain('functions/b/b.ts: there is no collection "b", so it never runs');
+  await write(cwd, { "collections/b.json": JSON.stringify(collection("b")) });
+  await until(() => server.output().includes("Applied b.json"));
+  expect((await post(`${server.url}/api/b`, { n: 1 })).status).toBe(201);
+  await until(() => server.output().includes("hello b"));
+  await until(() => existsSync(join(cwd, ".socle/types.d.ts")));
+  await write(cwd, { "collections/b.json": '{ "name": "b", "fields": [{ "name": "n", "type": "text" }] }' });
+  await until(() => server.output().includes("Collections stay as they are: "));
+  expect((await post(`${server.url}/api/b`, { n: 2 })).status).toBe(201);
+  expect(await Bun.file(join(cwd, ".socle/types.d.ts")).text()).toContain("  b: {");
+});
+
+test("a stop leaves everything in the database file, also after a function has asked it", async () => {
+  const code = 'export const onCreate = ({ db }: any) => db.query("SELECT count(*) AS n FROM a");\n';
+  const cwd = await scriptProject({
+    collections: [collection("a")],
+    files: { "functions/a/ask.ts": code, "functions/stray.ts": code },
+  });
+  const server = await serve(cwd);
+  const events = await RunEvents.of(server.url);
+  await post(`${server.url}/api/a`, { n: 1 });
+  await events.first("function.completed", "functions/a/ask.ts");
+  expect(await server.stop()).toBe(0);
+  expect(existsSync(join(cwd, "socle.db-wal"))).toBe(false);
+  expect(server.output()).toContain(
+    "WARN  functions/stray.ts has no effect: functions are functions/<collection>/<file>.ts",
+  );
 });

@@ -3,7 +3,7 @@ import { describe, expect, test } from "bun:test";
 import { rename, rm } from "node:fs/promises";
 import { join } from "node:path";
 import { inParallel, post, type Running, serve, until } from "./kit.ts";
-import { collection, RunEvents, scriptProject, write } from "./scripts-kit.ts";
+import { collection, RunEvents, scriptProject, waiting, write } from "./scripts-kit.ts";
 
 const good = (word: string): string => `export const onCreate = ({ logger }: any) => logger.info("says ${word}");\n`;
 
@@ -197,6 +197,8 @@ describe("socle dev", async () => {
     expect([...statuses]).toEqual([201]);
     expect(isClosed).toBe(false);
     await until(() => server.output().includes("says round4"));
+    // What is left would otherwise run with the next test's code.
+    while (waiting(cwd) > 0) await Bun.sleep(20);
     socket.close();
   });
 

@@ -1,4 +1,5 @@
 /** What the tests of functions and jobs share: a project with code in it, and the events of its runs. */
+import { Database } from "bun:sqlite";
 import { afterAll } from "bun:test";
 import { mkdir } from "node:fs/promises";
 import { dirname, join } from "node:path";
@@ -28,6 +29,14 @@ export async function scriptProject(options: {
   const folder = await project({ collections: options.collections, config: { scripts } });
   await write(folder, options.files);
   return folder;
+}
+
+/** Runs that are still to be made, in the database of a project. */
+export function waiting(cwd: string): number {
+  const database = new Database(join(cwd, "socle.db"), { readonly: true });
+  const row = database.query<{ n: number }, []>("SELECT count(*) AS n FROM _deliveries WHERE failedAt IS NULL").get();
+  database.close();
+  return row?.n ?? 0;
 }
 
 const channels = ["function", "job"].flatMap((kind) =>

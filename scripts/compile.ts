@@ -27,6 +27,7 @@ export async function compile(outfile: string, target?: Target): Promise<void> {
     "--compile-autoload-package-json",
     "--compile-autoload-tsconfig",
     "--no-compile-autoload-bunfig",
+    "--no-compile-autoload-dotenv",
     ...forTarget,
     ...entrypoints.map((file) => join(root, file)),
     "--outfile",

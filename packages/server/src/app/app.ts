@@ -1,3 +1,4 @@
+import { join } from "node:path";
 import type { Config } from "../config/index.ts";
 import { EventRetention } from "../events/index.ts";
 import { HttpServer, StaticFiles } from "../http/index.ts";
@@ -8,6 +9,7 @@ import { Scripts } from "./scripts.ts";
 import { openService, type Service } from "./service.ts";
 import { typesFile, writeTypes } from "./types-file.ts";
 import { version } from "./version.ts";
+import { definitionsFingerprint, watchDefinitions } from "./watch-definitions.ts";
 
 /** How long a stop waits for requests that are running. */
 const graceMs = 10_000;
@@ -47,6 +49,7 @@ export class App {
   /** @throws SetupError with one readable line, and nothing left open. */
   static async start(options: AppOptions): Promise<App> {
     const { config, logger } = options;
+    const applied = definitionsFingerprint(join(config.folder, "collections"));
     const service = await openService(options);
     const stopping = new AbortController();
     const scripts = new Scripts({ service, config, logger, environment: options.environment });
@@ -86,7 +89,7 @@ export class App {
       retention.start(stopping.signal);
       logger.info(`The API is at ${http.url}/api/{collection}`);
       logger.info(`Listening on ${http.url}`);
-      if (options.isDevelopment === true) await develop(service, scripts, config, logger);
+      if (options.isDevelopment === true) await develop({ service, scripts, config, logger, applied });
       return new App({ service, http, scripts, retention, stopping });
     } catch (thrown) {
       stopping.abort();
@@ -117,7 +120,15 @@ export class App {
 }
 
 /** Reloads what changes, and keeps the types up to date. */
-async function develop(service: Service, scripts: Scripts, config: Config, logger: Logger): Promise<void> {
+async function develop(options: {
+  service: Service;
+  scripts: Scripts;
+  config: Config;
+  logger: Logger;
+  /** The state of the definition files that was applied. */
+  applied: string;
+}): Promise<void> {
+  const { service, scripts, config, logger, applied } = options;
   let writing = Promise.resolve();
   // One after the other, so that the last one written is the newest.
   const write = (): Promise<void> => {
@@ -134,6 +145,7 @@ async function develop(service: Service, scripts: Scripts, config: Config, logge
     if (type.startsWith("system.collection.")) void write();
   });
   scripts.watch();
+  watchDefinitions({ service, folder: join(config.folder, "collections"), applied, logger });
 }
 
 /** The folder of static files, which must not hold what is not for everybody. */

@@ -78,7 +78,10 @@ function asLines(work: (say: (line: ControlLine) => void) => Promise<void>): Rea
       const alive = setInterval(() => say({ alive: true }), aliveMs);
       await work(say).catch((thrown) => say({ error: messageOf(thrown) }));
       clearInterval(alive);
-      if (isOpen) controller.close();
+      if (!isOpen) return;
+      // What is still logged later is for the log of the service alone.
+      isOpen = false;
+      controller.close();
     },
     // Whoever asked has gone; the run goes on.
     cancel() {

@@ -1,3 +1,4 @@
+import { realpathSync } from "node:fs";
 import type { Config } from "../config/index.ts";
 import { Functions } from "../functions/index.ts";
 import { Jobs } from "../jobs/index.ts";
@@ -57,6 +58,8 @@ export class Scripts {
   readonly #root: string;
   readonly #service: Service;
   readonly #database: string;
+  /** The state of the files that was loaded last. */
+  #loaded = "";
   #watching: Timer | null = null;
   #control: ControlServer | null = null;
   #isStopped = false;
@@ -65,7 +68,8 @@ export class Scripts {
     const { database, events, auth, clock, records, storage } = service;
     const timeoutMs = config["scripts.timeout"];
     const processes = config["scripts.processes"];
-    this.#root = config.folder;
+    // Modules know themselves by their real paths.
+    this.#root = realpathSync(config.folder);
     this.#service = service;
     this.#database = config.database;
     this.#logger = logger.for("scripts");
@@ -80,7 +84,8 @@ export class Scripts {
       run: (task) => this.#host.run(task),
       collectionNames: () => service.collections.all().map(({ name }) => name),
     });
-    const place = { cwd: config.folder, environment };
+    const root = this.#root;
+    const place = { cwd: root, environment };
     this.#queries = new QueryPool({
       ...place,
       options: { database: config.database },
@@ -91,10 +96,10 @@ export class Scripts {
     const jobOptions = { database, events, clock, logger: logger.for("jobs"), timeoutMs, run };
     this.jobs = new Jobs(now === undefined ? jobOptions : { ...jobOptions, now });
     this.#host = new ScriptHost({
-      root: config.folder,
+      root,
       processes,
       kinds: [this.functions, this.jobs],
-      process: { ...place, word: "script-host", options: { root: config.folder, bodyLimit: config["limits.body"] } },
+      process: { ...place, word: "script-host", options: { root, bodyLimit: config["limits.body"] } },
       memoryLimit: config["scripts.memory"],
       logger: this.#logger,
       answer: (call, caller) => calls.answer(call, caller),
@@ -104,6 +109,7 @@ export class Scripts {
 
   /** Loads what is there, and runs what waits. Without schedules, jobs run by hand alone. */
   async start({ hasSchedules = true }: { hasSchedules?: boolean } = {}): Promise<void> {
+    this.#loaded = fingerprint(this.#root);
     await this.functions.start();
     await this.#host.load();
     if (hasSchedules) await this.jobs.start();
@@ -122,15 +128,14 @@ export class Scripts {
 
   /** Reloads whenever a file has changed, until `stop`. */
   watch(): void {
-    let loaded = fingerprint(this.#root);
-    let seen = loaded;
+    let seen = this.#loaded;
     const look = async (): Promise<void> => {
       const now = fingerprint(this.#root);
       // Twice the same: whoever saves by deleting and writing again, or several files, has come to an end.
       const isStill = now === seen;
       seen = now;
-      if (isStill && now !== loaded) {
-        loaded = now;
+      if (isStill && now !== this.#loaded) {
+        this.#loaded = now;
         await this.reload().catch((error) =>
           this.#logger.error("Functions and jobs could not be loaded again", { error }),
         );
@@ -148,7 +153,8 @@ export class Scripts {
     const outcome =
       request.kind === "job" ? await this.#runJob(request.name, onLog) : await this.#runFunction(request, onLog);
     if (outcome.status === "completed") return null;
-    return outcome.status === "failed" ? outcome.error.message : "The service stops";
+    if (outcome.status === "failed") return outcome.error.message;
+    return outcome.status === "gone" ? "Its file is not loaded" : "The service stops";
   }
 
   async #runJob(name: string, onLog: (line: LogLine) => void): Promise<ScriptOutcome> {
@@ -210,7 +216,7 @@ export class Scripts {
     const stopped = Promise.all([this.functions.stop(), this.jobs.stop()]);
     await Promise.race([stopped, Bun.sleep(graceMs)]);
     await this.#host.stop(0);
-    this.#queries.stop();
+    await this.#queries.stop();
     await stopped;
     await Promise.all([this.functions.settled(), this.jobs.settled()]);
   }

@@ -35,13 +35,15 @@ export async function writeTypes(folder: string, definitions: readonly Collectio
 
 /** Writes what the type checker is to check. */
 export async function writeCheckSettings(folder: string): Promise<void> {
-  const hasOwn = existsSync(join(folder, "tsconfig.json"));
+  const own = join(folder, "tsconfig.json");
+  const hasOwn = existsSync(own);
+  const namesTypes = hasOwn && (await readFile(own, "utf8")).includes('"types"');
   const hasBunTypes = existsSync(join(folder, "node_modules/@types/bun"));
   const settings = {
     ...(hasOwn ? { extends: "../tsconfig.json" } : {}),
     compilerOptions: {
       ...(hasOwn ? {} : defaultOptions),
-      ...(hasOwn || !hasBunTypes ? {} : { types: ["bun"] }),
+      ...(namesTypes || !hasBunTypes ? {} : { types: ["bun"] }),
       // Whatever the project's own settings leave out or build elsewhere.
       noEmit: true,
       composite: false,

@@ -57,9 +57,15 @@ function findCommand(words: readonly string[]): { command: Command; rest: string
   throw new UsageError(`there is no command "${first}"${near === null ? "" : `; did you mean "${near}"?`}`);
 }
 
+/** The command, or all that start with the words: `run` stands for `run job` and `run function`. */
+function helpedBy(words: readonly string[]): Command[] {
+  const longer = commands.filter(({ name }) => name.startsWith(`${words.join(" ")} `));
+  return longer.length > 0 ? longer : [findCommand(words).command];
+}
+
 function helpFor(words: readonly string[], terminal: Terminal): number {
   if (words.length === 0) terminal.out(overview(commands));
-  else terminal.out(helpOf(findCommand(words).command));
+  else for (const command of helpedBy(words)) terminal.out(helpOf(command));
   return 0;
 }
 

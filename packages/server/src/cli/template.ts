@@ -63,5 +63,6 @@ export default job;
   ".gitignore": `data/
 node_modules/
 .socle/
+.env
 `,
 };

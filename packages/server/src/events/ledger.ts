@@ -2,42 +2,32 @@ import type { Database, Transactor } from "../database/index.ts";
 import type { Awaitable } from "../kernel/index.ts";
 import type { Logger } from "../logging/index.ts";
 
-type Work = (tx: Transactor) => Awaitable<unknown>;
-
-/**
- * Notes of what has run: those of one turn of the event loop share a transaction, in the order in which they were given.
- */
+/** Notes of what has run: mostly nobody waits for one, and none may be forgotten at the end. */
 export class Ledger {
   readonly #database: Database;
   readonly #logger: Logger;
-  #works: Work[] = [];
-  #writing: Promise<void> = Promise.resolve();
+  readonly #writing = new Set<Promise<boolean>>();
 
   constructor(database: Database, logger: Logger) {
     this.#database = database;
     this.#logger = logger;
   }
 
-  /** Resolves when it is on disk; also when that failed, which the log says: the database then takes nothing more. */
-  write(work: Work): Promise<void> {
-    if (this.#works.push(work) === 1) this.#writing = this.#writeSoon();
-    return this.#writing;
+  /** Resolves with true when it is on disk. With false when that failed, which the log says: nothing of it was written. */
+  write(work: (tx: Transactor) => Awaitable<unknown>): Promise<boolean> {
+    const writing = this.#database.transact(work).then(
+      () => true,
+      (error) => {
+        this.#logger.error("What was run could not be recorded", { error });
+        return false;
+      },
+    );
+    this.#writing.add(writing);
+    return writing.finally(() => this.#writing.delete(writing));
   }
 
-  /** Resolves when everything that was given is on disk. */
-  settled(): Promise<void> {
-    return this.#writing;
-  }
-
-  async #writeSoon(): Promise<void> {
-    const before = this.#writing;
-    await new Promise((resolve) => setImmediate(resolve));
-    const works = this.#works;
-    this.#works = [];
-    const written = this.#database.transact(async (tx) => {
-      for (const work of works) await work(tx);
-    });
-    await written.catch((error) => this.#logger.error("What was run could not be recorded", { error }));
-    await before;
+  /** Resolves when nothing is being written. */
+  async settled(): Promise<void> {
+    while (this.#writing.size > 0) await Promise.all(this.#writing);
   }
 }

@@ -5,6 +5,8 @@ import { Pace } from "./pace.ts";
 /** Deliveries of one file that are known in memory, without their events; the others wait in the table. */
 const windowSize = 1_000;
 const pageSize = 250;
+/** Should the clock have been set back since a pause was decided. */
+const longestWaitMs = 600_000;
 /** The part of all places that one file may take, so that a slow one leaves room for the others. */
 const shareOfFile = 2 / 3;
 
@@ -160,7 +162,7 @@ export class Dispatcher {
 
   #makeReady(delivery: DeliveryHead): void {
     if (this.#running.has(delivery.id) || this.#timers.has(delivery.id)) return;
-    const wait = delivery.notBefore === 0 ? 0 : delivery.notBefore - Date.now();
+    const wait = delivery.notBefore === 0 ? 0 : Math.min(delivery.notBefore - Date.now(), longestWaitMs);
     if (wait <= 0) {
       this.#lines.get(delivery.path)?.ready.add(delivery);
       return;
@@ -216,7 +218,7 @@ export class Dispatcher {
       this.#idle = Promise.withResolvers<void>();
     }
     this.#pump();
-    if (current !== undefined && current.readUntil < this.#writtenUntil && current.known < windowSize / 2)
+    if (current !== undefined && current.readUntil < this.#writtenUntil && current.known <= windowSize - pageSize)
       this.#fillSoon();
   }
 
@@ -234,6 +236,11 @@ export class Dispatcher {
   }
 
   #again(delivery: DeliveryHead, again: DeliveryHead): void {
+    // The table has it, for when the file is back.
+    if (!this.#lines.has(delivery.path)) {
+      this.#leave(delivery);
+      return;
+    }
     const chain = this.#chains.get(delivery.subject) ?? [];
     const at = chain.findIndex(({ id }) => id === delivery.id);
     if (at < 0) return;

@@ -88,11 +88,12 @@ export class Functions implements ScriptKind, EventRecorder {
   async use(scripts: readonly Script[], broken: readonly string[]): Promise<void> {
     const triggers = scripts.flatMap((script) => triggersOf(script, this.#options.timeoutMs));
     await this.#deliveries.name(triggers);
-    this.#triggers = triggers;
-    this.#byType = Map.groupBy(triggers, ({ eventType }) => eventType);
-    for (const [type, { length }] of this.#byType)
+    const byType = Map.groupBy(triggers, ({ eventType }) => eventType);
+    for (const [type, { length }] of byType)
       if (length > maxPerEvent)
         throw new SetupError(`${type} has ${length} functions; at most ${maxPerEvent} are possible`);
+    this.#triggers = triggers;
+    this.#byType = byType;
     this.#dispatcher.use(handlersByPath(triggers));
     this.#warnOfUnknown(triggers);
     const known = new Set(scripts.map(({ file }) => file.path));
@@ -167,6 +168,14 @@ export class Functions implements ScriptKind, EventRecorder {
     const running = this.#options.run({ ...taskOf(trigger, input, actingFor(null, 1)), onLog });
     this.#byHand.add(running);
     const outcome = await running.finally(() => this.#byHand.delete(running));
+    if (outcome.status === "failed")
+      this.#options.logger.error(
+        `${trigger.handler} of ${trigger.path}, run by hand, failed: ${outcome.error.message}`,
+        {
+          runId,
+          stack: outcome.error.stack,
+        },
+      );
     if (outcome.status === "completed" || outcome.status === "failed")
       this.#announce(run, outcome.status, resultOf(outcome, startedAt));
     return outcome;
@@ -190,8 +199,8 @@ export class Functions implements ScriptKind, EventRecorder {
     const runId = `run_${event.id.slice("evt_".length)}${(id % maxPerEvent).toString(16).padStart(3, "0")}`;
     const input = await this.#inputOf(delivery, runId);
     if (input === null) {
-      await this.#ledger.write((tx) => this.#deliveries.remove(tx, id));
-      return "over";
+      const isWritten = await this.#ledger.write((tx) => this.#deliveries.remove(tx, id));
+      return isWritten ? "over" : "stays";
     }
     const run: FunctionRun = { trigger, runId, eventId: event.id, actor: event.actor };
     if (failures === 0) this.#announce(run, "started");
@@ -202,9 +211,11 @@ export class Functions implements ScriptKind, EventRecorder {
     });
     if (outcome.status === "stopped" || outcome.status === "gone") return "stays";
     if (outcome.status === "failed") return this.#failed(delivery, run, outcome.error, startedAt);
-    this.#announce(run, "completed", resultOf(outcome, startedAt));
-    await this.#ledger.write((tx) => this.#deliveries.remove(tx, id));
-    return "over";
+    const isWritten = await this.#ledger.write(async (tx) => {
+      await this.#append(tx, run, "completed", resultOf(outcome, startedAt));
+      await this.#deliveries.remove(tx, id);
+    });
+    return isWritten ? "over" : "stays";
   }
 
   /** An attempt has failed: another follows after a pause, or the run is over. */
@@ -222,13 +233,14 @@ export class Functions implements ScriptKind, EventRecorder {
       stack,
     });
     if (isLast) {
-      this.#announce(run, "failed", resultOf({ status: "failed", error }, startedAt));
-      await this.#ledger.write((tx) => this.#deliveries.fail(tx, delivery, this.#options.clock.now(), message));
-      return "over";
+      const isWritten = await this.#ledger.write(async (tx) => {
+        await this.#append(tx, run, "failed", resultOf({ status: "failed", error }, startedAt));
+        await this.#deliveries.fail(tx, delivery, this.#options.clock.now(), message);
+      });
+      return isWritten ? "over" : "stays";
     }
     const again = { ...headOf(delivery), failures, notBefore: Date.now() + pauseMs };
-    await this.#ledger.write((tx) => this.#deliveries.retry(tx, again));
-    return { again };
+    return (await this.#ledger.write((tx) => this.#deliveries.retry(tx, again))) ? { again } : "stays";
   }
 
   /** The run had completed, and then threw. */
@@ -260,15 +272,22 @@ export class Functions implements ScriptKind, EventRecorder {
     return { runId, attempt: failures + 1, user, event, record, ...(before === null ? {} : { previous: before }) };
   }
 
-  /** `function.started`, `.completed`, `.failed` (spec, "Events"). */
   #announce(run: FunctionRun, step: "started" | "completed" | "failed", result: object = {}): void {
+    void this.#ledger.write((tx) => this.#append(tx, run, step, result));
+  }
+
+  /** `function.started`, `.completed`, `.failed` (spec, "Events"). */
+  #append(
+    tx: Transactor,
+    run: FunctionRun,
+    step: "started" | "completed" | "failed",
+    result: object,
+  ): Awaitable<unknown> {
     const { trigger, runId, eventId, actor } = run;
     const { collection, handler, eventType, path } = trigger;
     const payload = { collection, trigger: handler, eventType, filePath: path, eventId, runId, ...result };
     const principal = actingFor(actor, 0);
-    void this.#ledger.write((tx) =>
-      this.#options.events.append(tx, { type: `function.${step}`, source: "functions", payload, principal }),
-    );
+    return this.#options.events.append(tx, { type: `function.${step}`, source: "functions", payload, principal });
   }
 }
 

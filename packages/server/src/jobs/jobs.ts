@@ -61,6 +61,8 @@ export class Jobs implements ScriptKind {
   readonly #underWay = new Map<string, number>();
   /** By run: those that wait for another attempt. */
   readonly #waiting = new Map<string, Timer>();
+  /** Runs that this process has under way: they run, or wait for another attempt. */
+  readonly #open = new Set<string>();
   readonly #running = new Set<Promise<unknown>>();
   #timer: Timer | null = null;
   #isStarted = false;
@@ -107,7 +109,7 @@ export class Jobs implements ScriptKind {
   async #resume(): Promise<void> {
     for (const { runId, job: name, attempt, retryAt, firstAt } of await this.#history.open()) {
       const job = this.#scheduled.get(name)?.job;
-      if (job === undefined || this.#waiting.has(runId)) continue;
+      if (job === undefined || this.#open.has(runId)) continue;
       this.#count(name, 1);
       this.#retryAt({ runId, job, firstAt }, attempt + 1, retryAt);
     }
@@ -203,11 +205,11 @@ export class Jobs implements ScriptKind {
       const endedAt = this.#options.clock.now();
       void this.#ledger.write((tx) => this.#history.end(tx, { runId, attempt, endedAt, error: null, retryAt: null }));
       this.#announce("completed", run, attempt);
-      this.#count(job.name, -1);
+      this.#close(run);
     } else if (outcome.status === "failed") {
       this.#failed(run, attempt, outcome.error);
     } else if (outcome.status === "gone") {
-      this.#failed(run, attempt, { message: `${job.path} is not there any more` });
+      this.#failed(run, attempt, { message: `${job.path} is not there, or not loaded` });
     }
     return outcome;
   }
@@ -230,7 +232,7 @@ export class Jobs implements ScriptKind {
       return;
     }
     this.#announce("failed", run, attempt, error.message);
-    this.#count(job.name, -1);
+    this.#close(run);
   }
 
   /** The run had completed, and then threw. */
@@ -247,12 +249,13 @@ export class Jobs implements ScriptKind {
   /** The file may have changed by then, or be gone. */
   #retryAt(run: JobRun, attempt: number, time: number): void {
     const { runId } = run;
+    this.#open.add(runId);
     const pauseMs = Math.min(Math.max(0, time - this.#now()), longestPauseMs);
     const timer = setTimeout(() => {
       this.#waiting.delete(runId);
       const job = this.#scheduled.get(run.job.name)?.job;
       // Else it stays open until the file is back.
-      if (job === undefined) this.#count(run.job.name, -1);
+      if (job === undefined) this.#close(run);
       else if (attempt > job.retries + 1) this.#giveUp({ ...run, job }, attempt - 1);
       else void this.#attempt({ ...run, job }, attempt);
     }, pauseMs).unref();
@@ -261,10 +264,10 @@ export class Jobs implements ScriptKind {
 
   /** The options allow no further attempt any more. */
   #giveUp(run: JobRun, attempt: number): void {
-    const error = "Its last attempt was cut off by the end of the service";
+    const error = "It was not tried again: its options allow no further attempt";
     void this.#ledger.write((tx) => this.#history.close(tx, run.runId));
     this.#announce("failed", run, attempt, error);
-    this.#count(run.job.name, -1);
+    this.#close(run);
   }
 
   /** `job.started`, `.completed`, `.failed`, once for each run (spec, "Events"). */
@@ -283,6 +286,12 @@ export class Jobs implements ScriptKind {
     void this.#ledger.write((tx) =>
       this.#options.events.append(tx, { type: `job.${step}`, source: "jobs", payload, principal: null }),
     );
+  }
+
+  /** The run is over, for this process. */
+  #close({ runId, job }: JobRun): void {
+    this.#open.delete(runId);
+    this.#count(job.name, -1);
   }
 
   #count(name: string, change: number): void {

@@ -17,7 +17,7 @@ export interface ScriptTask {
 }
 
 /**
- * `stopped`: the service ends, and nothing is known of how far the handler came. `gone`: there is no such file (any more).
+ * `stopped`: the service ends, and nothing is known of how far the handler came. `gone`: the file is not there any more, or not loaded.
  */
 export type ScriptOutcome =
   | { readonly status: "completed" }
@@ -36,8 +36,8 @@ export class Attempt {
   /** Turns of the watch since it was sent, without a start; or since it was told that its time is up. */
   silentTurns = 0;
   isAborted = false;
-  /** Set once it has ended: whether an error that comes to light now is news. */
-  mayStray = false;
+  /** How often it could not be made alone. */
+  trials = 0;
   readonly outcome: Promise<ScriptOutcome>;
   readonly #resolve: (outcome: ScriptOutcome) => void;
 
@@ -50,7 +50,6 @@ export class Attempt {
   }
 
   settle(outcome: ScriptOutcome): void {
-    this.mayStray = outcome.status === "completed";
     this.#resolve(outcome);
   }
 

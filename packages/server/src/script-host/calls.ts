@@ -44,7 +44,10 @@ export class Calls {
     const { call, method } = message;
     try {
       if (attempt === null) throw new AppError("unavailable", `${method} was called after the end of its run.`);
-      const work = (): Promise<unknown> => this.#options.answer(message, this.#callerOf(attempt, call));
+      const work = (): Promise<unknown> => {
+        if (this.#isOver) throw new ProcessLost();
+        return this.#options.answer(message, this.#callerOf(attempt, call));
+      };
       const value = await (large.has(method) ? this.#gate.run(work) : work());
       this.#process.send({ kind: "answer", call, value });
     } catch (thrown) {

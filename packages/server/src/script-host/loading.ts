@@ -1,8 +1,9 @@
 import type { Loaded } from "./attempt.ts";
 import type { ScriptProcess } from "./host-process.ts";
 
-/** How long a file may take to load. */
+/** How long a file may take to load. Turns are counted: when the service itself was held up, the answer may be there. */
 const limitMs = 5_000;
+const turnMs = 100;
 
 /** Files on their way into a process: one after the other, so that it is known which one ends it or does not end. */
 export class Loading {
@@ -19,13 +20,16 @@ export class Loading {
     this.#waitsFor = { path, resolve: (loaded) => resolve({ loaded, lost: null }) };
     const lose = (lost: "late" | "ended", message: string): void => resolve({ loaded: { error: { message } }, lost });
     this.#process.send({ kind: "load", path });
-    const limit = setTimeout(() => {
+    let turns = 0;
+    const limit = setInterval(() => {
+      turns += 1;
+      if (turns * turnMs < limitMs) return;
       this.#process.kill();
       lose("late", `did not finish loading within ${limitMs / 1_000} s`);
-    }, limitMs);
+    }, turnMs);
     this.#process.exited.then(({ how }) => lose("ended", `ended the process while it was loading (${how})`));
     const result = await promise;
-    clearTimeout(limit);
+    clearInterval(limit);
     return result;
   }
 

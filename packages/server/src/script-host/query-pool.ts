@@ -34,6 +34,8 @@ export class QueryPool {
   readonly #gate = new Gate(width);
   readonly #free: Seat[] = [];
   readonly #all = new Set<Seat>();
+  /** Processes that were ended and have not gone yet. */
+  readonly #ending = new Set<Promise<unknown>>();
   #isStopped = false;
 
   constructor(options: Omit<ProcessOptions, "word"> & { timeoutMs: number }) {
@@ -45,7 +47,8 @@ export class QueryPool {
   run(query: QueryMessage, timeoutMs: number): Promise<string> {
     return this.#gate.run(async () => {
       if (this.#isStopped) throw new AppError("unavailable", "The service is stopping.");
-      const seat = this.#free.pop() ?? this.#open();
+      const free = this.#free.pop();
+      const seat = free === undefined || free.process.hasExited ? this.#open() : free;
       clearTimeout(seat.timer ?? undefined);
       const answer = await this.#ask(seat, query, Math.min(timeoutMs, this.#timeoutMs));
       if (this.#all.has(seat)) this.#park(seat);
@@ -54,9 +57,12 @@ export class QueryPool {
     });
   }
 
-  stop(): void {
+  /** Resolves when no process has the database open any more: the last to close it tidies up. */
+  async stop(): Promise<void> {
     this.#isStopped = true;
-    for (const seat of this.#all) this.#end(seat);
+    const seats = [...this.#all];
+    for (const seat of seats) this.#end(seat);
+    await Promise.all([...seats.map((seat) => seat.process.exited), ...this.#ending]);
   }
 
   #open(): Seat {
@@ -103,5 +109,8 @@ export class QueryPool {
     const at = this.#free.indexOf(seat);
     if (at >= 0) this.#free.splice(at, 1);
     seat.process.kill();
+    const ending = seat.process.exited;
+    this.#ending.add(ending);
+    void ending.then(() => this.#ending.delete(ending));
   }
 }

@@ -55,10 +55,25 @@ export function listScripts(root: string): ScriptFile[] {
   return files;
 }
 
+/** Files that look like functions and are none: where they lie, or by their ending. */
+export function listStrays(root: string): string[] {
+  const strays: string[] = [];
+  const isCode = ({ name }: Dirent): boolean => /\.[cm]?[jt]sx?$/.test(name) && !name.startsWith("_");
+  for (const entry of entries(join(root, "functions")))
+    if (entry.isFile() && isCode(entry)) strays.push(`functions/${entry.name}`);
+  const folders = entries(join(root, "functions")).filter(
+    (entry) => entry.isDirectory() && !entry.name.startsWith("_"),
+  );
+  for (const folder of ["jobs", ...folders.map(({ name }) => `functions/${name}`)])
+    for (const entry of entries(join(root, folder)))
+      if (entry.isFile() && isCode(entry) && !entry.name.endsWith(".ts")) strays.push(`${folder}/${entry.name}`);
+  return strays;
+}
+
 /** Files whose change is a change of the user's code. */
 const codePattern = /\.(?:[cm]?[jt]sx?|json|txt|md|html|sql)$/;
-/** Files that are modules. */
-const modulePattern = /\.[cm]?[jt]sx?$/;
+/** TypeScript modules; whatever else they import is read from the disk. */
+const modulePattern = /\.m?tsx?$/;
 
 /** Calls `visit` with every file in the folders of scripts, shared code included. */
 function walk(root: string, visit: (path: string) => void): void {
@@ -82,6 +97,8 @@ export function fingerprint(root: string): string {
     const stats = stat(join(root, path));
     parts.push(`${path}:${stats?.mtimeMs}:${stats?.size}`);
   });
+  const env = stat(join(root, ".env"));
+  if (env !== null) parts.push(`.env:${env.mtimeMs}:${env.size}`);
   return parts.join("\n");
 }
 

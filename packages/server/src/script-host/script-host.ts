@@ -1,7 +1,7 @@
 import { type Awaitable, messageOf, SetupError } from "../kernel/index.ts";
 import type { Loaded, ScriptOutcome, ScriptTask } from "./attempt.ts";
 import type { ScriptExports } from "./protocol.ts";
-import { listScripts, readCode, type ScriptFile, type ScriptFolder } from "./script-files.ts";
+import { listScripts, listStrays, readCode, type ScriptFile, type ScriptFolder } from "./script-files.ts";
 import { ScriptSlot, type SlotOptions } from "./script-slot.ts";
 
 /** A file that is loaded, in this version or, where the last does not load, in an earlier one. */
@@ -92,6 +92,10 @@ export class ScriptHost {
 
   async #load(): Promise<void> {
     const files = listScripts(this.#options.root);
+    for (const path of listStrays(this.#options.root))
+      this.#options.logger.warn(
+        `${path} has no effect: functions are functions/<collection>/<file>.ts, jobs are jobs/<file>.ts, shared code starts with _`,
+      );
     const { generation, loaded } = await this.#open(files);
     if (this.#isStopped) return;
     const homes = new Map<string, Home>();
@@ -150,7 +154,7 @@ export class ScriptHost {
     const problem = this.#findProblem(file, loaded);
     if (problem === null && loaded !== undefined && "exports" in loaded)
       return { file, exports: loaded.exports, generation };
-    this.#problems.set(file.path, problem ?? "");
+    this.#problems.set(file.path, problem ?? "was not loaded");
     const old = this.#homes.get(file.path);
     const effect = old === undefined ? "it has no effect" : "its last version keeps running";
     logger.error(`${file.path} does not load, ${effect}: ${problem}`);

@@ -1,19 +1,33 @@
-import { BoundedMap, count, Gate, messageOf } from "../kernel/index.ts";
+import { BoundedMap, count, messageOf } from "../kernel/index.ts";
 import type { Logger } from "../logging/index.ts";
 import { Attempt, type Loaded, type ScriptOutcome, type ScriptTask } from "./attempt.ts";
 import { type CallOptions, Calls } from "./calls.ts";
 import { HostProcess, type ProcessEnd, type ProcessOptions, type ScriptProcess } from "./host-process.ts";
 import { Loading } from "./loading.ts";
 import type { CodeFile, FromChild, LogMessage } from "./protocol.ts";
+import { Trials } from "./trials.ts";
 import { type EndReason, Watch } from "./watch.ts";
 
 /** Attempts that one process has at a time; the others wait here. */
 const maxRunning = 64;
+/** Times that an attempt goes back among the others because it could not be made alone. */
+const maxTrials = 2;
+/** The pause before a file that could not be loaded again is tried in a process of its own, doubled each time. */
+const lostPauseMs = 1_000;
+const longestLostPauseMs = 30_000;
 /** Attempts that have ended and whose errors may still come. */
 const maxEnded = 1_000;
 /** The pause before a process that ended during its start is started again, doubled each time. */
 const firstPauseMs = 100;
 const longestPauseMs = 5_000;
+
+/** What must be known of an attempt after its end; what it was about is not kept. */
+interface Ended {
+  readonly path: string;
+  readonly runId: string;
+  /** To be called with the first error that comes to light, where it had completed. */
+  onStray: ScriptTask["onStray"];
+}
 
 export interface SlotOptions extends CallOptions {
   readonly process: ProcessOptions;
@@ -33,7 +47,7 @@ export class ScriptSlot {
   readonly #watch: Watch;
   /** The files that every process of this slot loads. */
   #files: readonly string[] = [];
-  /** Files that could not be loaded again into a later process. */
+  /** Files that could not be loaded again into this process. */
   #lost = new Set<string>();
   #process: ScriptProcess | null = null;
   #loading: Loading | null = null;
@@ -44,12 +58,13 @@ export class ScriptSlot {
   #waiting: Attempt[] = [];
   /** Attempts that the process was ever sent. */
   #sent = 0;
-  /** Of these, one may have ended a process; each is made again in one of its own, one after the other. */
+  /** Attempts that are to be made in a process of their own, once the main one is ready. */
+  #tried: Attempt[] = [];
+  /** Attempts that are being made so. */
   readonly #suspects = new Set<Attempt>();
-  readonly #trials = new Gate(1);
-  readonly #trialSlots = new Set<ScriptSlot>();
+  readonly #trials: Trials;
   readonly #running = new Map<number, Attempt>();
-  readonly #ended = new BoundedMap<number, Attempt>(maxEnded);
+  readonly #ended = new BoundedMap<number, Ended>(maxEnded);
   #endReason: EndReason | null = null;
   #pauseMs = firstPauseMs;
   #idle = Promise.withResolvers<void>();
@@ -58,10 +73,11 @@ export class ScriptSlot {
   constructor(options: SlotOptions, code: readonly CodeFile[]) {
     this.#options = options;
     this.#code = code;
+    this.#trials = new Trials(() => new ScriptSlot(options, code));
     this.#watch = new Watch({
       memoryLimit: options.memoryLimit,
       look: () =>
-        this.#process === null || !this.#isReady
+        this.#process === null
           ? null
           : { attempts: this.#running.values(), residentBytes: this.#process.residentBytes },
       abort: ({ id }) => this.#process?.send({ kind: "abort", attempt: id }),
@@ -74,7 +90,7 @@ export class ScriptSlot {
 
   /** Attempts that wait or run. */
   get load(): number {
-    return this.#waiting.length + this.#suspects.size + this.#running.size;
+    return this.#waiting.length + this.#tried.length + this.#suspects.size + this.#running.size;
   }
 
   /**
@@ -109,9 +125,9 @@ export class ScriptSlot {
     this.#process?.kill();
     this.#process = null;
     this.#calls?.end();
-    for (const attempt of [...this.#running.values(), ...this.#suspects, ...this.#waiting])
+    for (const attempt of [...this.#running.values(), ...this.#suspects, ...this.#tried, ...this.#waiting])
       attempt.settle({ status: "stopped" });
-    for (const slot of this.#trialSlots) slot.stop();
+    this.#trials.stop();
     this.#running.clear();
     this.#suspects.clear();
     this.#waiting = [];
@@ -146,12 +162,19 @@ export class ScriptSlot {
 
   #spawn(): ScriptProcess {
     const process: ScriptProcess = new HostProcess(this.#options.process, (message) => {
-      if (this.#process === process) this.#receive(message);
+      if (this.#process !== process) return;
+      try {
+        this.#receive(message);
+      } catch (error) {
+        // Nothing that comes from there may end the service.
+        this.#options.logger.error("A message of the process of functions and jobs could not be handled", { error });
+      }
     });
     this.#process = process;
     this.#calls = new Calls(process, this.#options);
     this.#endReason = null;
     this.#sent = 0;
+    this.#watch.wake();
     process.send({ kind: "code", files: this.#code });
     process.exited.then((end) => {
       if (this.#process === process && this.#isReady) void this.#replace(end);
@@ -169,6 +192,8 @@ export class ScriptSlot {
     }
     this.#watch.wake();
     this.#pump();
+    // Not before: what one of them holds, such as a port, the main process might need while it loads.
+    for (const attempt of this.#tried.splice(0)) void this.#try(attempt);
   }
 
   /** The process has ended: what ran is settled or run again, and another process takes its place. */
@@ -197,7 +222,9 @@ export class ScriptSlot {
     for (const [path, loaded] of results) {
       if ("exports" in loaded) continue;
       this.#lost.add(path);
-      this.#options.logger.error(`${path} could not be loaded again, its runs wait: ${loaded.error.message}`);
+      this.#options.logger.error(
+        `${path} could not be loaded again, it is tried in a process of its own: ${loaded.error.message}`,
+      );
     }
   }
 
@@ -211,8 +238,10 @@ export class ScriptSlot {
     const message = this.#endMessage(end);
     const [only] = victims;
     const isCertain = only !== undefined && this.#sent === 1;
-    if (isCertain) only.fail(message);
-    else for (const victim of victims) void this.#try(victim);
+    for (const victim of victims) {
+      if (isCertain || victim.trials >= maxTrials) victim.fail(message);
+      else this.#tried.push(victim);
+    }
     const were = victims.length === 1 ? "was" : "were";
     const beside =
       isCertain || victims.length === 0
@@ -223,23 +252,19 @@ export class ScriptSlot {
   }
 
   /** Makes an attempt again, in a process that has nothing else. */
-  async #try(suspect: Attempt): Promise<void> {
-    this.#suspects.add(suspect);
-    await this.#trials.run(async () => {
-      if (this.#isStopped) return;
-      const slot = new ScriptSlot(this.#options, this.#code);
-      this.#trialSlots.add(slot);
-      try {
-        await slot.start([suspect.task.path]);
-        suspect.settle(await slot.run(suspect.task));
-      } catch (thrown) {
-        suspect.fail(`could not be run again: ${messageOf(thrown)}`);
-      } finally {
-        slot.stop();
-        this.#trialSlots.delete(slot);
-      }
-    });
-    this.#suspects.delete(suspect);
+  async #try(attempt: Attempt): Promise<void> {
+    this.#suspects.add(attempt);
+    const outcome = await this.#trials.run(attempt.task);
+    this.#suspects.delete(attempt);
+    if (this.#isStopped) return;
+    // Its file does not load there: something holds on to what it needs. It goes back to where others are.
+    if (outcome.status === "gone") {
+      attempt.trials += 1;
+      this.#waiting.push(attempt);
+      this.#pump();
+    } else {
+      attempt.settle(outcome);
+    }
     this.#checkIdle();
   }
 
@@ -262,13 +287,29 @@ export class ScriptSlot {
   #send(attempt: Attempt): void {
     const { path, handler, input } = attempt.task;
     if (this.#lost.has(path)) {
-      attempt.settle({ status: "gone" });
+      void this.#tryLost(attempt);
       return;
     }
     this.#sent += 1;
     this.#running.set(attempt.id, attempt);
     this.#watch.wake();
     this.#process?.send({ kind: "run", attempt: attempt.id, path, handler, input: JSON.stringify(input) });
+  }
+
+  /** The main process does not have its file: it is tried in one of its own, until that works. */
+  async #tryLost(attempt: Attempt): Promise<void> {
+    this.#suspects.add(attempt);
+    for (let pauseMs = lostPauseMs; !this.#isStopped; pauseMs = Math.min(longestLostPauseMs, pauseMs * 2)) {
+      const outcome = await this.#trials.run(attempt.task);
+      if (this.#isStopped) return;
+      if (outcome.status !== "gone") {
+        attempt.settle(outcome);
+        break;
+      }
+      await Bun.sleep(pauseMs);
+    }
+    this.#suspects.delete(attempt);
+    this.#checkIdle();
   }
 
   #receive(message: FromChild): void {
@@ -305,7 +346,12 @@ export class ScriptSlot {
       return;
     }
     this.#running.delete(attempt.id);
-    this.#ended.set(attempt.id, attempt);
+    const { path, input, onStray } = attempt.task;
+    this.#ended.set(attempt.id, {
+      path,
+      runId: input.runId,
+      onStray: message.kind === "completed" ? onStray : undefined,
+    });
     this.#pauseMs = firstPauseMs;
     if (message.kind === "completed") attempt.settle({ status: "completed" });
     else if (message.kind === "failed") attempt.settle({ status: "failed", error: message.error });
@@ -314,10 +360,12 @@ export class ScriptSlot {
     this.#checkIdle();
   }
 
-  #log({ attempt, level, message, fields }: LogMessage): void {
-    const task = (attempt === null ? undefined : (this.#running.get(attempt) ?? this.#ended.get(attempt)))?.task;
+  #log({ attempt: id, level, message, fields }: LogMessage): void {
     const { logger } = this.#options;
-    const about = task === undefined ? {} : { file: task.path, runId: task.input.runId };
+    const task = id === null ? undefined : this.#running.get(id)?.task;
+    const ended = id === null ? undefined : this.#ended.get(id);
+    const file = task?.path ?? ended?.path;
+    const about = file === undefined ? {} : { file, runId: task?.input.runId ?? ended?.runId };
     const write = { DEBUG: logger.debug, INFO: logger.info, WARN: logger.warn, ERROR: logger.error }[level];
     write.call(logger, message, { ...fields, ...about });
     task?.onLog?.({ level, message, ...(fields === undefined ? {} : { fields }) });
@@ -325,10 +373,11 @@ export class ScriptSlot {
 
   /** The first error that comes to light after an attempt has completed makes it a failed one. */
   #stray({ attempt: id, error }: Extract<FromChild, { kind: "stray" }>): void {
-    const attempt = id === null ? undefined : this.#ended.get(id);
-    if (attempt?.mayStray === true && attempt.task.onStray !== undefined) {
-      attempt.mayStray = false;
-      attempt.task.onStray({ ...error, message: `Thrown after the handler had returned: ${error.message}` });
+    const ended = id === null ? undefined : this.#ended.get(id);
+    if (ended?.onStray !== undefined) {
+      const tell = ended.onStray;
+      ended.onStray = undefined;
+      tell({ ...error, message: `Thrown after the handler had returned: ${error.message}` });
       return;
     }
     const { stack } = error;

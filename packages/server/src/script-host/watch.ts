@@ -75,7 +75,12 @@ export class Watch {
       attempt.silentTurns += 1;
     }
     // Where a handler runs, others may have to wait for it. Where none does, what is left of an earlier one holds them up.
-    if (started.length === 0) for (const attempt of attempts) attempt.silentTurns += 1;
-    return attempts.some(({ silentTurns }) => silentTurns > graceTurns);
+    if (started.length === 0) {
+      for (const attempt of attempts) attempt.silentTurns += 1;
+      return attempts.some(({ silentTurns }) => silentTurns > graceTurns);
+    }
+    // The last one to start may compute for as long as it may run.
+    const last = started.reduce((a, b) => ((a.startedAt ?? 0) > (b.startedAt ?? 0) ? a : b));
+    return last.silentTurns > graceTurns;
   }
 }

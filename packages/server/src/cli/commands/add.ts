@@ -1,3 +1,6 @@
+import { existsSync } from "node:fs";
+import { writeFile } from "node:fs/promises";
+import { join } from "node:path";
 import { runTool } from "../../script-host/index.ts";
 import type { Command } from "../command.ts";
 import { configOption, loadSettings } from "../settings.ts";
@@ -9,6 +12,9 @@ export const add: Command = {
   options: configOption,
   async run({ args, options, terminal }) {
     const { config } = await loadSettings(options, { ...terminal, out: () => undefined });
+    const manifest = join(config.folder, "package.json");
+    // Without one, the tool would take the next one above, which is some other project's.
+    if (!existsSync(manifest)) await writeFile(manifest, '{\n  "private": true\n}\n');
     return runTool(["add", ...args], { cwd: config.folder, environment: terminal.environment });
   },
 };

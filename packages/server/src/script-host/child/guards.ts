@@ -1,3 +1,13 @@
+import { existsSync } from "node:fs";
+import { join } from "node:path";
+
+/** Adds what a `.env` file in the project has; the environment of the service wins, and its own keys stay outside. */
+export function loadEnvironment(root: string): void {
+  const file = join(root, ".env");
+  if (existsSync(file)) process.loadEnvFile(file);
+  for (const name of Object.keys(process.env)) if (name.startsWith("SERVICE_")) delete process.env[name];
+}
+
 /**
  * Takes from the user's code what would end the process that all functions share, or reach past it. This guards against
  * accidents: whoever writes functions owns the service.

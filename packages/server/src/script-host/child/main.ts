@@ -9,7 +9,7 @@ import { AttemptCalls, answered, answeredPart, refused } from "./calls.ts";
 import { useCode } from "./code.ts";
 import { makeContext } from "./context.ts";
 import { Errors } from "./errors.ts";
-import { guardProcess } from "./guards.ts";
+import { guardProcess, loadEnvironment } from "./guards.ts";
 import { Budget, newScope, Output, type Scope, scopes } from "./output.ts";
 
 interface Active {
@@ -35,6 +35,7 @@ export function runScripts(options: ChildOptions): void {
   process.on("message", (message: ToChild) => child.receive(message));
   process.on("uncaughtException", (thrown) => child.stray(thrown));
   process.on("unhandledRejection", (thrown) => child.stray(thrown));
+  loadEnvironment(options.root);
   guardProcess();
 }
 
@@ -77,13 +78,17 @@ class Child {
         this.#abort(message.attempt);
         return;
       case "answer":
+        // From here on, the code of whoever asked runs.
+        this.#entered = null;
         answered(message.call, message.value);
         return;
       case "part":
+        this.#entered = null;
         answeredPart(message.call, message.value);
         this.#send({ kind: "taken", call: message.call });
         return;
       case "refuse":
+        this.#entered = null;
         refused(message.call, message.error);
     }
   }
@@ -133,7 +138,8 @@ class Child {
     setImmediate(() => {
       this.#entered = null;
       this.#queue.shift();
-      if (this.#queue.length > 0) this.#next();
+      // A turn later, so that what has ended is told before another handler computes.
+      if (this.#queue.length > 0) setImmediate(() => this.#next());
     });
   }
 
