@@ -140,6 +140,8 @@ describe("run", async () => {
       "functions/users/hello.ts": "export const onLogin = ({ record, logger }: any) => logger.info(record.email);\n",
       "jobs/fails.ts":
         'export const schedule = "0 0 1 1 *";\nexport default () => {\n  throw new Error("no luck");\n};\n',
+      "jobs/later.ts":
+        'export const schedule = "0 0 1 1 *";\nexport default ({ logger }: any) => void setTimeout(() => logger.info("later"), 40);\n',
       "jobs/fine.ts":
         'export const schedule = "0 0 1 1 *";\nexport default ({ logger, runId, attempt }: any) => logger.warn("fine", { attempt });\n',
     },
@@ -188,6 +190,12 @@ describe("run", async () => {
       expect(finished.stdout + finished.stderr).toMatch(output);
       expect(finished.code).toBe(code);
     });
+  });
+
+  test("what is logged after the end is for the log of the service alone", async () => {
+    expect(await socle(["run", "job", "later"], { cwd })).toMatchObject({ code: 0, stdout: "Completed\n" });
+    await until(() => server.output().includes("INFO  later"));
+    expect((await fetch(`${server.url}/health`)).status).toBe(200);
   });
 
   test("without it, what it changes makes functions run, too", async () => {
