@@ -59,8 +59,8 @@ const harmless: { readonly [name: string]: string } = {
   prints1MB: "console.log('y'.repeat(1_000_000)); process.stdout.write('z'.repeat(1_000_000));",
 };
 
-function handler(code: string): string {
-  return `export const options = { timeout: "300ms" };\nexport const onCreate = async (context: any) => {\n  ${code}\n};\n`;
+function handler(code: string, timeout = "300ms"): string {
+  return `export const options = { timeout: "${timeout}" };\nexport const onCreate = async (context: any) => {\n  ${code}\n};\n`;
 }
 
 const files: Record<string, string> = {
@@ -75,7 +75,8 @@ files["functions/lists/lists.ts"] = handler(
 );
 files["functions/loopAgain/loopAgain.ts"] = handler("while (true) {}");
 const codes = [...Object.entries(faults).map(([name, [code]]) => [name, code] as const), ...Object.entries(harmless)];
-for (const [name, code] of codes) files[`functions/${name}/${name}.ts`] = handler(code);
+for (const [name, code] of codes)
+  files[`functions/${name}/${name}.ts`] = handler(code, name === "allocate" ? "20s" : "300ms");
 const collections = ["good", "done", "slow", "loopAgain", "lists", ...codes.map(([name]) => name)].map(collection);
 collections.push({ name: "large", fields: [{ name: "text", type: "text" }] });
 const server = await serve(await scriptProject({ collections, files, scripts: { memory: "192MiB" } }));
