@@ -2,7 +2,7 @@
 import { describe, expect, test } from "bun:test";
 import { symlinkSync } from "node:fs";
 import { join } from "node:path";
-import { post, type Running, serve, until } from "./kit.ts";
+import { peakMiB, post, type Running, serve, until } from "./kit.ts";
 import { collection, RunEvents, scriptProject, write } from "./scripts-kit.ts";
 
 /** What a handler does after it has returned, while the innocent one runs. */
@@ -116,6 +116,21 @@ describe("a process that is lost", () => {
     },
   );
 });
+
+test("what a run was for is forgotten when it is over", async () => {
+  const server = await serve(
+    await scriptProject({
+      collections: [{ name: "heavy", fields: [{ name: "text", type: "text" }] }],
+      files: { "functions/heavy/none.ts": "export const onCreate = () => undefined;\n" },
+    }),
+  );
+  const events = await RunEvents.of(server.url);
+  const text = "x".repeat(800_000);
+  for (let n = 0; n < 500; n++) expect((await post(`${server.url}/api/heavy`, { text })).status).toBe(201);
+  await until(() => events.of("function.completed", "functions/heavy/none.ts").length === 500);
+  // Kept, they would be 400 MB.
+  expect(await peakMiB(server)).toBeLessThan(300);
+}, 30_000);
 
 test("links that lead nowhere or in a circle are passed over", async () => {
   const cwd = await scriptProject({

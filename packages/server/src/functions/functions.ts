@@ -207,7 +207,7 @@ export class Functions implements ScriptKind, EventRecorder {
     const startedAt = performance.now();
     const outcome = await this.#options.run({
       ...taskOf(trigger, input, actingFor(event.actor, delivery.depth)),
-      onStray: (error) => this.#strayed(run, error),
+      onStray: this.#strayListener(run),
     });
     if (outcome.status === "stopped" || outcome.status === "gone") return "stays";
     if (outcome.status === "failed") return this.#failed(delivery, run, outcome.error, startedAt);
@@ -241,6 +241,11 @@ export class Functions implements ScriptKind, EventRecorder {
     }
     const again = { ...headOf(delivery), failures, notBefore: Date.now() + pauseMs };
     return (await this.#ledger.write((tx) => this.#deliveries.retry(tx, again))) ? { again } : "stays";
+  }
+
+  /** It is kept for long: made here, it holds on to the run alone, not to what the run was for. */
+  #strayListener(run: FunctionRun): (error: ScriptError) => void {
+    return (error) => this.#strayed(run, error);
   }
 
   /** The run had completed, and then threw. */
