@@ -160,11 +160,15 @@ describe("a handler at fault", () => {
     await othersRun();
   }, 30_000);
 
-  test.each(Object.keys(harmless))("%s is none", async (name) => {
-    await post(`${server.url}/api/${name}`, { n: 1 });
-    await events.first("function.completed", `functions/${name}/${name}.ts`);
-    expect(events.of("function.failed", `functions/${name}/${name}.ts`)).toEqual([]);
-  });
+  test.each(Object.keys(harmless))(
+    "%s is none",
+    async (name) => {
+      await post(`${server.url}/api/${name}`, { n: 1 });
+      await events.first("function.completed", `functions/${name}/${name}.ts`);
+      expect(events.of("function.failed", `functions/${name}/${name}.ts`)).toEqual([]);
+    },
+    30_000,
+  );
 
   test("the API has answered all the while, and its memory did not grow with what handlers did", async () => {
     expect(latencies.length).toBeGreaterThan(1_000);
