@@ -101,7 +101,7 @@ export class Deliveries {
     this.#handlers = new Map(rows.map(({ id, name }) => [name, id]));
   }
 
-  /** Writes, in the transaction of a change, that these handlers are to be run. Answers the last id. */
+  /** Writes, in the transaction of a change, that these handlers are to be run. */
   add(tx: Transactor, appended: AppendedEvent, triggers: readonly Trigger[]): Awaitable<unknown> {
     const { event, previous } = appended;
     const depth = appended.depth + 1;

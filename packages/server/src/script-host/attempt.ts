@@ -17,7 +17,8 @@ export interface ScriptTask {
 }
 
 /**
- * `stopped`: the service ends, and nothing is known of how far the handler came. `gone`: the file is not there any more, or not loaded.
+ * `stopped`: the service ends, and nothing is known of how far the handler came. `gone`: the file is not there any more,
+ * or not loaded.
  */
 export type ScriptOutcome =
   | { readonly status: "completed" }

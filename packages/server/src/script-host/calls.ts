@@ -28,10 +28,9 @@ const maxLarge = 2;
 export class Calls {
   readonly #process: ScriptProcess;
   readonly #options: CallOptions;
-  /** Calls whose last part was not taken yet. */
   readonly #gate = new Gate(maxLarge);
+  /** Calls whose last part was not taken yet. */
   readonly #parts = new Map<number, PromiseWithResolvers<void>>();
-
   #isOver = false;
 
   constructor(process: ScriptProcess, options: CallOptions) {

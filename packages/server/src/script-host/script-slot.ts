@@ -130,6 +130,7 @@ export class ScriptSlot {
     this.#trials.stop();
     this.#running.clear();
     this.#suspects.clear();
+    this.#tried = [];
     this.#waiting = [];
     this.#idle.resolve();
   }
