@@ -4,7 +4,11 @@ import { Glob } from "bun";
 import { must, root } from "./run.ts";
 
 /** The program, and the modules that it starts as threads: each is an entry point of its own. */
-const entrypoints = ["packages/server/src/main.ts", "packages/server/src/database/checkpoint-worker.ts"];
+const entrypoints = [
+  "packages/server/src/main.ts",
+  "packages/server/src/database/checkpoint-worker.ts",
+  "packages/server/src/database/thread-worker.ts",
+];
 
 /** A platform other than this machine's: Bun's name of it, and the runtime that was fetched for it. */
 interface Target {

@@ -4,12 +4,14 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { mkdir } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import type { TokenResponse } from "@socle/protocol";
+import type { Role, TokenResponse } from "@socle/protocol";
 import { openService, type Service } from "../src/app/index.ts";
+import type { SchemaChange } from "../src/collections/index.ts";
 import { type Config, loadConfig } from "../src/config/index.ts";
 import { Cors } from "../src/http/cors.ts";
 import { Router } from "../src/http/router.ts";
 import { allRoutes } from "../src/http/routes/index.ts";
+import { system } from "../src/kernel/index.ts";
 import { Logger } from "../src/logging/index.ts";
 import { Realtime } from "../src/realtime/index.ts";
 
@@ -77,7 +79,7 @@ export async function openApi(options: {
     isOpen = false;
   };
   afterAll(close);
-  const { auth } = service;
+  const { auth, database } = service;
   const router = new Router({
     routes: allRoutes({
       ...service,
@@ -120,7 +122,8 @@ export async function openApi(options: {
     close,
     register: (email) => auth.register({ email, password: "correct horse" }),
     async admin() {
-      await auth.createAdmin({ email: "admin@example.com", password: "correct horse" });
+      const values = await auth.users.prepare({ email: "admin@example.com", password: "correct horse" });
+      await database.transact((tx) => auth.users.makeAdmin(tx, values));
       return (await auth.login({ email: "admin@example.com", password: "correct horse" }, "kit")).accessToken;
     },
   };
@@ -130,6 +133,15 @@ export async function openApi(options: {
 export async function eventsSince(service: Service, seq = 0): Promise<{ type: string; payload: object }[]> {
   const events = await service.events.read(seq, 10_000);
   return events.map(({ type, payload }) => ({ type, payload }));
+}
+
+/** A migration as the service itself makes one. */
+export async function migrate(service: Service, change: SchemaChange): Promise<void> {
+  await service.database.migrate((tx) => service.collections.migrate(tx, change, system), "here");
+}
+
+export async function setRole(service: Service, userId: string, role: Role): Promise<void> {
+  await service.database.transact((tx) => service.auth.users.setRole(tx, userId, role));
 }
 
 /** The last place of the log. */

@@ -160,7 +160,7 @@ async function announce(service: Service, config: Config, logger: Logger): Promi
   const names = service.collections.all().map(({ name }) => name);
   logger.info(`Database ${config.database}, ${count(names.length, "collection")}`, { collections: names });
   if (config["dashboard.enabled"]) logger.warn("This build has no dashboard; /_/ is not served");
-  if (!(await service.auth.adminExists()))
+  if (!(await service.auth.users.adminExists()))
     logger.info("There is no admin yet. Make one with: socle admin create EMAIL");
 }
 

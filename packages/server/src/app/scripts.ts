@@ -91,7 +91,7 @@ export class Scripts {
       options: { database: config.database },
       timeoutMs: Math.min(timeoutMs, 30_000),
     });
-    const calls = new ScriptCalls({ records, auth, storage, queries: this.#queries, logger: this.#logger });
+    const calls = new ScriptCalls({ database, records, auth, storage, queries: this.#queries, logger: this.#logger });
     const run = (task: ScriptTask): Promise<ScriptOutcome> => this.#host.run(task);
     const jobOptions = { database, events, clock, logger: logger.for("jobs"), timeoutMs, run };
     this.jobs = new Jobs(now === undefined ? jobOptions : { ...jobOptions, now });
@@ -186,7 +186,7 @@ export class Scripts {
     const { records, auth } = this.#service;
     const record =
       request.collection === "users"
-        ? await auth.findUser(request.record)
+        ? await auth.users.find(request.record)
         : await records.get(records.collection(request.collection), system, request.record);
     if (record === null) throw new AppError("not_found", `There is no user ${quote(request.record)}.`);
     return this.functions.runByHand({ trigger, record, onLog });

@@ -77,7 +77,7 @@ export async function openService({ config, logger, onFatal }: ServiceOptions): 
       events,
       clock,
       lookups: {
-        userExists: (reader, id) => auth.userExists(reader, id),
+        userExists: (reader, id) => auth.users.exists(reader, id),
         fileExists: (reader, id) => storage.exists(reader, id),
       },
     });

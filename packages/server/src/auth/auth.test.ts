@@ -303,7 +303,9 @@ describe("tokens that are none", () => {
 
 test("a promoted user has a new password and no session", async () => {
   const { accessToken } = await api.register("chosen@example.com");
-  expect(await api.service.auth.createAdmin({ email: "chosen@example.com", password: "another one" })).toBe("promoted");
+  const { auth, database } = api.service;
+  const values = await auth.users.prepare({ email: "chosen@example.com", password: "another one" });
+  expect((await database.transact((tx) => auth.users.makeAdmin(tx, values))).isNew).toBe(false);
   expect((await request("GET", "/api/auth/me", { token: accessToken })).status).toBe(401);
   expect((await post("login", { email: "chosen@example.com", password })).status).toBe(401);
   expect<unknown>(

@@ -1,14 +1,23 @@
 import type { Credentials, Role, TokenResponse, User } from "@socle/protocol";
-import type { Database, Reader, Transactor } from "../database/index.ts";
+import type { Database, Transactor } from "../database/index.ts";
 import type { EventLog } from "../events/index.ts";
-import { AppError, type Clock, type Principal, randomToken, Secret, type SignedIn } from "../kernel/index.ts";
+import {
+  AppError,
+  type Awaitable,
+  type Clock,
+  type Principal,
+  randomToken,
+  Secret,
+  type SignedIn,
+} from "../kernel/index.ts";
 import type { Logger } from "../logging/index.ts";
 import { checkNewCredentials, normaliseEmail } from "./credentials.ts";
 import { hashPassword, verifyPassword } from "./passwords.ts";
 import { type Session, type SessionChange, Sessions } from "./sessions.ts";
 import { Throttle } from "./throttle.ts";
 import { AccessTokens, invalidToken } from "./tokens.ts";
-import { adminExists, emailTaken, findByEmail, findById, insertUser, listUsers } from "./users.ts";
+import { emailTaken, findByEmail, findById, insertUser } from "./user-rows.ts";
+import { type NewUser, Users } from "./users.ts";
 
 export interface AuthOptions {
   database: Database;
@@ -33,6 +42,7 @@ export interface Connected {
 
 /** Users and their sessions: registration, login, refresh, logout; and from a token to the caller it stands for. */
 export class Auth {
+  readonly users: Users;
   readonly #options: AuthOptions;
   readonly #database: Database;
   readonly #clock: Clock;
@@ -45,6 +55,7 @@ export class Auth {
     this.#database = options.database;
     this.#clock = options.clock;
     this.#sessions = new Sessions({ database: options.database, ttlMs: options.refreshTokenTtlMs });
+    this.users = new Users({ ...options, sessions: this.#sessions });
     this.#throttle = new Throttle(() => options.clock.now());
   }
 
@@ -77,9 +88,10 @@ export class Auth {
     return { principal, expiresAt: Math.min(exp * 1_000, sessionEnd) };
   }
 
-  /** Has `listener` called when a session ends or its user's role changes: for callers who stay connected. */
-  listenToSessions(listener: (change: SessionChange) => void): void {
-    this.#sessions.listen(listener);
+  /** Has `listener` called when a session ends or its user's role changes: for callers who stay connected.
+   * Answers how to stop that. */
+  listenToSessions(listener: (change: SessionChange) => void): () => void {
+    return this.#sessions.listen(listener);
   }
 
   /** The role that a session has in the database; null when it has ended. */
@@ -183,100 +195,31 @@ export class Auth {
     return user;
   }
 
-  findUser(id: string): Promise<User | null> {
-    return findById(this.#database.reader, id);
-  }
-
-  async findUserByEmail(email: string): Promise<User | null> {
-    const normal = normaliseEmail(email);
-    return normal === null ? null : ((await findByEmail(this.#database.reader, normal))?.user ?? null);
-  }
-
-  /** Users in the order in which they came. */
-  users(options: { limit: number; offset: number }): Promise<User[]> {
-    return listUsers(this.#database.reader, options);
-  }
-
-  userExists(reader: Reader, id: string): Promise<boolean> {
-    return findById(reader, id).then((user) => user !== null);
-  }
-
-  adminExists(): Promise<boolean> {
-    return adminExists(this.#database.reader);
-  }
-
-  /**
-   * Makes an admin, or makes one of the user who has this email: with the new password, and all sessions ended.
-   * @throws AppError `validation_error`.
-   */
-  async createAdmin(credentials: Credentials): Promise<"created" | "promoted"> {
-    const { email, password } = checkNewCredentials(credentials, this.#options.passwordMinLength);
-    const passwordHash = await hashPassword(password);
-    return this.#database.transact(async (tx) => {
-      const found = await findByEmail(tx, email);
-      if (found === null) {
-        await insertUser(tx, { email, passwordHash, role: "admin" }, this.#clock.now());
-        return "created";
-      }
-      await tx.run("UPDATE _users SET role = 'admin', passwordHash = ? WHERE email = ?", passwordHash, email);
-      await this.#sessions.endAll(tx, found.user.id);
-      return "promoted";
-    });
-  }
-
-  /**
-   * Gives a user another role, which counts at once.
-   * @throws AppError `not_found`, or `bad_request` for the last admin.
-   */
-  async setRole(userId: string, role: Role): Promise<User> {
-    return this.#database.transact(async (tx) => {
-      const user = await findById(tx, userId);
-      if (user === null) throw new AppError("not_found", "There is no such user.");
-      await tx.run("UPDATE _users SET role = ? WHERE id = ?", role, userId);
-      if (user.role === "admin" && !(await adminExists(tx)))
-        throw new AppError("bad_request", "The last admin must stay one.");
-      await this.#sessions.changeRole(tx, userId, role);
-      return { ...user, role };
-    });
-  }
-
-  /**
-   * Makes a user who can log in; whether anybody may register is not asked.
-   * @throws AppError `validation_error`, or `conflict` when the email is taken.
-   */
-  async createUser(credentials: Credentials, role: Role, principal: Principal): Promise<User> {
-    const { email, password } = checkNewCredentials(credentials, this.#options.passwordMinLength);
-    const passwordHash = await hashPassword(password);
-    const now = this.#clock.now();
-    return this.#database.transact(async (tx) => {
-      const user = await insertUser(tx, { email, passwordHash, role }, now);
-      await this.#announce(tx, "auth.register", user, principal);
-      return user;
-    });
-  }
-
-  /**
-   * The user with this email, made when missing; of one who is there, the password stays.
-   * @throws AppError `validation_error`.
-   */
-  async ensureUser(credentials: Credentials): Promise<{ user: User; added: boolean }> {
-    const { email, password } = checkNewCredentials(credentials, this.#options.passwordMinLength);
-    const found = await findByEmail(this.#database.reader, email);
-    if (found !== null) return { user: found.user, added: false };
-    const passwordHash = await hashPassword(password);
-    const now = this.#clock.now();
-    const user = await this.#database.transact((tx) =>
-      insertUser(tx, { email, passwordHash, role: "authenticated" }, now),
-    );
-    return { user, added: true };
-  }
-
   /** Makes the admin that the configuration names, when that user is missing. Answers whether it did. */
   async seedAdmin(credentials: Credentials): Promise<boolean> {
-    const email = normaliseEmail(credentials.email);
-    if (email !== null && (await findByEmail(this.#database.reader, email)) !== null) return false;
-    await this.createAdmin(credentials);
+    if ((await this.users.findByEmail(credentials.email)) !== null) return false;
+    const values = await this.users.prepare(credentials);
+    await this.#database.transact((tx) => this.users.makeAdmin(tx, values));
     return true;
+  }
+
+  /**
+   * Makes a user admin who has just been made, and signs in: the first one of a service.
+   * @throws AppError `not_found` when there is an admin.
+   */
+  async signInFirstAdmin(
+    values: NewUser,
+    record: (tx: Transactor, admin: User) => Awaitable<unknown>,
+  ): Promise<TokenResponse> {
+    const now = this.#clock.now();
+    const opened = await this.#database.transact(async (tx) => {
+      if (await this.users.adminExists(tx)) throw new AppError("not_found", "There is an admin already.");
+      const { user } = await this.users.makeAdmin(tx, values);
+      const session = await this.#sessions.open(tx, user, now);
+      await record(tx, user);
+      return { user, ...session };
+    });
+    return this.#respond(opened.user, opened.session, opened.refreshToken);
   }
 
   get #issuer(): AccessTokens {

@@ -46,6 +46,22 @@ export function readCredentials(body: unknown): Credentials {
   return { email, password };
 }
 
+function passwordProblems(password: string, minLength: number): ErrorDetail[] {
+  const length = [...password].length;
+  const field = "password";
+  if (length < minLength)
+    return [{ field, rule: "min", message: `password must be at least ${minLength} characters long` }];
+  if (length > maxPassword)
+    return [{ field, rule: "max", message: `password must be at most ${maxPassword} characters long` }];
+  return [];
+}
+
+/** @throws AppError `validation_error` for one that is too short or too long. */
+export function checkNewPassword(password: string, minLength: number): void {
+  const problems = passwordProblems(password, minLength);
+  if (problems.length > 0) throw AppError.validation(problems);
+}
+
 /**
  * Credentials of somebody new.
  * @throws AppError `validation_error` for a bad email or password.
@@ -54,19 +70,18 @@ export function checkNewCredentials(credentials: Credentials, passwordMinLength:
   const problems: ErrorDetail[] = [];
   const email = normaliseEmail(credentials.email);
   if (email === null) problems.push({ field: "email", rule: "type", message: "email must be an email address" });
-  const length = [...credentials.password].length;
-  if (length < passwordMinLength)
-    problems.push({
-      field: "password",
-      rule: "min",
-      message: `password must be at least ${passwordMinLength} characters long`,
-    });
-  if (length > maxPassword)
-    problems.push({
-      field: "password",
-      rule: "max",
-      message: `password must be at most ${maxPassword} characters long`,
-    });
+  problems.push(...passwordProblems(credentials.password, passwordMinLength));
   if (email === null || problems.length > 0) throw AppError.validation(problems);
   return { email, password: credentials.password };
+}
+
+/**
+ * The password of a request.
+ * @throws AppError `validation_error` when it is missing or no text.
+ */
+export function readPassword(body: Record<string, unknown>): string {
+  const problems: ErrorDetail[] = [];
+  const password = credential(body, "password", problems);
+  if (password === null) throw AppError.validation(problems);
+  return password;
 }

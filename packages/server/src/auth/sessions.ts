@@ -1,6 +1,6 @@
 import type { Role, User } from "@socle/protocol";
-import type { Database, Transactor } from "../database/index.ts";
-import { BoundedMap, newId } from "../kernel/index.ts";
+import type { Database, Reader, Transactor } from "../database/index.ts";
+import { BoundedMap, newId, toTimestamp } from "../kernel/index.ts";
 import { hashRefreshToken, newRefreshToken } from "./tokens.ts";
 
 /** Two tabs that refresh at once both use the same token; this long it works again. */
@@ -18,6 +18,14 @@ export interface Session {
   readonly role: Role;
   /** Milliseconds since 1970. */
   readonly expiresAt: number;
+}
+
+/** A session as it is listed. */
+export interface SessionEntry {
+  readonly id: string;
+  readonly createdAt: string;
+  /** Without a refresh before. */
+  readonly expiresAt: string;
 }
 
 /**
@@ -43,16 +51,17 @@ export class Sessions {
   #nextLook = 0;
   #outsideVersion = 0;
   readonly #live = new BoundedMap<string, Session>(capacity);
-  #onChange: (change: SessionChange) => void = () => undefined;
+  readonly #listeners = new Set<(change: SessionChange) => void>();
 
   constructor(options: { database: Database; ttlMs: number }) {
     this.#database = options.database;
     this.#ttlMs = options.ttlMs;
   }
 
-  /** Has `listener` called with every change from now on; there is one listener. */
-  listen(listener: (change: SessionChange) => void): void {
-    this.#onChange = listener;
+  /** Has `listener` called with every change from now on. Answers how to stop that. */
+  listen(listener: (change: SessionChange) => void): () => void {
+    this.#listeners.add(listener);
+    return () => this.#listeners.delete(listener);
   }
 
   /** A session that was asked for lately. */
@@ -124,7 +133,7 @@ export class Sessions {
     tx.afterCommit(() => {
       this.#ended += 1;
       this.#live.delete(id);
-      this.#onChange({ sessionId: id, role: null });
+      this.#tell({ sessionId: id, role: null });
     });
   }
 
@@ -135,15 +144,29 @@ export class Sessions {
       this.#ended += 1;
       for (const { id } of sessions) {
         this.#live.delete(id);
-        this.#onChange({ sessionId: id, role });
+        this.#tell({ sessionId: id, role });
       }
     });
   }
 
-  /** Ends every session of a user. */
-  async endAll(tx: Transactor, userId: string): Promise<void> {
+  /** Ends every session of a user but one that is to stay. */
+  async endAll(tx: Transactor, userId: string, keptSession: string | null = null): Promise<void> {
     for (const { id } of await tx.all<{ id: string }>("SELECT id FROM _sessions WHERE userId = ?", userId))
-      await this.end(tx, id);
+      if (id !== keptSession) await this.end(tx, id);
+  }
+
+  /** The sessions of a user that have not expired, newest first. */
+  async list(userId: string, now: number, reader: Reader = this.#database.reader): Promise<SessionEntry[]> {
+    const rows = await reader.all<{ id: string; createdAt: number; expiresAt: number }>(
+      "SELECT id, createdAt, expiresAt FROM _sessions WHERE userId = ? AND expiresAt > ? ORDER BY createdAt DESC, id DESC",
+      userId,
+      now,
+    );
+    return rows.map(({ id, createdAt, expiresAt }) => ({
+      id,
+      createdAt: toTimestamp(createdAt),
+      expiresAt: toTimestamp(expiresAt),
+    }));
   }
 
   /** `socle admin create` beside a running service ends sessions, too: looks whether another process has written. */
@@ -156,7 +179,11 @@ export class Sessions {
     this.#outsideVersion = version;
     this.#ended += 1;
     this.#live.clear();
-    this.#onChange({ sessionId: null });
+    this.#tell({ sessionId: null });
+  }
+
+  #tell(change: SessionChange): void {
+    for (const listener of this.#listeners) listener(change);
   }
 
   async #issue(tx: Transactor, sessionId: string, now: number): Promise<string> {

@@ -1,61 +1,167 @@
-import type { Role, User } from "@socle/protocol";
-import { isUniqueViolation, type Reader, type Transactor } from "../database/index.ts";
-import { AppError, newId, toTimestamp } from "../kernel/index.ts";
+import type { Credentials, Role, User } from "@socle/protocol";
+import type { Database, Reader, Transactor } from "../database/index.ts";
+import type { EventLog } from "../events/index.ts";
+import { AppError, type Clock, type Principal } from "../kernel/index.ts";
+import { checkNewCredentials, checkNewPassword, normaliseEmail } from "./credentials.ts";
+import { hashPassword } from "./passwords.ts";
+import type { SessionEntry, Sessions } from "./sessions.ts";
+import { adminExists, deleteUser, findByEmail, findById, insertUser, listUsers, type UserFilter } from "./user-rows.ts";
 
-interface UserWithHash {
-  user: User;
-  passwordHash: string;
+/** A user to be made: checked, and the password hashed, which takes longer than a transaction may. */
+export interface NewUser {
+  readonly email: string;
+  readonly passwordHash: string;
 }
 
-/** Looks a user up by a normalised email. */
-export async function findByEmail(reader: Reader, email: string): Promise<UserWithHash | null> {
-  const row = await reader.get<User & { passwordHash: string }>(
-    "SELECT id, email, role, createdAt, passwordHash FROM _users WHERE email = ?",
-    email,
-  );
-  if (row === null) return null;
-  const { passwordHash, ...user } = row;
-  return { user, passwordHash };
-}
+/**
+ * The users as others deal with them: admins, functions, the command line. What changes one is done in the caller's
+ * transaction; tokens and sockets follow in the moment of its commit.
+ */
+export class Users {
+  readonly #database: Database;
+  readonly #events: EventLog;
+  readonly #clock: Clock;
+  readonly #sessions: Sessions;
+  readonly #passwordMinLength: number;
 
-export async function findById(reader: Reader, id: string): Promise<User | null> {
-  return reader.get<User>("SELECT id, email, role, createdAt FROM _users WHERE id = ?", id);
-}
-
-export async function listUsers(reader: Reader, page: { limit: number; offset: number }): Promise<User[]> {
-  return reader.all<User>(
-    "SELECT id, email, role, createdAt FROM _users ORDER BY _seq LIMIT ? OFFSET ?",
-    page.limit,
-    page.offset,
-  );
-}
-
-export async function adminExists(reader: Reader): Promise<boolean> {
-  return (await reader.get("SELECT 1 FROM _users WHERE role = 'admin' LIMIT 1")) !== null;
-}
-
-/** @throws AppError `conflict` when the email is taken. */
-export async function insertUser(
-  tx: Transactor,
-  values: { email: string; passwordHash: string; role: Role },
-  now: number,
-): Promise<User> {
-  const user: User = { id: newId("usr", now), email: values.email, role: values.role, createdAt: toTimestamp(now) };
-  try {
-    await tx.run(
-      "INSERT INTO _users (id, email, passwordHash, role, createdAt) VALUES (?, ?, ?, ?, ?)",
-      user.id,
-      user.email,
-      values.passwordHash,
-      user.role,
-      user.createdAt,
-    );
-  } catch (thrown) {
-    throw isUniqueViolation(thrown) ? emailTaken() : thrown;
+  constructor(options: {
+    database: Database;
+    events: EventLog;
+    clock: Clock;
+    sessions: Sessions;
+    passwordMinLength: number;
+  }) {
+    this.#database = options.database;
+    this.#events = options.events;
+    this.#clock = options.clock;
+    this.#sessions = options.sessions;
+    this.#passwordMinLength = options.passwordMinLength;
   }
-  return user;
-}
 
-export function emailTaken(): AppError {
-  return new AppError("conflict", "There is already a user with this email.");
+  find(id: string, reader: Reader = this.#database.reader): Promise<User | null> {
+    return findById(reader, id);
+  }
+
+  async findByEmail(email: string): Promise<User | null> {
+    const normal = normaliseEmail(email);
+    return normal === null ? null : ((await findByEmail(this.#database.reader, normal))?.user ?? null);
+  }
+
+  async exists(reader: Reader, id: string): Promise<boolean> {
+    return (await findById(reader, id)) !== null;
+  }
+
+  /** Users in the order in which they came. */
+  async list(page: { limit: number; offset: number }): Promise<User[]> {
+    return (await listUsers(this.#database.reader, { ...page, order: "oldest" })).items;
+  }
+
+  /** Users that a filter lets through, newest first, and how many there are in all. */
+  search(filter: UserFilter & { limit: number; offset: number }): Promise<{ items: User[]; total: number }> {
+    return listUsers(this.#database.reader, { ...filter, order: "newest" });
+  }
+
+  /** The sessions of a user that have not expired, newest first. */
+  sessions(userId: string): Promise<SessionEntry[]> {
+    return this.#sessions.list(userId, this.#clock.now());
+  }
+
+  adminExists(reader: Reader = this.#database.reader): Promise<boolean> {
+    return adminExists(reader);
+  }
+
+  /** @throws AppError `validation_error` for a bad email or a short password. */
+  async prepare(credentials: Credentials): Promise<NewUser> {
+    const { email, password } = checkNewCredentials(credentials, this.#passwordMinLength);
+    return { email, passwordHash: await hashPassword(password) };
+  }
+
+  /** @throws AppError `validation_error` for a short password. */
+  async preparePassword(password: string): Promise<string> {
+    checkNewPassword(password, this.#passwordMinLength);
+    return hashPassword(password);
+  }
+
+  /**
+   * Makes a user who can log in; whether anybody may register is not asked.
+   * @throws AppError `conflict` when the email is taken.
+   */
+  async create(tx: Transactor, values: NewUser, role: Role, principal: Principal): Promise<User> {
+    const user = await insertUser(tx, { ...values, role }, this.#clock.now());
+    const payload = { userId: user.id, role };
+    await this.#events.append(tx, { type: "auth.register", source: "auth", payload, principal });
+    return user;
+  }
+
+  /**
+   * Makes an admin, or makes one of the user who has this email: with the new password, and all sessions ended.
+   */
+  async makeAdmin(tx: Transactor, values: NewUser): Promise<{ user: User; isNew: boolean }> {
+    const found = await findByEmail(tx, values.email);
+    if (found === null) {
+      const user = await insertUser(tx, { ...values, role: "admin" }, this.#clock.now());
+      return { user, isNew: true };
+    }
+    const { user } = found;
+    await tx.run("UPDATE _users SET role = 'admin', passwordHash = ? WHERE id = ?", values.passwordHash, user.id);
+    await this.#sessions.endAll(tx, user.id);
+    return { user: { ...user, role: "admin" }, isNew: false };
+  }
+
+  /**
+   * Gives a user another role, which counts at once.
+   * @throws AppError `not_found`, or `bad_request` for the last admin.
+   */
+  async setRole(tx: Transactor, id: string, role: Role): Promise<User> {
+    const user = await this.get(tx, id);
+    await tx.run("UPDATE _users SET role = ? WHERE id = ?", role, id);
+    await this.#keepAnAdmin(tx, user, "must stay one");
+    await this.#sessions.changeRole(tx, id, role);
+    return { ...user, role };
+  }
+
+  /** Gives a user another password, and ends the sessions but one that is to stay. @throws AppError `not_found`. */
+  async setPassword(
+    tx: Transactor,
+    id: string,
+    change: { passwordHash: string; keptSession: string | null },
+  ): Promise<User> {
+    const user = await this.get(tx, id);
+    await tx.run("UPDATE _users SET passwordHash = ? WHERE id = ?", change.passwordHash, id);
+    await this.#sessions.endAll(tx, id, change.keptSession);
+    return user;
+  }
+
+  /**
+   * Deletes a user and ends the sessions. Records and files stay.
+   * @throws AppError `not_found`, or `bad_request` for the last admin.
+   */
+  async delete(tx: Transactor, id: string): Promise<User> {
+    const user = await this.get(tx, id);
+    // While the user is there, so that each session is found, and told to its sockets.
+    await this.#sessions.endAll(tx, id);
+    await deleteUser(tx, id);
+    await this.#keepAnAdmin(tx, user, "cannot be deleted");
+    return user;
+  }
+
+  /** @throws AppError `not_found` for a session that is over or is not this user's. */
+  async endSession(tx: Transactor, userId: string, sessionId: string): Promise<void> {
+    await this.get(tx, userId);
+    const sessions = await this.#sessions.list(userId, this.#clock.now(), tx);
+    if (!sessions.some(({ id }) => id === sessionId)) throw new AppError("not_found", "There is no such session.");
+    await this.#sessions.end(tx, sessionId);
+  }
+
+  /** @throws AppError `not_found`. */
+  async get(reader: Reader, id: string): Promise<User> {
+    const user = await findById(reader, id);
+    if (user === null) throw new AppError("not_found", "There is no such user.");
+    return user;
+  }
+
+  async #keepAnAdmin(tx: Transactor, { role }: User, verb: string): Promise<void> {
+    if (role === "admin" && !(await adminExists(tx)))
+      throw new AppError("bad_request", `The last admin ${verb}: nobody could let anybody in again.`);
+  }
 }

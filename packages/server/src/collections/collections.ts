@@ -1,12 +1,20 @@
-import type { CollectionDefinition, FieldDefinition } from "@socle/protocol";
-import type { Database, ModuleSchema, Transactor } from "../database/index.ts";
+import type { CollectionDefinition, ErrorDetail } from "@socle/protocol";
+import {
+  type Database,
+  identifier,
+  type MigrationPlace,
+  type ModuleSchema,
+  type Reader,
+  type Transactor,
+} from "../database/index.ts";
 import type { EventLog } from "../events/index.ts";
 import { AppError, type Clock, nearest, type Principal, quote, toTimestamp } from "../kernel/index.ts";
 import { type Collection, resolveRules, tableName } from "./collection.ts";
+import { DataCheck } from "./data-check.ts";
 import type { ParsedDefinition } from "./definition.ts";
 import { compilePattern, type Pattern } from "./pattern.ts";
 import { type Plan, planMigration } from "./plan.ts";
-import { Table } from "./table.ts";
+import { Table, touchesRecords } from "./table.ts";
 
 export const collectionSchema: ModuleSchema = {
   module: "collections",
@@ -40,27 +48,37 @@ async function toCollection(row: Row): Promise<Collection> {
   };
 }
 
-function relationsTo(name: string, definition: CollectionDefinition): FieldDefinition[] {
-  return definition.fields.filter((field) => field.collection === name);
+/** What is to become of collections, in one migration. */
+export interface SchemaChange {
+  readonly define: readonly ParsedDefinition[];
+  /** Names of those that are to go with their records. */
+  readonly drop: readonly string[];
 }
 
 /** A migration that was refused, and whose definition was the reason. */
 export class MigrationError extends AppError {
   readonly collection: string;
 
-  constructor(collection: string, message: string) {
-    super("bad_request", message);
+  constructor(collection: string, message: string, details?: ErrorDetail[]) {
+    super("bad_request", message, details === undefined ? {} : { details });
     this.collection = collection;
   }
 }
 
-async function naming<T>(collection: string, work: () => T | Promise<T>): Promise<T> {
+function rethrow(collection: string, thrown: unknown): never {
+  throw thrown instanceof AppError ? new MigrationError(collection, thrown.message, thrown.details) : thrown;
+}
+
+function naming<T>(collection: string, work: () => T): T {
   try {
-    return await work();
+    return work();
   } catch (thrown) {
-    throw thrown instanceof AppError ? new MigrationError(collection, thrown.message) : thrown;
+    return rethrow(collection, thrown);
   }
 }
+
+/** With more records than these, a migration that looks at each of them runs on a thread. */
+const manyRecords = 10_000;
 
 /** All collections in force, and the one way to change them: migrations. */
 export class Collections {
@@ -94,59 +112,80 @@ export class Collections {
   }
 
   /**
-   * Brings collections to these definitions, inside the caller's transaction; requests see the new ones from its commit.
-   * Relations may point among them, in any order. Answers what was done.
-   * @throws AppError `bad_request` when data or another definition contradicts; nothing has changed then.
+   * What a change comes to, before any record is looked at.
+   * @throws AppError `bad_request` when a definition, or another one, contradicts; `not_found` for what is to be dropped.
    */
-  async migrate(tx: Transactor, parsed: readonly ParsedDefinition[], principal: Principal): Promise<Plan[]> {
-    const future = new Map(this.#byName);
-    const changed = new Set<string>();
+  plan({ define, drop }: SchemaChange): Plan[] {
+    const future = new Map([...this.#byName].map(([name, { definition }]) => [name, definition]));
+    for (const name of drop)
+      if (!future.delete(name)) throw new AppError("not_found", `There is no collection ${quote(name)}.`);
     const plans: Plan[] = [];
-    for (const item of parsed) {
+    for (const item of define) {
       const { definition } = item;
-      const before = this.#byName.get(definition.name) ?? null;
-      if (before === null) this.#refuseTwin(definition.name, future.keys());
-      const plan = await naming(definition.name, async () => {
-        const made = planMigration(before?.definition ?? null, item);
-        if (made.steps.length > 0) await new Table(tx, definition.name).apply(made);
-        return made;
-      });
-      plans.push(plan);
-      const unchanged = JSON.stringify(before?.definition) === JSON.stringify(definition);
-      if (unchanged) continue;
-      changed.add(definition.name);
-      future.set(definition.name, await this.#store(tx, before, plan, principal));
+      if (!future.has(definition.name)) refuseTwin(definition.name, future.keys());
+      future.set(definition.name, definition);
+      const before = this.#byName.get(definition.name)?.definition ?? null;
+      plans.push(naming(definition.name, () => planMigration(before, item)));
     }
-    for (const { definition } of parsed)
-      await naming(definition.name, () => this.#refuseDanglingRelations(definition, future));
+    for (const definition of future.values()) refuseDanglingRelations(definition, future, drop);
+    return plans;
+  }
+
+  /** @throws MigrationError with the number of records that contradict a plan, and some of their ids. */
+  async check(reader: Reader, plans: readonly Plan[]): Promise<void> {
+    for (const plan of plans)
+      await new DataCheck(reader, plan).refuse().catch((thrown) => rethrow(plan.after.name, thrown));
+  }
+
+  /** For each step of a plan, how many records it concerns. */
+  async concerned(reader: Reader, plan: Plan): Promise<number[]> {
+    const check = new DataCheck(reader, plan);
+    const records: number[] = [];
+    for (const step of plan.steps) records.push(await check.concerned(step));
+    return records;
+  }
+
+  /**
+   * Brings collections to these definitions, and drops others with their records, inside the caller's transaction, which
+   * is a migration; requests see the new ones from its commit. Relations may point among them, in any order. Answers
+   * what was done.
+   * @throws AppError `bad_request` when data or another definition contradicts, `not_found`; nothing has changed then.
+   */
+  async migrate(tx: Transactor, change: SchemaChange, principal: Principal): Promise<Plan[]> {
+    const plans = this.plan(change);
+    await this.check(tx, plans);
+    const changed = new Map<string, Collection>();
+    for (const name of change.drop) await this.#drop(tx, name, principal);
+    for (const plan of plans) {
+      const before = this.#byName.get(plan.after.name) ?? null;
+      if (plan.steps.length > 0) await new Table(tx, plan.after.name).apply(plan);
+      const isUnchanged = JSON.stringify(before?.definition) === JSON.stringify(plan.after);
+      if (!isUnchanged) changed.set(plan.after.name, await this.#store(tx, before, plan, principal));
+    }
     tx.afterCommit(() => {
-      for (const name of changed) {
-        const collection = future.get(name);
-        if (collection !== undefined) this.#byName.set(name, collection);
-      }
+      for (const name of change.drop) this.#byName.delete(name);
+      for (const [name, collection] of changed) this.#byName.set(name, collection);
+      // A collection of the same name that comes after is younger than every event of one that is gone.
+      if (change.drop.length > 0) this.#clock.atLeast(this.#clock.now() + 1);
     });
     return plans;
   }
 
-  /**
-   * Drops a collection and its records.
-   * @throws AppError `not_found`, or `bad_request` while another collection points to it.
-   */
-  async drop(tx: Transactor, name: string, principal: Principal): Promise<void> {
-    if (!this.#byName.has(name)) throw new AppError("not_found", `There is no collection ${quote(name)}.`);
-    const pointing = this.all().flatMap((other) =>
-      other.name === name ? [] : relationsTo(name, other.definition).map((field) => `${other.name}.${field.name}`),
-    );
-    if (pointing.length > 0)
-      throw new AppError("bad_request", `Collection "${name}" cannot be deleted: ${pointing.join(", ")} points to it.`);
+  /** Where a change is to run: on a thread when it reads or writes many records. */
+  async placeOf({ drop }: SchemaChange, plans: readonly Plan[]): Promise<MigrationPlace> {
+    for (const name of [...drop, ...plans.filter(touchesRecords).map(({ after }) => after.name)]) {
+      const last = await this.#database.reader.get<{ seq: number | null }>(
+        `SELECT max(_seq) AS seq FROM ${identifier(tableName(name))}`,
+      );
+      if ((last?.seq ?? 0) > manyRecords) return "thread";
+    }
+    return "here";
+  }
+
+  async #drop(tx: Transactor, name: string, principal: Principal): Promise<void> {
     await new Table(tx, name).drop();
     await tx.run("DELETE FROM _collections WHERE name = ?", name);
     await this.#announce(tx, "deleted", name, principal);
-    tx.afterCommit(() => {
-      this.#byName.delete(name);
-      // A collection of the same name that comes after is younger than every event of this one.
-      this.#clock.atLeast(this.#clock.now() + 1);
-    });
   }
 
   async #store(tx: Transactor, before: Collection | null, plan: Plan, principal: Principal): Promise<Collection> {
@@ -172,22 +211,35 @@ export class Collections {
     const type = `system.collection.${change}`;
     await this.#events.append(tx, { type, source: "collections", payload: { name }, principal });
   }
+}
 
-  #refuseTwin(name: string, names: Iterable<string>): void {
-    for (const other of names)
-      if (other.toLowerCase() === name.toLowerCase())
-        throw new MigrationError(name, `collections "${other}" and "${name}" differ only in case`);
-  }
+function refuseTwin(name: string, names: Iterable<string>): void {
+  for (const other of names)
+    if (other.toLowerCase() === name.toLowerCase())
+      throw new MigrationError(name, `collections "${other}" and "${name}" differ only in case`);
+}
 
-  #refuseDanglingRelations(definition: CollectionDefinition, future: ReadonlyMap<string, Collection>): void {
-    for (const field of definition.fields) {
-      const target = field.collection;
-      if (target === undefined || target === "users" || future.has(target)) continue;
-      const near = nearest(target, [...future.keys(), "users"]);
-      throw new AppError(
-        "bad_request",
-        `field "${field.name}": there is no collection ${quote(target)} to point to${near === null ? "" : `; did you mean "${near}"?`}`,
+function refuseDanglingRelations(
+  definition: CollectionDefinition,
+  future: ReadonlyMap<string, CollectionDefinition>,
+  dropped: readonly string[],
+): void {
+  for (const { name, collection: target } of definition.fields) {
+    if (target === undefined || target === "users" || future.has(target)) continue;
+    if (dropped.includes(target)) {
+      const pointing = [...future.values()].flatMap((other) =>
+        other.fields.filter((field) => field.collection === target).map((field) => `${other.name}.${field.name}`),
+      );
+      const verb = pointing.length === 1 ? "points" : "point";
+      throw new MigrationError(
+        target,
+        `collection "${target}" cannot be deleted: ${pointing.join(", ")} ${verb} to it`,
       );
     }
+    const near = nearest(target, [...future.keys(), "users"]);
+    throw new MigrationError(
+      definition.name,
+      `field "${name}": there is no collection ${quote(target)} to point to${near === null ? "" : `; did you mean "${near}"?`}`,
+    );
   }
 }

@@ -116,8 +116,10 @@ export async function applyDefinitionFiles(options: {
 }): Promise<void> {
   const { changed, applied } = await readChanged(options.folder, options.database.reader);
   if (changed.length === 0) return;
+  const wanted = changed.map(({ file, parsed }) => withoutDone(parsed, applied.get(file)?.renames ?? "[]"));
+  // Nobody is served yet, so nothing is held up.
   const plans = await options.database
-    .transact(async (tx) => {
+    .migrate(async (tx) => {
       for (const { file, fingerprint, parsed } of changed)
         await tx.run(
           "INSERT OR REPLACE INTO _definition_files (file, fingerprint, renames) VALUES (?, ?, ?)",
@@ -125,9 +127,8 @@ export async function applyDefinitionFiles(options: {
           fingerprint,
           JSON.stringify([...parsed.renamedFrom]),
         );
-      const wanted = changed.map(({ file, parsed }) => withoutDone(parsed, applied.get(file)?.renames ?? "[]"));
-      return options.collections.migrate(tx, wanted, null);
-    })
+      return options.collections.migrate(tx, { define: wanted, drop: [] }, null);
+    }, "here")
     .catch((thrown: unknown) => {
       if (!(thrown instanceof MigrationError)) throw thrown;
       const path = changed.find(({ parsed }) => parsed.definition.name === thrown.collection)?.path;

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import { mkdir, rm } from "node:fs/promises";
 import { join } from "node:path";
-import { eventsSince, lastSeq, openApi, type TestApi, temporaryFolder } from "../../test/kit.ts";
+import { eventsSince, lastSeq, migrate, openApi, type TestApi, temporaryFolder } from "../../test/kit.ts";
 
 type Fields = object[];
 const text = (name: string, more: object = {}) => ({ name, type: "string", ...more });
@@ -191,22 +191,18 @@ describe("the owner moves", () => {
 
 test("two migrations at the same moment, and a write behind them, all find what is in force", async () => {
   const { service, request } = await openApi({ collections: [{ name: "p", fields: [text("a")] }] });
-  const { database, collections } = service;
-  const migrate = (name: string, field: string) =>
-    database.transact((tx) =>
-      collections.migrate(
-        tx,
-        [{ definition: { name, fields: [{ name: field, type: "string" }] }, renamedFrom: new Map() }],
-        null,
-      ),
-    );
+  const change = (name: string, field: string) =>
+    migrate(service, {
+      define: [{ definition: { name, fields: [{ name: field, type: "string" }] }, renamedFrom: new Map() }],
+      drop: [],
+    });
   const [, , , written] = await Promise.all([
-    migrate("one", "x"),
-    migrate("two", "x"),
-    migrate("p", "b"),
+    change("one", "x"),
+    change("two", "x"),
+    change("p", "b"),
     request("POST", "/api/p", { body: { a: "x" } }),
   ]);
-  expect(collections.all().map(({ name }) => name)).toEqual(["one", "p", "two"]);
+  expect(service.collections.all().map(({ name }) => name)).toEqual(["one", "p", "two"]);
   expect([written.status, written.body["error"]?.["code"] as unknown]).toEqual([400, "validation_error"]);
   expect((await request("POST", "/api/p", { body: { b: "x" } })).status).toBe(201);
 });
@@ -296,12 +292,11 @@ describe("files and database", () => {
 
   test("a file that has not changed leaves what was changed since; one that has wins", async () => {
     const p = await posts([text("a")], { permissions: { read: "admin" } });
-    const { collections, database } = p.api.service;
     const open = {
       definition: { name: "posts", fields: [{ name: "a", type: "string" as const }] },
       renamedFrom: new Map(),
     };
-    await database.transact((tx) => collections.migrate(tx, [open], null));
+    await migrate(p.api.service, { define: [open], drop: [] });
     expect((await p.api.request("GET", "/api/posts")).status).toBe(200);
     await p.to([text("a")], { permissions: { read: "admin" } });
     expect((await p.api.request("GET", "/api/posts")).status).toBe(200);
@@ -313,7 +308,7 @@ describe("files and database", () => {
     const target = { name: "target", fields: [] };
     const source = { name: "source", fields: [{ name: "to", type: "relation", collection: "target" }] };
     const { service, request } = await openApi({ collections: [source, target] });
-    const drop = (name: string) => service.database.transact((tx) => service.collections.drop(tx, name, null));
+    const drop = (name: string) => migrate(service, { define: [], drop: [name] });
     await expect(drop("target")).rejects.toThrow("source.to points to it");
     await drop("source");
     await drop("target");

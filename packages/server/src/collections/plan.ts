@@ -13,8 +13,12 @@ export type PlanStep =
   | { step: "require"; field: string }
   | { step: "unique"; field: string; on: boolean }
   | { step: "retarget"; field: string; from: string; to: string }
-  | { step: "rules"; field: string }
+  /** `stricter`: those of its rules that old values may break. */
+  | { step: "rules"; field: string; stricter: readonly BoundRule[] }
   | { step: "permissions" };
+
+/** The rules whose bounds can be moved. */
+export type BoundRule = "min" | "max" | "regex";
 
 /** How a collection gets from one definition to another. */
 export interface Plan {
@@ -59,6 +63,14 @@ function findRenames(before: CollectionDefinition, parsed: ParsedDefinition): Ma
   return renames;
 }
 
+function stricterRules(old: FieldDefinition, field: FieldDefinition): BoundRule[] {
+  const rules: BoundRule[] = [];
+  if (field.min !== undefined && (old.min === undefined || field.min > old.min)) rules.push("min");
+  if (field.max !== undefined && (old.max === undefined || field.max < old.max)) rules.push("max");
+  if (field.regex !== undefined && field.regex !== old.regex) rules.push("regex");
+  return rules;
+}
+
 function compareField(old: FieldDefinition, field: FieldDefinition): PlanStep[] {
   if (old.type !== field.type)
     throw new AppError(
@@ -72,12 +84,19 @@ function compareField(old: FieldDefinition, field: FieldDefinition): PlanStep[] 
   if ((old.owner === true) !== (field.owner === true))
     steps.push({ step: "owner", field: name, on: field.owner === true });
   if (field.required === true && old.required !== true) steps.push({ step: "require", field: name });
-  if ((old.unique === true) !== (field.unique === true))
+  const takesOwner = field.owner === true && old.owner !== true;
+  if ((old.unique === true) !== (field.unique === true) || (takesOwner && field.unique === true))
     steps.push({ step: "unique", field: name, on: field.unique === true });
   const loosened = old.required === true && field.required !== true;
   if (loosened || old.min !== field.min || old.max !== field.max || old.regex !== field.regex)
-    steps.push({ step: "rules", field: name });
+    steps.push({ step: "rules", field: name, stricter: stricterRules(old, field) });
   return steps;
+}
+
+/** The name that a field had before. */
+export function originOf(plan: Plan, field: string): string {
+  const rename = plan.steps.find((step) => step.step === "rename" && step.field === field);
+  return rename?.step === "rename" ? rename.from : field;
 }
 
 /**
@@ -100,6 +119,8 @@ export function planMigration(before: CollectionDefinition | null, parsed: Parse
     if (old === undefined || (from === field.name && movedAway.has(from))) {
       additions.push({ step: "add", field: field.name });
       if (field.required === true) changes.push({ step: "require", field: field.name });
+      // Any other new field is empty, and empty values never violate it.
+      if (field.unique === true && field.owner === true) changes.push({ step: "unique", field: field.name, on: true });
       continue;
     }
     continued.add(old.name);

@@ -1,41 +1,31 @@
-import type { CollectionDefinition, FieldDefinition, FieldType } from "@socle/protocol";
+import type { CollectionDefinition, FieldDefinition } from "@socle/protocol";
 import { identifier, type Transactor } from "../database/index.ts";
-import { AppError, count } from "../kernel/index.ts";
-import { columnName, ownerColumn, resolveRules, tableName } from "./collection.ts";
+import { columnName, columnTypes, ownerColumn, resolveRules, tableName } from "./collection.ts";
 import type { Plan, PlanStep } from "./plan.ts";
-
-/** How each type is stored. Booleans are 0 and 1, datetimes their ISO text, json its text. */
-const columnTypes: { readonly [type in FieldType]: "TEXT" | "INTEGER" | "REAL" } = {
-  string: "TEXT",
-  text: "TEXT",
-  integer: "INTEGER",
-  float: "REAL",
-  boolean: "INTEGER",
-  datetime: "TEXT",
-  json: "TEXT",
-  relation: "TEXT",
-  file: "TEXT",
-};
 
 interface Index {
   readonly column: string;
   readonly unique: boolean;
 }
 
-interface WantedIndex extends Index {
-  /** The field it is for, as an error names it. */
-  readonly field: string;
+/** What is indexed without asking: unique fields, relations, and the owner where it is searched by. */
+function wantedIndexes(definition: CollectionDefinition): Index[] {
+  const indexes: Index[] = definition.fields
+    .filter((field) => field.unique === true || field.type === "relation")
+    .map((field) => ({ column: columnName(field), unique: field.unique === true }));
+  const hasOwner = indexes.some((index) => index.column === ownerColumn);
+  if (!hasOwner && resolveRules(definition).read === "owner") indexes.push({ column: ownerColumn, unique: false });
+  return indexes;
 }
 
-/** What is indexed without asking: unique fields, relations, and the owner where it is searched by. */
-function wantedIndexes(definition: CollectionDefinition): WantedIndex[] {
-  const indexes: WantedIndex[] = definition.fields
-    .filter((field) => field.unique === true || field.type === "relation")
-    .map((field) => ({ column: columnName(field), unique: field.unique === true, field: field.name }));
-  const hasOwner = indexes.some((index) => index.column === ownerColumn);
-  if (!hasOwner && resolveRules(definition).read === "owner")
-    indexes.push({ column: ownerColumn, unique: false, field: ownerColumn });
-  return indexes;
+/** Whether a plan reads or writes every record, rather than the schema alone. */
+export function touchesRecords({ before, after, steps }: Plan): boolean {
+  if (before === null) return false;
+  const isLight = (step: PlanStep): boolean =>
+    step.step === "permissions" || step.step === "rename" || (step.step === "rules" && step.stricter.length === 0);
+  if (!steps.every(isLight)) return true;
+  // A rule may ask for an index: where lists are by owner, it is searched by.
+  return wantedIndexes(before).length !== wantedIndexes(after).length;
 }
 
 function sameColumn(a: string, b: string): boolean {
@@ -58,6 +48,7 @@ export class Table {
     await this.#tx.run(`DROP TABLE ${this.#sqlName}`);
   }
 
+  /** Changes the table. Whether its records allow that was asked before. */
   async apply(plan: Plan): Promise<void> {
     const { before, after } = plan;
     if (before === null) await this.#create(after);
@@ -77,10 +68,6 @@ export class Table {
   async #change(before: CollectionDefinition, plan: Plan): Promise<void> {
     const newField = new Map(plan.after.fields.map((field) => [field.name, field]));
     const oldField = new Map(before.fields.map((field) => [field.name, field]));
-    const origin = new Map<string, string>();
-    for (const step of plan.steps) if (step.step === "rename") origin.set(step.field, step.from);
-    const oldOf = (name: string): FieldDefinition | undefined => oldField.get(origin.get(name) ?? name);
-
     // Through a name that no field can have, so that two fields may swap names or one may take the name of a dropped one.
     const moved = plan.steps.filter((step) => step.step === "rename" && oldField.get(step.from)?.owner !== true);
     for (const step of moved) if (step.step === "rename") await this.#rename(step.from, `_new_${step.field}`);
@@ -92,11 +79,11 @@ export class Table {
 
     for (const step of plan.steps) {
       const field = "field" in step ? newField.get(step.field) : undefined;
-      if (field !== undefined) await this.#applyStep(step, field, oldOf(field.name));
+      if (field !== undefined) await this.#applyStep(step, field);
     }
   }
 
-  async #applyStep(step: PlanStep, field: FieldDefinition, old: FieldDefinition | undefined): Promise<void> {
+  async #applyStep(step: PlanStep, field: FieldDefinition): Promise<void> {
     const column = identifier(field.name);
     switch (step.step) {
       case "add":
@@ -113,35 +100,12 @@ export class Table {
           await this.#tx.run(`UPDATE ${this.#sqlName} SET ${column} = ${ownerColumn}`);
         }
         return;
-      case "require":
-        await this.#refuseRecords(
-          field,
-          this.#isEmpty(field),
-          `cannot be required: ${old === undefined ? "it is new and" : ""}`,
-          "no value in it",
-        );
-        return;
-      case "retarget":
-        await this.#refuseRecords(
-          field,
-          `${identifier(old?.owner === true ? ownerColumn : field.name)} IS NOT NULL`,
-          `cannot point to "${step.to}" instead of "${step.from}":`,
-          "a value in it",
-        );
-        return;
       default:
     }
   }
 
   #declaration(field: FieldDefinition): string {
     return `${identifier(field.name)} ${columnTypes[field.type]}`;
-  }
-
-  #isEmpty(field: FieldDefinition): string {
-    const column = identifier(columnName(field));
-    if (columnTypes[field.type] !== "TEXT") return `${column} IS NULL`;
-    const empty = field.type === "json" ? `'""'` : "''";
-    return `(${column} IS NULL OR ${column} = ${empty})`;
   }
 
   async #rename(from: string, to: string): Promise<void> {
@@ -152,29 +116,6 @@ export class Table {
     for (const index of await this.#indexes())
       if (sameColumn(index.column, column)) await this.#tx.run(`DROP INDEX ${identifier(index.name)}`);
     await this.#tx.run(`ALTER TABLE ${this.#sqlName} DROP COLUMN ${identifier(column)}`);
-  }
-
-  async #refuseRecords(field: FieldDefinition, condition: string, verb: string, state: string): Promise<void> {
-    const row = await this.#tx.get<{ n: number }>(`SELECT count(*) AS n FROM ${this.#sqlName} WHERE ${condition}`);
-    if (row === null || row.n === 0) return;
-    const have = row.n === 1 ? "has" : "have";
-    throw new AppError(
-      "bad_request",
-      `field "${field.name}" ${verb} ${count(row.n, "record")} ${have} ${state}`.replace(/ +/g, " "),
-    );
-  }
-
-  async #refuseDuplicates(index: WantedIndex): Promise<void> {
-    const column = identifier(index.column);
-    const row = await this.#tx.get<{ n: number | null }>(
-      `SELECT sum(n) AS n FROM (SELECT count(*) AS n FROM ${this.#sqlName} WHERE ${column} IS NOT NULL GROUP BY ${column} HAVING count(*) > 1)`,
-    );
-    const duplicates = row?.n ?? 0;
-    if (duplicates > 0)
-      throw new AppError(
-        "bad_request",
-        `field "${index.field}" cannot be unique: ${count(duplicates, "record")} have a value that another has too`,
-      );
   }
 
   async #indexes(): Promise<(Index & { name: string })[]> {
@@ -190,14 +131,13 @@ export class Table {
   }
 
   /** Drops the indexes that nothing asks for any more, and makes those that are missing. */
-  async #reconcileIndexes(wanted: readonly WantedIndex[]): Promise<void> {
+  async #reconcileIndexes(wanted: readonly Index[]): Promise<void> {
     const present = await this.#indexes();
     const isSame = (a: Index, b: Index): boolean => sameColumn(a.column, b.column) && a.unique === b.unique;
     for (const index of present)
       if (!wanted.some((other) => isSame(index, other))) await this.#tx.run(`DROP INDEX ${identifier(index.name)}`);
     for (const index of wanted) {
       if (present.some((other) => isSame(index, other))) continue;
-      if (index.unique) await this.#refuseDuplicates(index);
       const unique = index.unique ? "UNIQUE " : "";
       const name = identifier(await this.#freeIndexName(index.column));
       await this.#tx.run(`CREATE ${unique}INDEX ${name} ON ${this.#sqlName} (${identifier(index.column)})`);

@@ -41,6 +41,12 @@ export class Checkpointer {
     return this.#pause(now);
   }
 
+  /** After much was written at once: copying it takes a while, in which the writer need not wait. */
+  catchUpSoon(): void {
+    this.#nextLook = performance.now() + retryEveryMs;
+    this.#running ??= this.#checkpoint();
+  }
+
   async close(): Promise<void> {
     await this.#running;
     this.#worker?.terminate();

@@ -1,12 +1,15 @@
+import { statSync } from "node:fs";
 import { type Awaitable, SetupError } from "../kernel/index.ts";
 import type { Logger } from "../logging/index.ts";
 import { Checkpointer } from "./checkpointer.ts";
 import type { Connection } from "./connection.ts";
 import { Flusher } from "./flusher.ts";
+import type { LongRead } from "./long-read.ts";
 import { lockDatabase, openLogSync, openReader, openWriter, resolvePath } from "./open-file.ts";
 import { SnapshotReader } from "./snapshot-reader.ts";
+import { ThreadConnection } from "./thread-connection.ts";
 import type { Reader, Transactor } from "./types.ts";
-import { Writer } from "./writer.ts";
+import { type MigrationPlace, Writer } from "./writer.ts";
 
 export interface DatabaseOptions {
   /** Absolute path of the database file. */
@@ -42,7 +45,7 @@ export class Database {
     this.path = path;
     this.#lock = (options.exclusive ?? true) ? lockDatabase(path) : null;
     this.#writeConnection = openWriter(path);
-    this.#reader = new SnapshotReader(openReader(path));
+    this.#reader = new SnapshotReader(() => openReader(path));
     const log = openLogSync(path);
     this.#closeLog = log.close;
     this.#checkpointer = new Checkpointer({
@@ -54,7 +57,8 @@ export class Database {
       connection: this.#writeConnection,
       flusher: new Flusher(options.sync ?? log.sync),
       checkpointer: this.#checkpointer,
-      onCommit: () => this.#reader.end(),
+      reader: this.#reader,
+      openThread: () => new ThreadConnection(path),
       onFatal: options.onFatal,
     });
   }
@@ -70,6 +74,37 @@ export class Database {
    */
   transact<T>(work: (tx: Transactor) => Awaitable<T>): Promise<T> {
     return this.#writer.transact(work);
+  }
+
+  /**
+   * Like `transact`, for a change of tables. On a "thread", requests go on meanwhile: reads find what was there before
+   * until the commit, writes wait.
+   */
+  migrate<T>(work: (tx: Transactor) => Awaitable<T>, place: MigrationPlace): Promise<T> {
+    return this.#writer.transact(work, place);
+  }
+
+  /**
+   * Reads that belong together over many turns of the event loop: a migration that comes in between is not seen. Whoever
+   * asks for them ends them.
+   */
+  longRead(): LongRead {
+    return this.#reader.longRead();
+  }
+
+  /** Reads that would hold up the event loop, one after the other on a thread, each of what is committed by then. */
+  async readOnThread<T>(work: (reader: Reader) => Promise<T>): Promise<T> {
+    const thread = new ThreadConnection(this.path);
+    try {
+      return await work(thread);
+    } finally {
+      await thread.close();
+    }
+  }
+
+  /** Bytes of the database file and of its log. */
+  sizes(): { database: number; log: number } {
+    return { database: statSync(this.path).size, log: statSync(`${this.path}-wal`).size };
   }
 
   /** A number that changes when another process has written, so that what is kept in memory can be read again. */

@@ -1,5 +1,20 @@
 import { AppError, messageOf } from "../kernel/index.ts";
-import { sqliteCode } from "./connection.ts";
+import { sqliteCode as ownCode } from "./connection.ts";
+
+/** What SQLite said on another thread: an error loses its class on the way. */
+export class ForeignSqliteError extends Error {
+  override readonly name = "SQLiteError";
+  readonly code: string | null;
+
+  constructor(message: string, code: string | null) {
+    super(message);
+    this.code = code;
+  }
+}
+
+function sqliteCode(thrown: unknown): string | null {
+  return thrown instanceof ForeignSqliteError ? thrown.code : ownCode(thrown);
+}
 
 /** Whether a write was refused because another row has the same value in a unique column. */
 export function isUniqueViolation(thrown: unknown): boolean {

@@ -1,4 +1,5 @@
 import type { Connection } from "./connection.ts";
+import { LongRead, OldState } from "./long-read.ts";
 import type { Reader, Value } from "./types.ts";
 
 /**
@@ -7,12 +8,17 @@ import type { Reader, Value } from "./types.ts";
  * what was committed before it was asked for.
  */
 export class SnapshotReader implements Reader {
-  readonly #connection: Connection;
+  readonly #openConnection: () => Connection;
+  readonly #longReads = new Set<LongRead>();
+  readonly #oldStates = new Set<OldState>();
   readonly #endTurn = (): void => this.end();
+  #connection: Connection;
   #isOpen = false;
+  #isHeld = false;
 
-  constructor(connection: Connection) {
-    this.#connection = connection;
+  constructor(openConnection: () => Connection) {
+    this.#openConnection = openConnection;
+    this.#connection = openConnection();
   }
 
   get<T>(sql: string, ...values: Value[]): T | null {
@@ -25,17 +31,46 @@ export class SnapshotReader implements Reader {
     return this.#connection.all<T>(sql, ...values);
   }
 
+  /** Begins reads that belong together over many turns. */
+  longRead(): LongRead {
+    const read = new LongRead(this, (ended) => this.#longReads.delete(ended));
+    this.#longReads.add(read);
+    return read;
+  }
+
   /** The next read sees everything that is committed by then. */
   end(): void {
-    if (!this.#isOpen) return;
+    if (!this.#isOpen || this.#isHeld) return;
     this.#isOpen = false;
     // An error may have ended the transaction already.
     if (this.#connection.inTransaction) this.#connection.run("COMMIT");
   }
 
+  /** Until `release`, reads see what is committed now, whatever is committed meanwhile. */
+  hold(): void {
+    this.end();
+    // A transaction sees what was there when it first read.
+    this.get("SELECT 1 FROM sqlite_schema LIMIT 1");
+    this.#isHeld = true;
+  }
+
+  /** After a migration, reads that have begun before go on with what they began with. */
+  release({ isMigrated }: { isMigrated: boolean }): void {
+    this.#isHeld = false;
+    if (!isMigrated || this.#longReads.size === 0) {
+      this.end();
+      return;
+    }
+    this.#oldStates.add(new OldState(this.#connection, this.#longReads, (state) => this.#oldStates.delete(state)));
+    this.#longReads.clear();
+    this.#connection = this.#openConnection();
+    this.#isOpen = false;
+  }
+
   close(): void {
     this.end();
     this.#connection.close();
+    for (const state of this.#oldStates) state.close();
   }
 
   #begin(): void {

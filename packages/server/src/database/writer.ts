@@ -3,33 +3,49 @@ import type { Checkpointer } from "./checkpointer.ts";
 import type { Connection } from "./connection.ts";
 import { asUnavailable } from "./errors.ts";
 import type { Flusher } from "./flusher.ts";
-import type { Transactor, Value } from "./types.ts";
+import type { SnapshotReader } from "./snapshot-reader.ts";
+import type { ThreadConnection } from "./thread-connection.ts";
+import type { Reader, Transactor, Value } from "./types.ts";
 
 /** So that one commit never holds the event loop for long. */
 const maxBatch = 256;
 
 const lost = "The database could not be written to disk; the service is stopping.";
 
+/** What a transaction can run on: the writer's own connection, or one on a thread. */
+interface TransactionConnection extends Reader {
+  run(sql: string, ...values: Value[]): Awaitable<number>;
+}
+
+/** What has ended a transaction, or its thread, may have taken it back already. */
+async function takeBack(connection: TransactionConnection): Promise<void> {
+  try {
+    await connection.run("ROLLBACK");
+  } catch {
+    // There is nothing to take back.
+  }
+}
+
 /** The handle that one transaction's function gets. It is dead once the function has ended. */
 class JobTransactor implements Transactor {
-  readonly #connection: Connection;
+  readonly #connection: TransactionConnection;
   readonly atCommit: (() => void)[] = [];
   readonly atFlush: (() => void)[] = [];
   #open = true;
 
-  constructor(connection: Connection) {
+  constructor(connection: TransactionConnection) {
     this.#connection = connection;
   }
 
-  get<T>(sql: string, ...values: Value[]): T | null {
+  get<T>(sql: string, ...values: Value[]): Awaitable<T | null> {
     return this.#live().get<T>(sql, ...values);
   }
 
-  all<T>(sql: string, ...values: Value[]): T[] {
+  all<T>(sql: string, ...values: Value[]): Awaitable<T[]> {
     return this.#live().all<T>(sql, ...values);
   }
 
-  run(sql: string, ...values: Value[]): number {
+  run(sql: string, ...values: Value[]): Awaitable<number> {
     return this.#live().run(sql, ...values);
   }
 
@@ -45,17 +61,22 @@ class JobTransactor implements Transactor {
     this.#open = false;
   }
 
-  #live(): Connection {
+  #live(): TransactionConnection {
     if (!this.#open) throw new Error("A transaction was used after its end");
     return this.#connection;
   }
 }
+
+/** On the event loop, or on a thread of its own, so that requests go on. */
+export type MigrationPlace = "here" | "thread";
 
 /** One transaction that waits, runs or has ended; `settle` answers whoever asked for it. */
 interface Job {
   readonly work: (tx: Transactor) => Awaitable<unknown>;
   readonly resolve: (value: unknown) => void;
   readonly reject: (reason: unknown) => void;
+  /** Where a migration runs; null for any other transaction. */
+  readonly migration: MigrationPlace | null;
   outcome: { value: unknown; tx: JobTransactor } | { error: unknown } | null;
 }
 
@@ -67,9 +88,12 @@ export class Writer {
   readonly #connection: Connection;
   readonly #flusher: Flusher;
   readonly #checkpointer: Checkpointer;
-  readonly #onCommit: () => void;
+  readonly #reader: SnapshotReader;
+  readonly #openThread: () => ThreadConnection;
   readonly #onFatal: (error: unknown) => void;
   #queue: Job[] = [];
+  /** Those in the queue. */
+  #migrations = 0;
   #turning: Promise<void> | null = null;
   #unsettled = 0;
   #refusal: AppError | null = null;
@@ -79,23 +103,27 @@ export class Writer {
     connection: Connection;
     flusher: Flusher;
     checkpointer: Checkpointer;
-    /** Called at each commit, before anything that depends on it. */
-    onCommit: () => void;
+    reader: SnapshotReader;
+    /** A connection for a migration that takes long. */
+    openThread: () => ThreadConnection;
     /** Called once, when a flush has failed and nothing can be promised any more. */
     onFatal: (error: unknown) => void;
   }) {
     this.#connection = options.connection;
     this.#flusher = options.flusher;
     this.#checkpointer = options.checkpointer;
-    this.#onCommit = options.onCommit;
+    this.#reader = options.reader;
+    this.#openThread = options.openThread;
     this.#onFatal = options.onFatal;
   }
 
-  transact<T>(work: (tx: Transactor) => Awaitable<T>): Promise<T> {
+  /** @param migration where it runs, when it changes tables: it runs alone then. */
+  transact<T>(work: (tx: Transactor) => Awaitable<T>, migration: MigrationPlace | null = null): Promise<T> {
     if (this.#refusal !== null) return Promise.reject(this.#refusal);
+    if (migration !== null) this.#migrations += 1;
     return new Promise<T>((resolve, reject) => {
       // `resolve` is only ever called with what `work` answered.
-      this.#queue.push({ work, resolve: resolve as (value: unknown) => void, reject, outcome: null });
+      this.#queue.push({ work, resolve: resolve as (value: unknown) => void, reject, migration, outcome: null });
       this.#turning ??= this.#nextTurn();
     });
   }
@@ -120,8 +148,18 @@ export class Writer {
     });
   }
 
+  /** What has waited longest: a migration, or the transactions before the next one. */
   async #turn(): Promise<void> {
-    const batch = this.#queue.splice(0, maxBatch);
+    const migrationAt = this.#migrations === 0 ? -1 : this.#queue.findIndex(({ migration }) => migration !== null);
+    if (migrationAt === 0) {
+      this.#migrations -= 1;
+      for (const job of this.#queue.splice(0, 1)) await this.#migrate(job);
+    } else {
+      await this.#commit(this.#queue.splice(0, migrationAt < 0 ? maxBatch : Math.min(migrationAt, maxBatch)));
+    }
+  }
+
+  async #commit(batch: Job[]): Promise<void> {
     let done = 0;
     try {
       const pause = this.#checkpointer.catchUp(performance.now());
@@ -139,8 +177,48 @@ export class Writer {
       for (const job of batch) job.reject(asUnavailable(thrown));
       return;
     }
+    this.#reader.end();
+    this.#committed(batch);
+  }
+
+  /**
+   * Tables change for everybody in one moment: reads see what was there before until the commit, and from then on the new
+   * tables together with what is kept in memory about them.
+   */
+  async #migrate(job: Job): Promise<void> {
+    let thread: ThreadConnection | null = null;
+    let isMigrated = false;
+    try {
+      const pause = this.#checkpointer.catchUp(performance.now());
+      if (pause !== null) await pause;
+      this.#reader.hold();
+      if (job.migration === "thread") thread = this.#openThread();
+      const connection = thread ?? this.#connection;
+      await connection.run("BEGIN IMMEDIATE");
+      const tx = new JobTransactor(connection);
+      try {
+        job.outcome = { value: await job.work(tx), tx };
+        await connection.run("COMMIT");
+        isMigrated = true;
+      } catch (thrown) {
+        await takeBack(connection);
+        throw thrown;
+      } finally {
+        tx.end();
+      }
+    } catch (thrown) {
+      job.reject(asUnavailable(thrown));
+    }
+    this.#reader.release({ isMigrated });
+    if (isMigrated) this.#committed([job]);
+    if (thread !== null) {
+      void thread.close();
+      this.#checkpointer.catchUpSoon();
+    }
+  }
+
+  #committed(batch: Job[]): void {
     this.#unsettled += batch.length;
-    this.#onCommit();
     for (const { outcome } of batch) {
       if (outcome !== null && "tx" in outcome) for (const effect of outcome.tx.atCommit) effect();
     }

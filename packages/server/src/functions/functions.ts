@@ -270,9 +270,9 @@ export class Functions implements ScriptKind, EventRecorder {
     const event: Event = { id, type, timestamp, source, payload };
     // It was written from a record.
     const before = previous === null ? null : (JSON.parse(previous) as StoredRecord);
-    const user = actor === null ? null : await auth.findUser(actor);
+    const user = actor === null ? null : await auth.users.find(actor);
     const about = delivery.handler === "onDelete" ? before : payload;
-    const record = source === "auth" ? await auth.findUser(subject) : about;
+    const record = source === "auth" ? await auth.users.find(subject) : about;
     if (record === null) return null;
     return { runId, attempt: failures + 1, user, event, record, ...(before === null ? {} : { previous: before }) };
   }

@@ -10,15 +10,19 @@ async function* pieces({ first, rest }: RecordPages): AsyncGenerator<Uint8Array,
   const opening = encoder.encode(`{"items":${JSON.stringify(first).slice(0, -1)}`);
   yield opening;
   let weight = opening.byteLength;
-  while (rest !== null) {
-    await nextTurn();
-    const page = await rest.next(weight);
-    if (page.done === true) break;
-    // The array's brackets go in the bytes, which spares two copies of the text: "[" becomes ",", "]" is left out.
-    const piece = encoder.encode(JSON.stringify(page.value));
-    piece[0] = comma;
-    weight = piece.byteLength;
-    yield piece.subarray(0, -1);
+  try {
+    while (rest !== null) {
+      await nextTurn();
+      const page = await rest.next(weight);
+      if (page.done === true) break;
+      // The array's brackets go in the bytes, which spares two copies of the text: "[" becomes ",", "]" is left out.
+      const piece = encoder.encode(JSON.stringify(page.value));
+      piece[0] = comma;
+      weight = piece.byteLength;
+      yield piece.subarray(0, -1);
+    }
+  } finally {
+    await rest?.return();
   }
   yield encoder.encode("]}");
 }

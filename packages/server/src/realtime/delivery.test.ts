@@ -5,7 +5,7 @@
 import { expect, test } from "bun:test";
 import { type Event, PERMISSION_RULES, type PermissionRule, type Role } from "@socle/protocol";
 import fc from "fast-check";
-import { lastSeq } from "../../test/kit.ts";
+import { lastSeq, migrate, setRole } from "../../test/kit.ts";
 import { randomSeed } from "../../test/random.ts";
 import { openServer, type TestSocket } from "../../test/sockets.ts";
 import { parseDefinition } from "../collections/index.ts";
@@ -18,7 +18,7 @@ const definition = (name: string, read: PermissionRule) => ({
   permissions: { read },
 });
 const server = await openServer({ collections: collections.map((name) => definition(name, "public")) });
-const { auth, records, database, events } = server.service;
+const { records, events } = server.service;
 await server.admin();
 
 /** Who listens: nobody in particular, two users, and one who has two sockets. */
@@ -136,13 +136,13 @@ class Model {
       case "role": {
         const user = users.get(what.user);
         if (user === undefined) return;
-        await auth.setRole(user.id, what.role);
+        await setRole(server.service, user.id, what.role);
         user.role = what.role;
         return;
       }
       case "rule": {
         const parsed = await parseDefinition(definition(what.collection, what.rule));
-        await database.transact((tx) => server.service.collections.migrate(tx, [parsed], system));
+        await migrate(server.service, { define: [parsed], drop: [] });
         this.rules.set(what.collection, what.rule);
         return;
       }

@@ -1,4 +1,5 @@
 import { describe, expect, test } from "bun:test";
+import { migrate, setRole } from "../../test/kit.ts";
 import { openServer, until } from "../../test/sockets.ts";
 import { parseDefinition } from "../collections/index.ts";
 import { system } from "../kernel/index.ts";
@@ -254,7 +255,7 @@ describe("who hears what", () => {
     const file = await service.storage.store(system, async () => ({ filename: "a.txt", visibility: "protected" }));
     await service.storage.delete(file.id, system);
     const definition = await parseDefinition({ name: "late", fields: [field] });
-    await service.database.transact((tx) => service.collections.migrate(tx, [definition], system));
+    await migrate(service, { define: [definition], drop: [] });
     await server.request("POST", "/api/auth/logout", { token: cy.accessToken });
     const events = await user.events();
     const payload = { userId: cy.user.id, role: "authenticated" };
@@ -270,7 +271,7 @@ describe("who hears what", () => {
 
   test("a user whose role is public counts as signed in", async () => {
     const dora = await server.register("dora@example.com");
-    await service.auth.setRole(dora.user.id, "public");
+    await setRole(service, dora.user.id, "public");
     const client = await server.connect(dora.accessToken);
     await client.subscribe("members.created");
     await client.subscribe("owners.created");
@@ -286,11 +287,11 @@ describe("while connected", () => {
     const client = await server.connect(eve.accessToken);
     await client.subscribe("admins.created");
     await create("admins");
-    await service.auth.setRole(eve.user.id, "admin");
+    await setRole(service, eve.user.id, "admin");
     await create("admins");
     await create("owners");
     expect(await client.types()).toEqual(["admins.created"]);
-    await service.auth.setRole(eve.user.id, "authenticated");
+    await setRole(service, eve.user.id, "authenticated");
     await create("admins");
     expect(await client.types()).toEqual(["admins.created"]);
   });

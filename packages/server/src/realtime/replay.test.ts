@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import { quietLogger } from "../../test/kit.ts";
+import { migrate, quietLogger } from "../../test/kit.ts";
 import { openServer, type TestSocket, until } from "../../test/sockets.ts";
 import { EventRetention } from "../events/index.ts";
 import { system } from "../kernel/index.ts";
@@ -147,13 +147,12 @@ describe("since", () => {
     await create("start", "other");
     const place = await newest(server);
     await create("secret");
-    const { collections, database } = server.service;
     const { parseDefinition } = await import("../collections/index.ts");
     const again = await parseDefinition({ name: "notes", fields });
-    await database.transact((tx) => collections.drop(tx, "notes", system));
+    await migrate(server.service, { define: [], drop: ["notes"] });
     const anonymous = await server.connect();
     await anonymous.subscribe("notes.*", place);
-    await database.transact((tx) => collections.migrate(tx, [again], system));
+    await migrate(server.service, { define: [again], drop: [] });
     const late = await server.connect();
     await late.subscribe("notes.*", place);
     await create("new");

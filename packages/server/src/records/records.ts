@@ -3,6 +3,7 @@ import type { Collection, Collections } from "../collections/index.ts";
 import type { Database, Transactor, Value } from "../database/index.ts";
 import type { EventLog } from "../events/index.ts";
 import { AppError, type Clock, JsonText, newId, type Principal, quote, toTimestamp } from "../kernel/index.ts";
+import { RecordCounts } from "./counts.ts";
 import { listRecords, type RecordPages } from "./list.ts";
 import { type Model, modelOf, type OwnedRow } from "./model.ts";
 import { ownerOfChanged, ownerOfNew } from "./ownership.ts";
@@ -34,6 +35,7 @@ export class Records {
   readonly #events: EventLog;
   readonly #clock: Clock;
   readonly #references: References;
+  readonly #counts: RecordCounts;
 
   constructor(options: {
     database: Database;
@@ -46,6 +48,7 @@ export class Records {
     this.#collections = options.collections;
     this.#events = options.events;
     this.#clock = options.clock;
+    this.#counts = new RecordCounts(options.database);
     this.#references = new References({ collections: options.collections, lookups: options.lookups });
   }
 
@@ -72,7 +75,12 @@ export class Records {
   async list(collection: Collection, principal: Principal): Promise<RecordPages> {
     authorize(collection, "read", principal);
     const owner = onlyOwn(collection, "read", principal) ? (principal?.userId ?? "") : null;
-    return listRecords(this.#database.reader, modelOf(collection), owner);
+    return listRecords(this.#database, modelOf(collection), owner);
+  }
+
+  /** How many records a collection has. */
+  count(collection: Collection): Promise<number> {
+    return this.#counts.of(collection);
   }
 
   async get(collection: Collection, principal: Principal, id: string): Promise<StoredRecord> {

@@ -1,5 +1,6 @@
 import { ROLES, type Role, type StoredRecord, VISIBILITIES, type Visibility } from "@socle/protocol";
 import { type Auth, readCredentials } from "../auth/index.ts";
+import type { Database } from "../database/index.ts";
 import { AppError, isObject, oneOf, quote, type System } from "../kernel/index.ts";
 import type { Logger } from "../logging/index.ts";
 import type { Records } from "../records/index.ts";
@@ -20,6 +21,7 @@ const maxUsers = 1_000;
  * over HTTP, without permission rules. Records go as JSON text, so that nothing but JSON gets in or out.
  */
 export class ScriptCalls {
+  readonly #database: Database;
   readonly #records: Records;
   readonly #auth: Auth;
   readonly #storage: Storage;
@@ -27,7 +29,15 @@ export class ScriptCalls {
   readonly #logger: Logger;
   readonly #methods: ReadonlyMap<string, Method>;
 
-  constructor(options: { records: Records; auth: Auth; storage: Storage; queries: QueryPool; logger: Logger }) {
+  constructor(options: {
+    database: Database;
+    records: Records;
+    auth: Auth;
+    storage: Storage;
+    queries: QueryPool;
+    logger: Logger;
+  }) {
+    this.#database = options.database;
     this.#records = options.records;
     this.#auth = options.auth;
     this.#storage = options.storage;
@@ -60,11 +70,15 @@ export class ScriptCalls {
     return {
       "db.list": async (principal, [name], { part }) => {
         const pages = await records.list(records.collection(text(name, "collection")), principal);
-        let bytes = await sendRecords(pages.first, part);
-        while (pages.rest !== null) {
-          const next = await pages.rest.next(bytes);
-          if (next.done === true) break;
-          bytes = await sendRecords(next.value, part);
+        try {
+          let bytes = await sendRecords(pages.first, part);
+          while (pages.rest !== null) {
+            const next = await pages.rest.next(bytes);
+            if (next.done === true) break;
+            bytes = await sendRecords(next.value, part);
+          }
+        } finally {
+          await pages.rest?.return();
         }
         return null;
       },
@@ -93,24 +107,27 @@ export class ScriptCalls {
   }
 
   #userMethods(): Record<string, Method> {
-    const auth = this.#auth;
+    const { users } = this.#auth;
+    const database = this.#database;
     return {
       "users.list": async (_principal, [options]) => {
         const { limit = 50, offset = 0 } = parsedObject(options, "options");
         return JSON.stringify(
-          await auth.users({ limit: Math.min(whole(limit, "limit"), maxUsers), offset: whole(offset, "offset") }),
+          await users.list({ limit: Math.min(whole(limit, "limit"), maxUsers), offset: whole(offset, "offset") }),
         );
       },
-      "users.get": async (_principal, [id]) => JSON.stringify(await auth.findUser(text(id, "id"))),
-      "users.findByEmail": async (_principal, [email]) =>
-        JSON.stringify(await auth.findUserByEmail(text(email, "email"))),
+      "users.get": async (_principal, [id]) => JSON.stringify(await users.find(text(id, "id"))),
+      "users.findByEmail": async (_principal, [email]) => JSON.stringify(await users.findByEmail(text(email, "email"))),
       "users.create": async (principal, [values]) => {
         const body = parsedObject(values, "values");
         const role = body["role"] === undefined ? "authenticated" : roleOf(body["role"]);
-        return JSON.stringify(await auth.createUser(readCredentials(body), role, principal));
+        const user = await users.prepare(readCredentials(body));
+        return JSON.stringify(await database.transact((tx) => users.create(tx, user, role, principal)));
       },
-      "users.setRole": async (_principal, [id, role]) =>
-        JSON.stringify(await auth.setRole(text(id, "id"), roleOf(role))),
+      "users.setRole": async (_principal, [id, role]) => {
+        const [userId, newRole] = [text(id, "id"), roleOf(role)];
+        return JSON.stringify(await database.transact((tx) => users.setRole(tx, userId, newRole)));
+      },
     };
   }
 

@@ -40,10 +40,9 @@ export const adminCreate: Command = {
         registration: config["auth.registration"],
         passwordMinLength: config["auth.passwordMinLength"],
       });
-      const outcome = await auth.createAdmin({ email, password });
-      terminal.out(
-        outcome === "created" ? `Made the admin ${email}\n` : `${email} is an admin now, with this password\n`,
-      );
+      const values = await auth.users.prepare({ email, password });
+      const { isNew } = await database.transact((tx) => auth.users.makeAdmin(tx, values));
+      terminal.out(isNew ? `Made the admin ${email}\n` : `${email} is an admin now, with this password\n`);
       return 0;
     } catch (thrown) {
       if (!(thrown instanceof AppError)) throw thrown;

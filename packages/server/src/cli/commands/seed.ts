@@ -1,3 +1,4 @@
+import type { Credentials, User } from "@socle/protocol";
 import { openService, type Service } from "../../app/index.ts";
 import { readCredentials } from "../../auth/index.ts";
 import {
@@ -87,9 +88,17 @@ class Seeder {
 
   async #addUser(item: Record<string, unknown>): Promise<boolean> {
     const credentials = readCredentials(item);
-    const { added, user } = await this.#service.auth.ensureUser(credentials);
+    const { users } = this.#service.auth;
+    const found = await users.findByEmail(credentials.email);
+    const user = found ?? (await this.#makeUser(credentials));
     this.#users.set(credentials.email, { userId: user.id, role: "admin", sessionId: "seed" });
-    return added;
+    return found === null;
+  }
+
+  async #makeUser(credentials: Credentials): Promise<User> {
+    const { auth, database } = this.#service;
+    const values = await auth.users.prepare(credentials);
+    return database.transact((tx) => auth.users.create(tx, values, "authenticated", system));
   }
 
   async #addRecord(name: string, item: Record<string, unknown>): Promise<number> {

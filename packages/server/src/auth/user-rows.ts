@@ -1,0 +1,85 @@
+import type { Role, User } from "@socle/protocol";
+import { isUniqueViolation, type Reader, type Transactor } from "../database/index.ts";
+import { AppError, newId, toTimestamp } from "../kernel/index.ts";
+
+interface UserWithHash {
+  user: User;
+  passwordHash: string;
+}
+
+/** Looks a user up by a normalised email. */
+export async function findByEmail(reader: Reader, email: string): Promise<UserWithHash | null> {
+  const row = await reader.get<User & { passwordHash: string }>(
+    "SELECT id, email, role, createdAt, passwordHash FROM _users WHERE email = ?",
+    email,
+  );
+  if (row === null) return null;
+  const { passwordHash, ...user } = row;
+  return { user, passwordHash };
+}
+
+export async function findById(reader: Reader, id: string): Promise<User | null> {
+  return reader.get<User>("SELECT id, email, role, createdAt FROM _users WHERE id = ?", id);
+}
+
+/** Which users are meant; without a filter, all. */
+export interface UserFilter {
+  /** A part of the email. */
+  readonly search?: string | null;
+  readonly role?: Role | null;
+}
+
+export async function listUsers(
+  reader: Reader,
+  query: UserFilter & { limit: number; offset: number; order: "newest" | "oldest" },
+): Promise<{ items: User[]; total: number }> {
+  const conditions: [string, string][] = [];
+  // Emails are stored in lower case.
+  if (query.search) conditions.push(["instr(email, ?) > 0", query.search.toLowerCase()]);
+  if (query.role) conditions.push(["role = ?", query.role]);
+  const where = conditions.length === 0 ? "" : `WHERE ${conditions.map(([condition]) => condition).join(" AND ")}`;
+  const values = conditions.map(([, value]) => value);
+  const direction = query.order === "newest" ? "DESC" : "ASC";
+  const items = await reader.all<User>(
+    `SELECT id, email, role, createdAt FROM _users ${where} ORDER BY _seq ${direction} LIMIT ? OFFSET ?`,
+    ...values,
+    query.limit,
+    query.offset,
+  );
+  const row = await reader.get<{ n: number }>(`SELECT count(*) AS n FROM _users ${where}`, ...values);
+  return { items, total: row?.n ?? 0 };
+}
+
+export async function adminExists(reader: Reader): Promise<boolean> {
+  return (await reader.get("SELECT 1 FROM _users WHERE role = 'admin' LIMIT 1")) !== null;
+}
+
+/** @throws AppError `conflict` when the email is taken. */
+export async function insertUser(
+  tx: Transactor,
+  values: { email: string; passwordHash: string; role: Role },
+  now: number,
+): Promise<User> {
+  const user: User = { id: newId("usr", now), email: values.email, role: values.role, createdAt: toTimestamp(now) };
+  try {
+    await tx.run(
+      "INSERT INTO _users (id, email, passwordHash, role, createdAt) VALUES (?, ?, ?, ?, ?)",
+      user.id,
+      user.email,
+      values.passwordHash,
+      user.role,
+      user.createdAt,
+    );
+  } catch (thrown) {
+    throw isUniqueViolation(thrown) ? emailTaken() : thrown;
+  }
+  return user;
+}
+
+export async function deleteUser(tx: Transactor, id: string): Promise<void> {
+  await tx.run("DELETE FROM _users WHERE id = ?", id);
+}
+
+export function emailTaken(): AppError {
+  return new AppError("conflict", "There is already a user with this email.");
+}

@@ -1,0 +1,189 @@
+import type { FieldDefinition } from "@socle/protocol";
+import { identifier, type Reader, type Value } from "../database/index.ts";
+import { AppError, count, quote } from "../kernel/index.ts";
+import { columnName, isEmptySql, ownerColumn, tableName } from "./collection.ts";
+import { compilePattern } from "./pattern.ts";
+import { type BoundRule, originOf, type Plan, type PlanStep } from "./plan.ts";
+
+/** Ids of offending records that an error names. */
+const maxExamples = 5;
+/** Values that are matched against a pattern in one step. */
+const pageSize = 500;
+
+/** Records that contradict a change. */
+interface Offenders {
+  readonly records: number;
+  /** Ids of the first of them. */
+  readonly examples: readonly string[];
+}
+
+/**
+ * What the records of a collection say about a migration, before anything is changed: each field of the new definition
+ * is an expression over the columns of the old one.
+ */
+export class DataCheck {
+  readonly #reader: Reader;
+  readonly #plan: Plan;
+  readonly #table: string;
+  readonly #before: ReadonlyMap<string, FieldDefinition>;
+  readonly #after: ReadonlyMap<string, FieldDefinition>;
+  readonly #added: ReadonlySet<string>;
+
+  constructor(reader: Reader, plan: Plan) {
+    this.#reader = reader;
+    this.#plan = plan;
+    this.#table = identifier(tableName(plan.after.name));
+    this.#before = byName(plan.before?.fields ?? []);
+    this.#after = byName(plan.after.fields);
+    this.#added = new Set(plan.steps.flatMap((step) => (step.step === "add" ? [step.field] : [])));
+  }
+
+  /** @throws AppError `bad_request` with the number of records that contradict the new definition, and some of their ids. */
+  async refuse(): Promise<void> {
+    if (this.#plan.before === null) return;
+    for (const step of this.#plan.steps) {
+      const field = "field" in step ? this.#after.get(step.field) : undefined;
+      if (field !== undefined) await this.#refuseStep(step, field);
+    }
+  }
+
+  /** How many records a step concerns: those that have a value in what is dropped or renamed, and all for an addition. */
+  async concerned(step: PlanStep): Promise<number> {
+    if (this.#plan.before === null || !("field" in step)) return 0;
+    if (step.step === "add") return this.#count("1");
+    const value = step.step === "drop" ? this.#column(step.field) : this.#value(step.field);
+    return step.step === "require" ? this.#count("1") : this.#count(`${value} IS NOT NULL`);
+  }
+
+  async #refuseStep(step: PlanStep, field: FieldDefinition): Promise<void> {
+    const name = field.name;
+    const value = this.#value(name);
+    switch (step.step) {
+      case "require": {
+        const why = this.#added.has(name) ? "cannot be required: it is new and" : "cannot be required:";
+        return this.#refuseWhere(field, "required", why, "no value in it", isEmptySql(field, value));
+      }
+      case "unique":
+        return step.on ? this.#refuseDuplicates(field, value) : undefined;
+      case "retarget": {
+        const why = `cannot point to "${step.to}" instead of "${step.from}":`;
+        const old = this.#column(originOf(this.#plan, name));
+        return this.#refuseWhere(field, "relation", why, "a value in it", `${old} IS NOT NULL`);
+      }
+      case "rules":
+        return this.#refuseBounds(field, value, step.stricter);
+      default:
+    }
+  }
+
+  async #refuseBounds(field: FieldDefinition, value: string, rules: readonly BoundRule[]): Promise<void> {
+    const isText = field.type === "string" || field.type === "text";
+    const measure = isText ? `length(${value})` : value;
+    for (const [bound, sign] of [
+      ["min", "<"],
+      ["max", ">"],
+    ] as const) {
+      const limit = field[bound];
+      if (limit === undefined || !rules.includes(bound)) continue;
+      const outside = `a ${isText ? "text" : "value"} that is ${bound === "min" ? "less" : "more"}`;
+      await this.#refuseWhere(field, bound, `cannot have "${bound}" ${limit}:`, outside, `${measure} ${sign} ?`, limit);
+    }
+    if (field.regex !== undefined && rules.includes("regex")) {
+      const offenders = await this.#unmatched(field.regex, value);
+      this.#refuse(
+        field,
+        "regex",
+        `cannot have "regex" ${quote(field.regex)}:`,
+        "a text that does not match",
+        offenders,
+      );
+    }
+  }
+
+  async #refuseDuplicates(field: FieldDefinition, value: string): Promise<void> {
+    const repeated = `${value} IN (SELECT ${value} FROM ${this.#table} WHERE ${value} IS NOT NULL GROUP BY 1 HAVING count(*) > 1)`;
+    await this.#refuseWhere(field, "unique", "cannot be unique:", "a value that another has too", repeated);
+  }
+
+  async #refuseWhere(
+    field: FieldDefinition,
+    rule: DataRule,
+    why: string,
+    state: string,
+    condition: string,
+    ...values: Value[]
+  ): Promise<void> {
+    const records = await this.#count(condition, ...values);
+    if (records === 0) return;
+    const rows = await this.#reader.all<{ id: string }>(
+      `SELECT id FROM ${this.#table} WHERE ${condition} ORDER BY _seq LIMIT ${maxExamples}`,
+      ...values,
+    );
+    this.#refuse(field, rule, why, state, { records, examples: rows.map(({ id }) => id) });
+  }
+
+  #refuse(field: FieldDefinition, rule: DataRule, why: string, state: string, offenders: Offenders): void {
+    const { records, examples } = offenders;
+    if (records === 0) return;
+    const ids = `${examples.join(", ")}${records > examples.length ? ", …" : ""}`;
+    const reason = `${why} ${count(records, "record")} ${records === 1 ? "has" : "have"} ${state} (${ids})`;
+    throw new AppError("bad_request", `field "${field.name}" ${reason}`, {
+      details: [{ field: field.name, rule, message: reason }],
+    });
+  }
+
+  /** Patterns are no part of SQL, so the values are read. */
+  async #unmatched(regex: string, value: string): Promise<Offenders> {
+    const pattern = await compilePattern(regex);
+    const examples: string[] = [];
+    let [records, after] = [0, 0];
+    while (true) {
+      const rows = await this.#reader.all<{ seq: number; id: string; value: string }>(
+        `SELECT _seq AS seq, id, ${value} AS value FROM ${this.#table} WHERE _seq > ? AND ${value} IS NOT NULL ORDER BY _seq LIMIT ${pageSize}`,
+        after,
+      );
+      for (const row of rows) {
+        after = row.seq;
+        if (pattern.test(row.value)) continue;
+        records += 1;
+        if (examples.length < maxExamples) examples.push(row.id);
+      }
+      if (rows.length < pageSize) return { records, examples };
+    }
+  }
+
+  async #count(condition: string, ...values: Value[]): Promise<number> {
+    const row = await this.#reader.get<{ n: number }>(
+      `SELECT count(*) AS n FROM ${this.#table} WHERE ${condition}`,
+      ...values,
+    );
+    return row?.n ?? 0;
+  }
+
+  /** The value that a field will have. */
+  #value(name: string): string {
+    const owner = this.#qualified(ownerColumn);
+    const isOwner = this.#after.get(name)?.owner === true;
+    if (this.#added.has(name)) return isOwner ? owner : "NULL";
+    const column = this.#column(originOf(this.#plan, name));
+    // Where the field was silent, the creator stays the owner.
+    return isOwner && column !== owner ? `coalesce(${column}, ${owner})` : column;
+  }
+
+  /** The column of an old field. */
+  #column(name: string): string {
+    const field = this.#before.get(name);
+    return field === undefined ? "NULL" : this.#qualified(columnName(field));
+  }
+
+  /** SQLite takes a quoted name that it does not know for a string, unless the name of its table stands before it. */
+  #qualified(column: string): string {
+    return `${this.#table}.${identifier(column)}`;
+  }
+}
+
+type DataRule = "required" | "unique" | "relation" | BoundRule;
+
+function byName(fields: readonly FieldDefinition[]): Map<string, FieldDefinition> {
+  return new Map(fields.map((field) => [field.name, field]));
+}

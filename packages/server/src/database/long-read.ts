@@ -1,0 +1,86 @@
+import { AppError, type Awaitable } from "../kernel/index.ts";
+import type { Connection } from "./connection.ts";
+import type { Reader, Value } from "./types.ts";
+
+/** How long an old state is kept for those who still read it: as long, the log cannot start over. */
+const keepMs = 60_000;
+
+/**
+ * Reads that belong together over many turns of the event loop, as those of a list that is streamed. Each sees what is
+ * committed by then; when a migration comes in between, the later ones see the tables as they were before it.
+ */
+export class LongRead implements Reader {
+  #source: Reader;
+  #onEnd: (read: LongRead) => void;
+
+  constructor(source: Reader, onEnd: (read: LongRead) => void) {
+    this.#source = source;
+    this.#onEnd = onEnd;
+  }
+
+  get<T>(sql: string, ...values: Value[]): Awaitable<T | null> {
+    return this.#source.get<T>(sql, ...values);
+  }
+
+  all<T>(sql: string, ...values: Value[]): Awaitable<T[]> {
+    return this.#source.all<T>(sql, ...values);
+  }
+
+  /** To be called once nothing more is read. */
+  end(): void {
+    this.#onEnd(this);
+  }
+
+  /** Goes on with another source. */
+  moveTo(source: Reader, onEnd: (read: LongRead) => void): void {
+    this.#source = source;
+    this.#onEnd = onEnd;
+  }
+}
+
+/** A connection whose snapshot is older than a migration, until all that read it have ended. */
+export class OldState implements Reader {
+  readonly #connection: Connection;
+  readonly #reads = new Set<LongRead>();
+  readonly #timer: Timer;
+  readonly #onClose: (state: OldState) => void;
+  #isClosed = false;
+
+  /** @param connection in a transaction, which has read already. */
+  constructor(connection: Connection, reads: Iterable<LongRead>, onClose: (state: OldState) => void) {
+    this.#connection = connection;
+    this.#onClose = onClose;
+    for (const read of reads) {
+      this.#reads.add(read);
+      read.moveTo(this, (ended) => this.#ended(ended));
+    }
+    this.#timer = setTimeout(() => this.close(), keepMs).unref();
+  }
+
+  get<T>(sql: string, ...values: Value[]): T | null {
+    return this.#live().get<T>(sql, ...values);
+  }
+
+  all<T>(sql: string, ...values: Value[]): T[] {
+    return this.#live().all<T>(sql, ...values);
+  }
+
+  close(): void {
+    if (this.#isClosed) return;
+    this.#isClosed = true;
+    clearTimeout(this.#timer);
+    this.#connection.close();
+    this.#onClose(this);
+  }
+
+  #ended(read: LongRead): void {
+    this.#reads.delete(read);
+    if (this.#reads.size === 0) this.close();
+  }
+
+  #live(): Connection {
+    if (this.#isClosed)
+      throw new AppError("unavailable", "The collection was migrated meanwhile, and reading it took too long.");
+    return this.#connection;
+  }
+}

@@ -1,0 +1,65 @@
+import { ForeignSqliteError } from "./errors.ts";
+import type { StatementReply, StatementRequest } from "./thread-worker.ts";
+import type { Reader, Value } from "./types.ts";
+
+/** A connection on a thread of its own, for work that would hold up the event loop. One statement runs at a time. */
+export class ThreadConnection implements Reader {
+  readonly #path: string;
+  readonly #worker: Worker;
+  #waiting: PromiseWithResolvers<unknown> | null = null;
+  #failure: Error | null = null;
+
+  /** @param path of the database file. */
+  constructor(path: string) {
+    this.#path = path;
+    this.#worker = new Worker(new URL("./thread-worker.ts", import.meta.url).href);
+    this.#worker.onmessage = ({ data }: MessageEvent<StatementReply>) => this.#replied(data);
+    this.#worker.onerror = ({ message }) => this.#fail(new Error(`The database thread failed: ${message}`));
+  }
+
+  get<T>(sql: string, ...values: Value[]): Promise<T | null> {
+    return this.#ask<T | null>("get", sql, values);
+  }
+
+  all<T>(sql: string, ...values: Value[]): Promise<T[]> {
+    return this.#ask<T[]>("all", sql, values);
+  }
+
+  run(sql: string, ...values: Value[]): Promise<number> {
+    return this.#ask<number>("run", sql, values);
+  }
+
+  /** Never rejects: when the thread has failed, it is over all the same. */
+  async close(): Promise<void> {
+    await this.#send(null).catch(() => undefined);
+    this.#worker.terminate();
+    this.#fail(new Error("The database thread has ended"));
+  }
+
+  #ask<T>(action: StatementRequest["do"], sql: string, values: Value[]): Promise<T> {
+    // The shape of a row is what the SQL text says; its author names it.
+    return this.#send({ path: this.#path, do: action, sql, values }) as Promise<T>;
+  }
+
+  #send(request: StatementRequest | null): Promise<unknown> {
+    if (this.#failure !== null) return Promise.reject(this.#failure);
+    if (this.#waiting !== null) return Promise.reject(new Error("A database thread takes one statement at a time"));
+    const waiting = Promise.withResolvers<unknown>();
+    this.#waiting = waiting;
+    this.#worker.postMessage(request);
+    return waiting.promise;
+  }
+
+  #replied(reply: StatementReply): void {
+    const waiting = this.#waiting;
+    this.#waiting = null;
+    if ("result" in reply) waiting?.resolve(reply.result);
+    else waiting?.reject(new ForeignSqliteError(reply.error.message, reply.error.code));
+  }
+
+  #fail(error: Error): void {
+    this.#failure ??= error;
+    this.#waiting?.reject(error);
+    this.#waiting = null;
+  }
+}
