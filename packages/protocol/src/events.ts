@@ -1,4 +1,4 @@
-export const EVENT_SOURCES = ["collections", "auth", "storage", "functions", "jobs"] as const;
+export const EVENT_SOURCES = ["collections", "auth", "storage", "functions", "jobs", "admin"] as const;
 export type EventSource = (typeof EVENT_SOURCES)[number];
 
 /** Something that happened, as the event log keeps it (spec, "Event"). */

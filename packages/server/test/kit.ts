@@ -5,14 +5,17 @@ import { mkdir } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { Role, TokenResponse } from "@socle/protocol";
-import { openService, type Service } from "../src/app/index.ts";
+import { Admin } from "../src/admin/index.ts";
+import { openService, Scripts, type Service } from "../src/app/index.ts";
 import type { SchemaChange } from "../src/collections/index.ts";
 import { type Config, loadConfig } from "../src/config/index.ts";
 import { Cors } from "../src/http/cors.ts";
+import { LogStreams } from "../src/http/log-streams.ts";
 import { Router } from "../src/http/router.ts";
 import { allRoutes } from "../src/http/routes/index.ts";
+import type { HttpOptions } from "../src/http/server.ts";
 import { system } from "../src/kernel/index.ts";
-import { Logger } from "../src/logging/index.ts";
+import { Logger, LogRing, type LogSink, RequestMeter } from "../src/logging/index.ts";
 import { Realtime } from "../src/realtime/index.ts";
 
 /** A folder that is gone after the file's tests. */
@@ -23,8 +26,9 @@ export function temporaryFolder(): string {
 }
 
 /** A log that keeps its lines. */
-export function quietLogger(lines: string[] = []): Logger {
-  return new Logger({ level: "DEBUG", sinks: [(entry) => lines.push(`${entry.level} ${entry.message}`)] });
+export function quietLogger(lines: string[] = [], ring: LogRing = new LogRing()): Logger {
+  const sinks: LogSink[] = [(entry) => lines.push(`${entry.level} ${entry.message}`), (entry) => ring.add(entry)];
+  return new Logger({ level: "DEBUG", sinks });
 }
 
 export interface Answer {
@@ -39,8 +43,14 @@ interface Body {
   [name: string]: Body;
 }
 
+/** What an `HttpServer` is built of, but for where it listens. */
+type TestParts = Omit<HttpOptions, "host" | "port" | "corsOrigins" | "trustedProxies">;
+
 export interface TestApi {
   service: Service;
+  /** Not started: nothing is loaded. */
+  scripts: Scripts;
+  parts: TestParts;
   config: Config;
   log: string[];
   /** The whole HTTP API but its socket. A body that is no string is sent as JSON. */
@@ -63,6 +73,8 @@ export async function openApi(options: {
   collections?: readonly object[];
   settings?: Record<string, string>;
   folder?: string;
+  /** See `ScriptsOptions`. */
+  now?: () => number;
 }): Promise<TestApi> {
   const folder = options.folder ?? temporaryFolder();
   await mkdir(join(folder, "collections"), { recursive: true });
@@ -71,7 +83,8 @@ export async function openApi(options: {
   await Bun.write(join(folder, "config.json"), "{}");
   const { config } = await loadConfig({ file: join(folder, "config.json"), environment: options.settings ?? {} });
   const log: string[] = [];
-  const logger = quietLogger(log);
+  const ring = new LogRing();
+  const logger = quietLogger(log, ring);
   const service = await openService({ config, logger, onFatal: (error) => log.push(`FATAL ${String(error)}`) });
   let isOpen = true;
   const close = async (): Promise<void> => {
@@ -80,13 +93,32 @@ export async function openApi(options: {
   };
   afterAll(close);
   const { auth, database } = service;
+  const scripts = new Scripts({
+    service,
+    config,
+    logger,
+    environment: { PATH: process.env["PATH"] },
+    ...(options.now && { now: options.now }),
+  });
+  const realtime = new Realtime({ ...service, logger, bufferLimit: config["realtime.bufferLimit"] });
+  const meter = new RequestMeter();
+  const { functions, jobs } = scripts;
+  const admin = new Admin({ ...service, version: "test", realtime, functions, jobs, log: ring, meter });
+  const parts: TestParts = {
+    ...service,
+    realtime,
+    admin,
+    meter,
+    logger,
+    files: null,
+    version: "test",
+    bodyLimit: config["limits.body"],
+    metricsToken: config["metrics.token"],
+  };
   const router = new Router({
     routes: allRoutes({
-      ...service,
-      realtime: new Realtime({ ...service, logger, bufferLimit: config["realtime.bufferLimit"] }),
-      files: null,
-      version: "test",
-      bodyLimit: config["limits.body"],
+      ...parts,
+      logStreams: new LogStreams({ log: ring, auth }),
       addressOf: (request) => request.headers.get("x-test-address") ?? "test",
       upgrade: () => false,
     }),
@@ -94,6 +126,7 @@ export async function openApi(options: {
     cors: new Cors(config["cors.origins"]),
     authenticate: (token) => auth.authenticate(token),
     logger,
+    meter,
   });
 
   async function request(method: string, path: string, { body, token, headers }: RequestOptions = {}): Promise<Answer> {
@@ -116,6 +149,8 @@ export async function openApi(options: {
 
   return {
     service,
+    scripts,
+    parts,
     config,
     log,
     request,

@@ -2,8 +2,8 @@
 import { afterAll } from "bun:test";
 import { mkdir } from "node:fs/promises";
 import { dirname, join } from "node:path";
-import { Scripts } from "../src/app/index.ts";
-import { openApi, quietLogger, type TestApi, temporaryFolder } from "./kit.ts";
+import type { Scripts } from "../src/app/index.ts";
+import { openApi, type TestApi, temporaryFolder } from "./kit.ts";
 
 export interface TestScripts extends TestApi {
   folder: string;
@@ -30,12 +30,9 @@ export async function openScripts(options: {
     }
   };
   await write(options.files ?? {});
-  const { collections, settings } = options;
-  const api = await openApi({ folder, ...(collections && { collections }), ...(settings && { settings }) });
-  const { service, config, log } = api;
-  const environment = { PATH: process.env["PATH"] };
-  const { now } = options;
-  const scripts = new Scripts({ service, config, logger: quietLogger(log), environment, ...(now && { now }) });
+  const { files: _, ...others } = options;
+  const api = await openApi({ ...others, folder });
+  const { scripts } = api;
   await scripts.start();
   let isOpen = true;
   const stop = async (): Promise<void> => {

@@ -2,8 +2,7 @@
 import { afterAll } from "bun:test";
 import type { Event, ServerFrame } from "@socle/protocol";
 import { HttpServer } from "../src/http/index.ts";
-import { Realtime } from "../src/realtime/index.ts";
-import { openApi, quietLogger, type TestApi } from "./kit.ts";
+import { openApi, type TestApi } from "./kit.ts";
 
 export interface TestServer extends TestApi {
   url: string;
@@ -13,20 +12,7 @@ export interface TestServer extends TestApi {
 
 export async function openServer(options: Parameters<typeof openApi>[0]): Promise<TestServer> {
   const api = await openApi(options);
-  const { service, config } = api;
-  const logger = quietLogger(api.log);
-  const server = new HttpServer({
-    ...service,
-    realtime: new Realtime({ ...service, logger, bufferLimit: config["realtime.bufferLimit"] }),
-    files: null,
-    logger,
-    version: "test",
-    host: "127.0.0.1",
-    port: 0,
-    corsOrigins: ["*"],
-    bodyLimit: config["limits.body"],
-    trustedProxies: 0,
-  });
+  const server = new HttpServer({ ...api.parts, host: "127.0.0.1", port: 0, corsOrigins: ["*"], trustedProxies: 0 });
   afterAll(() => server.stop(0));
   return { ...api, url: server.url, connect: (token) => TestSocket.open(server.url, token) };
 }

@@ -1,9 +1,10 @@
 import { join } from "node:path";
+import { Admin } from "../admin/index.ts";
 import type { Config } from "../config/index.ts";
 import { EventRetention } from "../events/index.ts";
-import { HttpServer, StaticFiles } from "../http/index.ts";
+import { firstAdminPath, HttpServer, StaticFiles } from "../http/index.ts";
 import { AppError, count, quote, SetupError } from "../kernel/index.ts";
-import type { Logger } from "../logging/index.ts";
+import { type Logger, type LogRing, RequestMeter } from "../logging/index.ts";
 import { Realtime } from "../realtime/index.ts";
 import { Scripts } from "./scripts.ts";
 import { openService, type Service } from "./service.ts";
@@ -17,6 +18,8 @@ const graceMs = 10_000;
 export interface AppOptions {
   config: Config;
   logger: Logger;
+  /** The most recent entries of the logger. */
+  log: LogRing;
   onFatal: (error: unknown) => void;
   /** What the user's code finds in `process.env`, but for what configures the service. */
   environment: { readonly [name: string]: string | undefined };
@@ -48,7 +51,7 @@ export class App {
 
   /** @throws SetupError with one readable line, and nothing left open. */
   static async start(options: AppOptions): Promise<App> {
-    const { config, logger } = options;
+    const { config, logger, log } = options;
     const applied = definitionsFingerprint(join(config.folder, "collections"));
     const service = await openService(options);
     const stopping = new AbortController();
@@ -64,11 +67,17 @@ export class App {
         logger: logger.for("realtime"),
         bufferLimit: config["realtime.bufferLimit"],
       });
+      const meter = new RequestMeter();
+      const { functions, jobs } = scripts;
+      const admin = new Admin({ ...service, version, realtime, functions, jobs, log, meter });
       const http = new HttpServer({
         auth: service.auth,
         records: service.records,
         storage: service.storage,
         realtime,
+        admin,
+        meter,
+        metricsToken: config["metrics.token"],
         files: openStaticFiles(config),
         logger: logger.for("http"),
         version,
@@ -87,6 +96,7 @@ export class App {
         maxCount: config["events.maxCount"],
       });
       retention.start(stopping.signal);
+      await inviteFirstAdmin(admin, http.url, logger);
       logger.info(`The API is at ${http.url}/api/{collection}`);
       logger.info(`Listening on ${http.url}`);
       if (options.isDevelopment === true) await develop({ service, scripts, config, logger, applied });
@@ -160,8 +170,14 @@ async function announce(service: Service, config: Config, logger: Logger): Promi
   const names = service.collections.all().map(({ name }) => name);
   logger.info(`Database ${config.database}, ${count(names.length, "collection")}`, { collections: names });
   if (config["dashboard.enabled"]) logger.warn("This build has no dashboard; /_/ is not served");
-  if (!(await service.auth.users.adminExists()))
-    logger.info("There is no admin yet. Make one with: socle admin create EMAIL");
+}
+
+/** While there is no admin, whoever reads the log may make one. */
+async function inviteFirstAdmin({ firstAdmin }: Admin, url: string, logger: Logger): Promise<void> {
+  const token = await firstAdmin.invite();
+  if (token === null) return;
+  logger.info(`There is no admin yet. Make one with: socle admin create EMAIL`);
+  logger.info(`or, for 30 minutes, with the link ${url}${firstAdminPath}?token=${token}`);
 }
 
 async function seedAdmin(service: Service, config: Config, logger: Logger): Promise<void> {

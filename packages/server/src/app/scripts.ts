@@ -158,8 +158,8 @@ export class Scripts {
   }
 
   async #runJob(name: string, onLog: (line: LogLine) => void): Promise<ScriptOutcome> {
-    const outcome = await this.jobs.runByHand(name, onLog);
-    if (outcome !== undefined) return outcome;
+    const run = this.jobs.runByHand(name, onLog);
+    if (run !== undefined) return run.outcome;
     this.#refuseBroken(`jobs/${name}.ts`);
     const names = this.jobs.list().map(({ job }) => job.name);
     throw missing("job", name, names);

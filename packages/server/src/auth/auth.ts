@@ -204,19 +204,20 @@ export class Auth {
   }
 
   /**
-   * Makes a user admin who has just been made, and signs in: the first one of a service.
+   * Makes the first admin of a service, and signs in.
+   * @param record is called in the transaction.
    * @throws AppError `not_found` when there is an admin.
    */
   async signInFirstAdmin(
     values: NewUser,
-    record: (tx: Transactor, admin: User) => Awaitable<unknown>,
+    record: (tx: Transactor, made: { admin: SignedIn; user: User }) => Awaitable<unknown>,
   ): Promise<TokenResponse> {
     const now = this.#clock.now();
     const opened = await this.#database.transact(async (tx) => {
       if (await this.users.adminExists(tx)) throw new AppError("not_found", "There is an admin already.");
       const { user } = await this.users.makeAdmin(tx, values);
       const session = await this.#sessions.open(tx, user, now);
-      await record(tx, user);
+      await record(tx, { admin: signedIn(user, session.session.id), user });
       return { user, ...session };
     });
     return this.#respond(opened.user, opened.session, opened.refreshToken);

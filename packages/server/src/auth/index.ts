@@ -2,5 +2,5 @@
 export { Auth } from "./auth.ts";
 export { readCredentials, readPassword } from "./credentials.ts";
 export { authSchema } from "./schema.ts";
-export type { SessionChange, SessionEntry } from "./sessions.ts";
-export type { NewUser, Users } from "./users.ts";
+export type { SessionChange } from "./sessions.ts";
+export type { Users } from "./users.ts";

@@ -1,4 +1,4 @@
-import type { Role, User } from "@socle/protocol";
+import type { Role, SessionEntry, User } from "@socle/protocol";
 import type { Database, Reader, Transactor } from "../database/index.ts";
 import { BoundedMap, newId, toTimestamp } from "../kernel/index.ts";
 import { hashRefreshToken, newRefreshToken } from "./tokens.ts";
@@ -18,14 +18,6 @@ export interface Session {
   readonly role: Role;
   /** Milliseconds since 1970. */
   readonly expiresAt: number;
-}
-
-/** A session as it is listed. */
-export interface SessionEntry {
-  readonly id: string;
-  readonly createdAt: string;
-  /** Without a refresh before. */
-  readonly expiresAt: string;
 }
 
 /**

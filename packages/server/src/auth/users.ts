@@ -1,10 +1,10 @@
-import type { Credentials, Role, User } from "@socle/protocol";
+import type { Credentials, Role, SessionEntry, User } from "@socle/protocol";
 import type { Database, Reader, Transactor } from "../database/index.ts";
 import type { EventLog } from "../events/index.ts";
 import { AppError, type Clock, type Principal } from "../kernel/index.ts";
 import { checkNewCredentials, checkNewPassword, normaliseEmail } from "./credentials.ts";
 import { hashPassword } from "./passwords.ts";
-import type { SessionEntry, Sessions } from "./sessions.ts";
+import type { Sessions } from "./sessions.ts";
 import { adminExists, deleteUser, findByEmail, findById, insertUser, listUsers, type UserFilter } from "./user-rows.ts";
 
 /** A user to be made: checked, and the password hashed, which takes longer than a transaction may. */

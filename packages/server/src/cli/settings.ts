@@ -7,23 +7,23 @@ export const configOption = {
   config: { value: "FILE", summary: "the configuration file (default: ./config.json, if there is one)" },
 };
 
-/** Configuration and log of a command. What the configuration has to say is logged. */
+/** Configuration and log of a command, with its most recent entries. What the configuration has to say is logged. */
 export async function loadSettings(
   options: OptionValues,
   terminal: Terminal,
-): Promise<{ config: Config; logger: Logger }> {
+): Promise<{ config: Config; logger: Logger; log: LogRing }> {
   const port = textOption(options, "port");
   const { config, warnings, notes } = await loadConfig({
     file: textOption(options, "config") ?? null,
     environment: terminal.environment,
     ...(port === undefined ? {} : { overrides: { port } }),
   });
-  const ring = new LogRing();
+  const log = new LogRing();
   const logger = new Logger({
     level: config["log.level"],
-    sinks: [lineSink((line) => terminal.out(line), config["log.format"]), (entry) => ring.add(entry)],
+    sinks: [lineSink((line) => terminal.out(line), config["log.format"]), (entry) => log.add(entry)],
   });
   for (const note of notes) logger.info(note);
   for (const warning of warnings) logger.warn(warning);
-  return { config, logger };
+  return { config, logger, log };
 }

@@ -45,6 +45,7 @@ const values: { [path in KeyPath]: [unknown, string, unknown] } = {
   "scripts.processes": [2, "2", 2],
   "events.retention": [0, "0", 0],
   "events.maxCount": [10, "10", 10],
+  "metrics.token": ["hush", "hush", "hush"],
   "log.level": ["WARN", "warn", "WARN"],
   "log.format": ["json", "JSON", "json"],
 };

@@ -78,6 +78,7 @@ export const keys = {
   "scripts.processes": key(wholeNumber(1, 64), 1, "processes that run functions and jobs"),
   "events.retention": key(duration(0), "7d", "how long the event log keeps an event"),
   "events.maxCount": key(wholeNumber(0, 1_000_000_000), 1_000_000, "how many events the event log keeps"),
+  "metrics.token": optional(secret, "with this bearer token, /metrics answers to others than admins"),
   "log.level": key(textOf<LogLevel>(LOG_LEVELS), "INFO", "least level that is logged"),
   "log.format": key(textOf<LogFormat>(logFormats), "text", "how the terminal's log is written"),
 };

@@ -12,6 +12,7 @@ import {
 import type { Logger } from "../logging/index.ts";
 import { parseEventId } from "./event-id.ts";
 import { type EventHead, type EventRow, LoggedEvent } from "./logged-event.ts";
+import { type EventFilter, placesOf, searchEvents } from "./search.ts";
 
 export const eventSchema: ModuleSchema = {
   module: "events",
@@ -29,6 +30,8 @@ export const eventSchema: ModuleSchema = {
     "CREATE TABLE _event_position (only INTEGER PRIMARY KEY CHECK (only = 1), seq INTEGER NOT NULL, at INTEGER NOT NULL) STRICT",
     // The newest event that was trimmed: who has seen less has a gap.
     "CREATE TABLE _event_trim (only INTEGER PRIMARY KEY CHECK (only = 1), seq INTEGER NOT NULL, at INTEGER NOT NULL) STRICT",
+    // What is not about records is a small part of most logs, and is looked for by its type.
+    "CREATE INDEX _events_other ON _events (seq, type) WHERE source <> 'collections'",
   ],
 };
 
@@ -65,6 +68,14 @@ export interface EventRecorder {
   record(tx: Transactor, appended: AppendedEvent): Awaitable<unknown>;
   /** Called in the transaction that removes the oldest events, up to a place: the last moment to copy one. */
   beforeTrim(tx: Transactor, until: number): Awaitable<unknown>;
+}
+
+/** With more events than these, looking through them would hold up the event loop. */
+const manyEvents = 20_000;
+
+interface EventMatches {
+  readonly items: LoggedEvent[];
+  readonly total: number;
 }
 
 interface Place {
@@ -189,6 +200,15 @@ export class EventLog {
     const trimmed = await this.#trimmed();
     if (trimmed !== null && trimmed.seq > after) return null;
     return { events: rows.map(({ at, ...row }) => ({ ...row, timestamp: toTimestamp(at) })), end };
+  }
+
+  /** The events of a filter, newest first, and how many there are in all. A long log is read on a thread. */
+  async search(filter: EventFilter, page: { limit: number; offset: number }): Promise<EventMatches> {
+    const { reader } = this.#database;
+    const places = await placesOf(reader);
+    const isLong = places !== null && places.last - places.first > manyEvents;
+    if (!isLong) return searchEvents(reader, filter, page);
+    return this.#database.readOnThread((thread) => searchEvents(thread, filter, page));
   }
 
   /** The event at a place; null when it was trimmed. */

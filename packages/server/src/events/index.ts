@@ -4,3 +4,4 @@ export { type AppendedEvent, EventLog, type EventPage, type EventRecorder, event
 export { Ledger } from "./ledger.ts";
 export { type EventHead, type EventRow, LoggedEvent } from "./logged-event.ts";
 export { EventRetention } from "./retention.ts";
+export type { EventFilter } from "./search.ts";

@@ -56,6 +56,13 @@ export interface Delivery extends DeliveryHead {
   readonly depth: number;
 }
 
+/** A delivery that is not over, as it is listed. */
+export interface OpenDelivery extends Pick<DeliveryHead, "id" | "path" | "handler"> {
+  /** When the event happened, in milliseconds since 1970. */
+  readonly at: number;
+  readonly eventType: string;
+}
+
 /** The place of a delivery's event in the log. */
 export function eventSeqOf({ id }: Pick<DeliveryHead, "id">): number {
   return Math.floor(id / maxPerEvent);
@@ -149,6 +156,57 @@ export class Deliveries {
     if (row === null) return null;
     const event = row.event === null ? await this.#events.at(eventSeqOf(head)) : fromCopy(row.event);
     return event === null ? null : { ...head, event, previous: row.previous, depth: row.depth };
+  }
+
+  /** What is not over, newest first, with the event that each is for. */
+  async open(page: { limit: number; offset: number }): Promise<OpenDelivery[]> {
+    return this.#database.reader.all<OpenDelivery>(
+      `SELECT d.id, h.path, h.handler, coalesce(e.at, json_extract(d.event, '$.at')) AS at,
+         coalesce(e.type, json_extract(d.event, '$.type')) AS eventType
+       FROM ${joined} LEFT JOIN _events AS e ON e.seq = d.id / ${maxPerEvent}
+       WHERE d.failedAt IS NULL ORDER BY d.id DESC LIMIT ? OFFSET ?`,
+      page.limit,
+      page.offset,
+    );
+  }
+
+  /** How many are not over, and how many have failed for good. */
+  async counts(): Promise<{ open: number; failed: number }> {
+    const row = await this.#database.reader.get<{ n: number; failed: number }>(
+      "SELECT (SELECT count(*) FROM _deliveries) AS n, (SELECT count(*) FROM _deliveries WHERE failedAt IS NOT NULL) AS failed",
+    );
+    return { open: (row?.n ?? 0) - (row?.failed ?? 0), failed: row?.failed ?? 0 };
+  }
+
+  /** Those of some deliveries that have failed for good, and can be run again. */
+  async failed(ids: readonly number[]): Promise<Set<number>> {
+    const rows = await this.#database.reader.all<{ id: number }>(
+      "SELECT id FROM _deliveries WHERE failedAt IS NOT NULL AND id IN (SELECT value FROM json_each(?))",
+      JSON.stringify(ids),
+    );
+    return new Set(rows.map(({ id }) => id));
+  }
+
+  /**
+   * One that has failed for good is to be run again, as if it never had. Answers how it waits.
+   * @throws AppError `not_found`, or `bad_request` for one that is not over.
+   */
+  async reopen(tx: Transactor, id: number, at: number): Promise<DeliveryHead> {
+    const row = await tx.get<DeliveryHead & { failedAt: number | null; event: string | null }>(
+      `SELECT ${heads}, d.failedAt, d.event FROM ${joined} WHERE d.id = ?`,
+      id,
+    );
+    const isSame = row !== null && (row.event === null || fromCopy(row.event).toRow().at === at);
+    if (row === null || !isSame)
+      throw new AppError(
+        "not_found",
+        "There is no such run, or it has completed; only one that has failed can be retried.",
+      );
+    if (row.failedAt === null)
+      throw new AppError("bad_request", "The run is not over: it runs, or waits for its turn.");
+    await tx.run("UPDATE _deliveries SET failedAt = NULL, error = NULL, failures = 0, notBefore = 0 WHERE id = ?", id);
+    const { path, handler, subject } = row;
+    return { id, path, handler, subject, failures: 0, notBefore: 0 };
   }
 
   /** Files for which something waits, and how much. */

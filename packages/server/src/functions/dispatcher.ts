@@ -73,6 +73,21 @@ export class Dispatcher {
     this.#fillSoon();
   }
 
+  /** One that was over is not any more. While its file is not loaded, it waits in the table. */
+  reopened(delivery: DeliveryHead): void {
+    const line = this.#lines.get(delivery.path);
+    const isKnown = this.#chains.get(delivery.subject)?.some(({ id }) => id === delivery.id) === true;
+    // What lies ahead of the line's place is read in its turn.
+    if (line === undefined || isKnown || delivery.id > line.readUntil || this.#isStopped) return;
+    this.#admit(delivery, line);
+    this.#pump();
+  }
+
+  /** The ids of those that run. */
+  running(): ReadonlySet<number> {
+    return new Set(this.#running.keys());
+  }
+
   /** From now on these handlers, by the path of their file, can be run; what waits for others stays in the table. */
   use(handlers: ReadonlyMap<string, readonly string[]>): void {
     for (const timer of this.#timers.values()) clearTimeout(timer);

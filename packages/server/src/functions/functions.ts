@@ -1,8 +1,9 @@
-import type { Event, StoredRecord } from "@socle/protocol";
+import type { Event, FunctionRun, StoredRecord } from "@socle/protocol";
 import type { Auth } from "../auth/index.ts";
 import type { Database, Transactor } from "../database/index.ts";
 import { type AppendedEvent, type EventLog, type EventRecorder, eventId, Ledger } from "../events/index.ts";
 import {
+  AppError,
   type Awaitable,
   actingFor,
   type Clock,
@@ -26,6 +27,7 @@ import {
 } from "../script-host/index.ts";
 import { Deliveries, type Delivery, type DeliveryHead, lastIdOf, maxPerEvent } from "./deliveries.ts";
 import { Dispatcher, type Verdict } from "./dispatcher.ts";
+import { listRuns, parseRunId, runIdOf } from "./runs.ts";
 import { type Trigger, triggersOf } from "./triggers.ts";
 
 /** Deliveries that run at a time, in each process. */
@@ -140,6 +142,35 @@ export class Functions implements ScriptKind, EventRecorder {
     await this.#ledger.settled();
   }
 
+  /** How many runs wait, are under way, and have failed for good. */
+  async queue(): Promise<{ waiting: number; running: number; failed: number }> {
+    const { open, failed } = await this.#deliveries.counts();
+    const running = Math.min(open, this.#dispatcher.running().size);
+    return { waiting: open - running, running, failed };
+  }
+
+  /** Runs that are not over, then those that are, as long as the log has them; each newest first. */
+  runs(page: { limit: number; offset: number }): Promise<{ items: FunctionRun[]; total: number }> {
+    return listRuns({
+      deliveries: this.#deliveries,
+      events: this.#options.events,
+      running: this.#dispatcher.running(),
+      page,
+    });
+  }
+
+  /**
+   * Has a run that has failed for good made again, with all its attempts.
+   * @throws AppError `not_found`, or `bad_request` for one that is not over.
+   */
+  async retry(tx: Transactor, runId: string): Promise<{ path: string; handler: string }> {
+    const run = parseRunId(runId);
+    if (run === null) throw new AppError("not_found", `There is no run ${quote(runId)}.`);
+    const head = await this.#deliveries.reopen(tx, run.deliveryId, run.at);
+    tx.afterFlush(() => this.#dispatcher.reopened(head));
+    return head;
+  }
+
   /** Runs one handler by hand, as if its event had just happened. It is not tried again. */
   async runByHand(options: {
     trigger: Trigger;
@@ -162,7 +193,7 @@ export class Functions implements ScriptKind, EventRecorder {
     };
     const previous = trigger.handler === "onUpdate" || trigger.handler === "onDelete" ? { previous: record } : {};
     const input: RunInput = { runId, attempt: 1, user: null, event, record, ...previous };
-    const run: FunctionRun = { trigger, runId, eventId: event.id, actor: null };
+    const run: RunOfTrigger = { trigger, runId, eventId: event.id, actor: null };
     this.#announce(run, "started");
     const startedAt = performance.now();
     const running = this.#options.run({ ...taskOf(trigger, input, actingFor(null, 1)), onLog });
@@ -196,13 +227,13 @@ export class Functions implements ScriptKind, EventRecorder {
 
   async #deliver(delivery: Delivery, trigger: Trigger): Promise<Verdict> {
     const { id, failures, event } = delivery;
-    const runId = `run_${event.id.slice("evt_".length)}${(id % maxPerEvent).toString(16).padStart(3, "0")}`;
+    const runId = runIdOf(event.id, id);
     const input = await this.#inputOf(delivery, runId);
     if (input === null) {
       const isWritten = await this.#ledger.write((tx) => this.#deliveries.remove(tx, id));
       return isWritten ? "over" : "stays";
     }
-    const run: FunctionRun = { trigger, runId, eventId: event.id, actor: event.actor };
+    const run: RunOfTrigger = { trigger, runId, eventId: event.id, actor: event.actor };
     if (failures === 0) this.#announce(run, "started");
     const startedAt = performance.now();
     const outcome = await this.#options.run({
@@ -219,7 +250,7 @@ export class Functions implements ScriptKind, EventRecorder {
   }
 
   /** An attempt has failed: another follows after a pause, or the run is over. */
-  async #failed(delivery: Delivery, run: FunctionRun, error: ScriptError, startedAt: number): Promise<Verdict> {
+  async #failed(delivery: Delivery, run: RunOfTrigger, error: ScriptError, startedAt: number): Promise<Verdict> {
     const { trigger, runId, eventId } = run;
     const failures = delivery.failures + 1;
     const isLast = failures > trigger.retries;
@@ -244,12 +275,12 @@ export class Functions implements ScriptKind, EventRecorder {
   }
 
   /** It is kept for long: made here, it holds on to the run alone, not to what the run was for. */
-  #strayListener(run: FunctionRun): (error: ScriptError) => void {
+  #strayListener(run: RunOfTrigger): (error: ScriptError) => void {
     return (error) => this.#strayed(run, error);
   }
 
   /** The run had completed, and then threw. */
-  #strayed(run: FunctionRun, error: ScriptError): void {
+  #strayed(run: RunOfTrigger, error: ScriptError): void {
     const { trigger, runId, eventId } = run;
     this.#options.logger.error(`${trigger.handler} of ${trigger.path} failed: ${error.message}`, {
       runId,
@@ -277,14 +308,14 @@ export class Functions implements ScriptKind, EventRecorder {
     return { runId, attempt: failures + 1, user, event, record, ...(before === null ? {} : { previous: before }) };
   }
 
-  #announce(run: FunctionRun, step: "started" | "completed" | "failed", result: object = {}): void {
+  #announce(run: RunOfTrigger, step: "started" | "completed" | "failed", result: object = {}): void {
     void this.#ledger.write((tx) => this.#append(tx, run, step, result));
   }
 
   /** `function.started`, `.completed`, `.failed` (spec, "Events"). */
   #append(
     tx: Transactor,
-    run: FunctionRun,
+    run: RunOfTrigger,
     step: "started" | "completed" | "failed",
     result: object,
   ): Awaitable<unknown> {
@@ -297,7 +328,7 @@ export class Functions implements ScriptKind, EventRecorder {
 }
 
 /** One run of a function: all its attempts. */
-interface FunctionRun {
+interface RunOfTrigger {
   readonly trigger: Trigger;
   readonly runId: string;
   readonly eventId: string;

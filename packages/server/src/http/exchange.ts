@@ -100,7 +100,7 @@ export class Exchange {
   }
 
   /** Any answer; `headers` come on top of those that every answer carries. */
-  respond(status: number, body: FileBody | null, headers: Readonly<Record<string, string>>): Response {
+  respond(status: number, body: FileBody | string | null, headers: Readonly<Record<string, string>>): Response {
     return new Response(body, { status, headers: { ...this.#headers(null), ...headers } });
   }
 

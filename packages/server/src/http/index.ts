@@ -1,3 +1,5 @@
 /** HTTP: routes, one file a noun; the error → status table; CORS; the server itself. */
+
+export { firstAdminPath } from "./routes/first-admin.ts";
 export { HttpServer } from "./server.ts";
 export { StaticFiles } from "./static-files.ts";

@@ -1,6 +1,6 @@
 import type { ErrorBody } from "@socle/protocol";
 import { AppError, isObject, messageOf } from "../kernel/index.ts";
-import type { Logger } from "../logging/index.ts";
+import type { Logger, RequestMeter } from "../logging/index.ts";
 import type { Cors } from "./cors.ts";
 import { type Authenticate, Exchange } from "./exchange.ts";
 import type { StaticFiles } from "./static-files.ts";
@@ -66,6 +66,7 @@ export class Router {
   readonly #authenticate: Authenticate;
   readonly #logger: Logger;
   readonly #files: StaticFiles | null;
+  readonly #meter: RequestMeter;
   readonly #idPrefix = crypto.randomUUID().slice(0, 8);
   #count = 0;
   #isStopping = false;
@@ -76,12 +77,14 @@ export class Router {
     authenticate: Authenticate;
     logger: Logger;
     files: StaticFiles | null;
+    meter: RequestMeter;
   }) {
     this.#routes = options.routes;
     this.#cors = options.cors;
     this.#authenticate = options.authenticate;
     this.#logger = options.logger;
     this.#files = options.files;
+    this.#meter = options.meter;
   }
 
   /** The table in the form in which `Bun.serve` takes it. */
@@ -167,14 +170,24 @@ export class Router {
       authenticate: this.#authenticate,
       onBrokenStream: (thrown) => this.#log(exchange, "An answer broke off", thrown),
     });
-    if (this.#isStopping) return exchange.error(new AppError("unavailable", "The service is stopping."));
+    const start = performance.now();
+    if (this.#isStopping)
+      return this.#counted(exchange.error(new AppError("unavailable", "The service is stopping.")), request, start);
     try {
       const response = handler(exchange);
-      if (!(response instanceof Promise)) return response;
-      return response.catch((thrown: unknown) => this.#failed(exchange, thrown));
+      if (!(response instanceof Promise)) return this.#counted(response, request, start);
+      return response.then(
+        (answer) => this.#counted(answer, request, start),
+        (thrown: unknown) => this.#counted(this.#failed(exchange, thrown), request, start),
+      );
     } catch (thrown) {
-      return this.#failed(exchange, thrown);
+      return this.#counted(this.#failed(exchange, thrown), request, start);
     }
+  }
+
+  #counted<T extends Answer>(answer: T, request: Request, start: number): T {
+    this.#meter.count(request.method, answer?.status ?? 101, performance.now() - start);
+    return answer;
   }
 
   #nextId(): string {

@@ -1,11 +1,13 @@
 import type { Server } from "bun";
+import type { Admin } from "../admin/index.ts";
 import type { Auth } from "../auth/index.ts";
-import { isObject, messageOf, SetupError } from "../kernel/index.ts";
-import type { Logger } from "../logging/index.ts";
+import { isObject, messageOf, type Secret, SetupError } from "../kernel/index.ts";
+import type { Logger, RequestMeter } from "../logging/index.ts";
 import type { Connection, Realtime } from "../realtime/index.ts";
 import type { Records } from "../records/index.ts";
 import type { Storage } from "../storage/index.ts";
 import { Cors } from "./cors.ts";
+import { LogStreams } from "./log-streams.ts";
 import { Router } from "./router.ts";
 import { allRoutes } from "./routes/index.ts";
 import type { StaticFiles } from "./static-files.ts";
@@ -15,6 +17,9 @@ export interface HttpOptions {
   records: Records;
   storage: Storage;
   realtime: Realtime;
+  admin: Admin;
+  meter: RequestMeter;
+  metricsToken: Secret | undefined;
   /** What is served where no route is; null for nothing. */
   files: StaticFiles | null;
   logger: Logger;
@@ -48,16 +53,19 @@ export class HttpServer {
   readonly #router: Router;
   readonly #server: Server<Connection>;
   readonly #realtime: Realtime;
+  readonly #logStreams: LogStreams;
   readonly #trustedProxies: number;
 
   /** @throws SetupError when the port cannot be listened on. */
   constructor(options: HttpOptions) {
-    const { auth, realtime, files } = options;
+    const { auth, realtime, files, admin, meter } = options;
     this.#realtime = realtime;
+    this.#logStreams = new LogStreams({ log: admin.log, auth });
     this.#trustedProxies = options.trustedProxies;
     this.#router = new Router({
       routes: allRoutes({
         ...options,
+        logStreams: this.#logStreams,
         addressOf: (request) => this.#addressOf(request),
         upgrade: (request, connection, headers) => this.#server.upgrade(request, { data: connection, headers }),
       }),
@@ -65,6 +73,7 @@ export class HttpServer {
       cors: new Cors(options.corsOrigins),
       authenticate: (token) => auth.authenticate(token),
       logger: options.logger,
+      meter,
     });
     try {
       this.#server = Bun.serve({
@@ -100,6 +109,7 @@ export class HttpServer {
   async stop(graceMs: number): Promise<void> {
     this.#router.refuse();
     this.#realtime.stop();
+    this.#logStreams.stop();
     void this.#server.stop(false);
     const end = performance.now() + graceMs;
     // Counts an answer until its last byte has left, also one that streams.

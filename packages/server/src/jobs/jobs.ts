@@ -124,17 +124,15 @@ export class Jobs implements ScriptKind {
     return this.#history.list(name);
   }
 
-  /** Runs a job now, once, and answers how it ended. Undefined when there is none of this name. */
-  async runByHand(name: string, onLog?: ScriptTask["onLog"]): Promise<ScriptOutcome | undefined> {
+  /** Runs a job now, once: the id of the run, and how it ends. Undefined when there is none of this name. */
+  runByHand(name: string, onLog?: ScriptTask["onLog"]): { runId: string; outcome: Promise<ScriptOutcome> } | undefined {
     const job = this.#scheduled.get(name)?.job;
     if (job === undefined) return undefined;
     const firstAt = this.#options.clock.now();
+    const runId = newId("run", firstAt);
     this.#count(name, 1);
-    return this.#attempt(
-      { runId: newId("run", firstAt), job: { ...job, retries: 0 }, firstAt, isByHand: true },
-      1,
-      onLog,
-    );
+    const outcome = this.#attempt({ runId, job: { ...job, retries: 0 }, firstAt, isByHand: true }, 1, onLog);
+    return { runId, outcome };
   }
 
   /** Starts no more runs. Resolves when none is under way. */

@@ -1,9 +1,10 @@
-import type { LogEntry } from "./entry.ts";
+import type { LogEntry, LogSink } from "./entry.ts";
 
 /** The most recent entries in memory (spec, "Logging"); the oldest make room. */
 export class LogRing {
   readonly #entries: LogEntry[] = [];
   readonly #capacity: number;
+  readonly #listeners = new Set<LogSink>();
   #next = 0;
 
   constructor(capacity = 2_000) {
@@ -13,6 +14,13 @@ export class LogRing {
   add(entry: LogEntry): void {
     this.#entries[this.#next] = entry;
     this.#next = (this.#next + 1) % this.#capacity;
+    for (const listener of this.#listeners) listener(entry);
+  }
+
+  /** Calls `listener` with every entry from now on. Answers how to stop that. */
+  listen(listener: LogSink): () => void {
+    this.#listeners.add(listener);
+    return () => this.#listeners.delete(listener);
   }
 
   /** Oldest first. */

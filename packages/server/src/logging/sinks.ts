@@ -1,12 +1,6 @@
-import type { LogEntry, LogFields, LogSink } from "./entry.ts";
+import { type LogEntry, type LogFields, type LogSink, plain } from "./entry.ts";
 
 export type LogFormat = "text" | "json";
-
-/** Errors have no enumerable members; a log wants their message and stack. */
-function plain(_key: string, value: unknown): unknown {
-  if (value instanceof Error) return { name: value.name, message: value.message, stack: value.stack };
-  return typeof value === "bigint" ? value.toString() : value;
-}
 
 function textFields(fields: LogFields): string {
   let text = "";

@@ -33,6 +33,7 @@ export class Realtime {
   readonly #sessions: SessionWatch;
   /** The types that at least one socket hears live, and the collection that each is about. */
   readonly #heard = new Map<string, { sockets: number; readonly collection: string | null }>();
+  #sockets = 0;
   #publisher: Publisher | null = null;
   #stopListening: () => void = () => undefined;
 
@@ -45,8 +46,18 @@ export class Realtime {
   /** Begins to send events, through the server that holds the sockets. */
   start(publisher: Publisher): void {
     this.#publisher = publisher;
-    this.#stopListening = this.#options.events.listen((event) => this.#publish(event));
-    this.#options.auth.listenToSessions((change: SessionChange) => this.#sessions.changed(change));
+    const stops = [
+      this.#options.events.listen((event) => this.#publish(event)),
+      this.#options.auth.listenToSessions((change: SessionChange) => this.#sessions.changed(change)),
+    ];
+    this.#stopListening = () => {
+      for (const stop of stops) stop();
+    };
+  }
+
+  /** How many sockets are open. */
+  get sockets(): number {
+    return this.#sockets;
   }
 
   stop(): void {
@@ -73,6 +84,7 @@ export class Realtime {
       perMessageDeflate: false,
       idleTimeout,
       open: (socket) => {
+        this.#sockets += 1;
         socket.data.open(socket);
         this.#sessions.add(socket.data);
       },
@@ -82,6 +94,7 @@ export class Realtime {
       },
       drain: (socket) => socket.data.drain(),
       close: (socket) => {
+        this.#sockets -= 1;
         socket.data.end();
         this.#sessions.remove(socket.data);
       },

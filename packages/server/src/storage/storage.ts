@@ -106,6 +106,18 @@ export class Storage {
     return row === null ? null : toFile(row);
   }
 
+  /** All files, newest first, and how many there are. */
+  async list(page: { limit: number; offset: number }): Promise<{ items: StoredFile[]; total: number }> {
+    const { reader } = this.#options.database;
+    const rows = await reader.all<FileRow>(
+      `SELECT ${columns} FROM _files ORDER BY _seq DESC LIMIT ? OFFSET ?`,
+      page.limit,
+      page.offset,
+    );
+    const row = await reader.get<{ n: number }>("SELECT count(*) AS n FROM _files");
+    return { items: rows.map(toFile), total: row?.n ?? 0 };
+  }
+
   /**
    * Makes sure that somebody may download a file (spec, "Storage endpoints", Access).
    * @throws AppError `unauthorized`, `forbidden`.

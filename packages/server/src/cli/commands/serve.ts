@@ -9,7 +9,7 @@ const options: Command["options"] = {
 
 /** Serves until a signal, or until the disk fails. */
 async function run({ options: given, terminal }: Invocation, mode: "serve" | "dev"): Promise<number> {
-  const { config, logger } = await loadSettings(given, terminal);
+  const { config, logger, log } = await loadSettings(given, terminal);
   if (mode === "dev") logger.info("Development mode");
   const failed = Promise.withResolvers<unknown>();
   let hasFailed = false;
@@ -19,7 +19,7 @@ async function run({ options: given, terminal }: Invocation, mode: "serve" | "de
     failed.resolve(error);
   };
   const { environment } = terminal;
-  const app = await App.start({ config, logger, onFatal, environment, isDevelopment: mode === "dev" });
+  const app = await App.start({ config, logger, log, onFatal, environment, isDevelopment: mode === "dev" });
   terminal.onHangup(() => {
     app.reload().catch((error) => logger.error("Functions and jobs could not be loaded again", { error }));
   });

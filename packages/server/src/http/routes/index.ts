@@ -1,11 +1,17 @@
+import type { Admin } from "../../admin/index.ts";
 import type { Auth } from "../../auth/index.ts";
+import type { Secret } from "../../kernel/index.ts";
 import type { Realtime } from "../../realtime/index.ts";
 import type { Records } from "../../records/index.ts";
 import type { Storage } from "../../storage/index.ts";
+import type { LogStreams } from "../log-streams.ts";
 import type { Route } from "../router.ts";
 import type { StaticFiles } from "../static-files.ts";
+import { adminRoutes } from "./admin/index.ts";
 import { authRoutes } from "./auth.ts";
+import { firstAdminRoutes } from "./first-admin.ts";
 import { healthRoutes } from "./health.ts";
+import { metricsRoutes } from "./metrics.ts";
 import { realtimeRoutes, type Upgrade } from "./realtime.ts";
 import { recordRoutes } from "./records.ts";
 import { storageRoutes } from "./storage.ts";
@@ -15,6 +21,10 @@ export interface RouteOptions {
   records: Records;
   storage: Storage;
   realtime: Realtime;
+  admin: Admin;
+  logStreams: LogStreams;
+  /** With it, metrics are answered to others than admins. */
+  metricsToken: Secret | undefined;
   files: StaticFiles | null;
   version: string;
   /** Bytes. */
@@ -28,7 +38,10 @@ export interface RouteOptions {
 export function allRoutes(options: RouteOptions): Route[] {
   return [
     ...healthRoutes(options),
+    ...metricsRoutes({ overviews: options.admin.overviews, token: options.metricsToken }),
     ...authRoutes(options),
+    ...firstAdminRoutes({ firstAdmin: options.admin.firstAdmin, bodyLimit: options.bodyLimit }),
+    ...adminRoutes(options),
     ...storageRoutes(options),
     ...realtimeRoutes(options),
     ...recordRoutes(options),

@@ -1,0 +1,184 @@
+import type { User } from "./auth.ts";
+import type { CollectionDefinition, FieldDefinition, Permissions } from "./collections.ts";
+import type { Event } from "./events.ts";
+
+/** A list of the admin API. */
+export interface Page<T> {
+  items: T[];
+  /** How many there are in all. */
+  total: number;
+  limit: number;
+  offset: number;
+}
+
+/** A collection as admins see it. */
+export interface CollectionEntry {
+  name: string;
+  fields: FieldDefinition[];
+  permissions: Permissions | null;
+  /** As it is stored. */
+  definition: CollectionDefinition;
+  createdAt: string;
+  updatedAt: string;
+  /** How many it has. */
+  records: number;
+}
+
+/** One step of a migration (spec, "Schema migration"). */
+export interface MigrationStep {
+  step:
+    | "create"
+    | "delete"
+    | "add"
+    | "drop"
+    | "rename"
+    | "owner"
+    | "require"
+    | "unique"
+    | "retarget"
+    | "rules"
+    | "permissions";
+  field?: string;
+  /** Of a rename: the old name. Of a relation: the collection that it pointed to. */
+  from?: string;
+  /** Of a relation: the collection that it points to. */
+  to?: string;
+  /** Whether the field becomes unique, or the owner; false when it no longer is. */
+  on?: boolean;
+  /** Records that it concerns: those that have a value in the field; all of them for a new or required field. */
+  records: number;
+}
+
+/** What a migration does, or would do, to one collection. */
+export interface MigrationPlan {
+  collection: string;
+  action: "create" | "update" | "delete";
+  steps: MigrationStep[];
+  /** How many the collection has. */
+  records: number;
+}
+
+/** All definitions of a service. */
+export interface Schema {
+  collections: CollectionDefinition[];
+}
+
+/** A session that has not expired. */
+export interface SessionEntry {
+  id: string;
+  createdAt: string;
+  /** When it ends if it is not refreshed before. */
+  expiresAt: string;
+}
+
+export interface UserEntry extends User {
+  sessions: SessionEntry[];
+}
+
+/** A handler and what it runs for (spec, "Function trigger entry"). */
+export interface FunctionEntry {
+  collection: string;
+  type: "create" | "update" | "delete" | "login";
+  eventType: string;
+  filePath: string;
+  /** The name of the export. */
+  handler: string;
+  /** Milliseconds. */
+  timeout: number;
+  /** Attempts after the first. */
+  retries: number;
+}
+
+export interface FunctionRun {
+  runId: string;
+  collection: string;
+  handler: string;
+  eventType: string;
+  filePath: string;
+  eventId: string;
+  status: "waiting" | "running" | "completed" | "failed";
+  /** When the event happened that it runs for. */
+  createdAt: string;
+  endedAt: string | null;
+  durationMs: number | null;
+  error: string | null;
+  /** Whether it can be run again with `POST …/retry`. */
+  canRetry: boolean;
+}
+
+/** A job (spec, "Job entry and job run"). */
+export interface JobEntry {
+  name: string;
+  schedule: string;
+  filePath: string;
+  timezone: string;
+  /** When it is due next; null for never. */
+  nextRun: string | null;
+  /** Milliseconds. */
+  timeout: number;
+  retries: number;
+  /** Whether a run may start while the last one goes on. */
+  overlap: boolean;
+}
+
+/** An attempt of a run of a job. */
+export interface JobRun {
+  runId: string;
+  startedAt: string;
+  endedAt: string | null;
+  status: "running" | "completed" | "failed";
+  attempt: number;
+  error?: string;
+}
+
+export const LOG_LEVELS = ["DEBUG", "INFO", "WARN", "ERROR"] as const;
+/** In order of weight (spec, "Logging levels"). */
+export type LogLevel = (typeof LOG_LEVELS)[number];
+
+export interface LogEntry {
+  timestamp: string;
+  level: LogLevel;
+  message: string;
+  /** The part of the service that speaks. */
+  source: string;
+  requestId?: string;
+  fields?: { [name: string]: unknown };
+}
+
+/** An event of the log, as admins see it. */
+export interface EventEntry extends Event {
+  /** The id of the user who caused it, or null. */
+  actor: string | null;
+}
+
+/** Requests that were answered within a minute. */
+export interface RequestMinute {
+  /** When it began. */
+  minute: string;
+  requests: number;
+  /** Answers with a status of 400 to 499. */
+  clientErrors: number;
+  /** Answers with a status of 500 or more. */
+  errors: number;
+  /** Milliseconds until the answer began, estimated from a histogram; null without requests. */
+  p50: number | null;
+  p99: number | null;
+}
+
+export interface Overview {
+  version: string;
+  startedAt: string;
+  /** Seconds since then. */
+  uptime: number;
+  /** Bytes of the service's process. */
+  residentMemory: number;
+  /** Bytes on disk. */
+  database: { size: number; walSize: number };
+  collections: { name: string; records: number }[];
+  /** The last hour, oldest first. */
+  requests: RequestMinute[];
+  sockets: number;
+  /** Runs of functions. */
+  deliveries: { waiting: number; running: number; failed: number };
+  users: number;
+}

@@ -1,0 +1,76 @@
+import type { EventEntry } from "@socle/protocol";
+import type { Auth } from "../auth/index.ts";
+import type { Collections } from "../collections/index.ts";
+import type { Database } from "../database/index.ts";
+import type { EventFilter, EventLog } from "../events/index.ts";
+import type { Functions } from "../functions/index.ts";
+import type { Jobs } from "../jobs/index.ts";
+import type { Clock } from "../kernel/index.ts";
+import type { LogRing, RequestMeter } from "../logging/index.ts";
+import type { Realtime } from "../realtime/index.ts";
+import type { Records } from "../records/index.ts";
+import type { Storage } from "../storage/index.ts";
+import { Audit } from "./audit.ts";
+import { FirstAdmin } from "./first-admin.ts";
+import { Overviews } from "./overview.ts";
+import { SchemaAdmin } from "./schema-admin.ts";
+import { ScriptAdmin } from "./script-admin.ts";
+import { UserAdmin } from "./user-admin.ts";
+
+export interface AdminOptions {
+  version: string;
+  database: Database;
+  clock: Clock;
+  events: EventLog;
+  collections: Collections;
+  records: Records;
+  auth: Auth;
+  storage: Storage;
+  realtime: Realtime;
+  functions: Functions;
+  jobs: Jobs;
+  log: LogRing;
+  meter: RequestMeter;
+}
+
+/** Everything that is for admins only, by its noun. Who may is for the caller to ask. */
+export class Admin {
+  readonly schema: SchemaAdmin;
+  readonly users: UserAdmin;
+  readonly scripts: ScriptAdmin;
+  readonly overviews: Overviews;
+  readonly firstAdmin: FirstAdmin;
+  readonly storage: Storage;
+  readonly log: LogRing;
+  readonly #events: EventLog;
+
+  constructor(options: AdminOptions) {
+    const audit = new Audit(options.events);
+    const { users } = options.auth;
+    this.schema = new SchemaAdmin({ ...options, audit });
+    this.users = new UserAdmin({ ...options, users, audit });
+    this.scripts = new ScriptAdmin({ ...options, audit });
+    this.overviews = new Overviews({ ...options, users });
+    this.firstAdmin = new FirstAdmin({ ...options, audit });
+    this.storage = options.storage;
+    this.log = options.log;
+    this.#events = options.events;
+  }
+
+  /** The event log, newest first. */
+  async events(
+    filter: EventFilter,
+    page: { limit: number; offset: number },
+  ): Promise<{ items: EventEntry[]; total: number }> {
+    const { items, total } = await this.#events.search(filter, page);
+    const entries = items.map(({ id, type, timestamp, source, payload, actor }) => ({
+      id,
+      type,
+      timestamp,
+      source,
+      payload,
+      actor,
+    }));
+    return { items: entries, total };
+  }
+}

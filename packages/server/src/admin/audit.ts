@@ -1,0 +1,43 @@
+import type { Transactor } from "../database/index.ts";
+import type { EventLog } from "../events/index.ts";
+import type { Awaitable, SignedIn } from "../kernel/index.ts";
+
+/** Something that an admin did. */
+export interface AuditEntry {
+  /** The event's type after `admin.`: what kind of thing, and what happened to it. */
+  readonly action:
+    | "collection.created"
+    | "collection.updated"
+    | "collection.deleted"
+    | "user.created"
+    | "user.updated"
+    | "user.deleted"
+    | "user.password"
+    | "session.deleted"
+    | "job.run"
+    | "function.retried";
+  /** Its name or id. */
+  readonly target: string;
+  /** As it was; null for what there was not. Never a secret. */
+  readonly before: object | null;
+  readonly after: object | null;
+}
+
+/** Writes, in the transaction of a change, who did what. Only admins see it: no channel of realtime carries it. */
+export class Audit {
+  readonly #events: EventLog;
+
+  constructor(events: EventLog) {
+    this.#events = events;
+  }
+
+  record(
+    tx: Transactor,
+    admin: Pick<SignedIn, "userId" | "role" | "sessionId">,
+    entry: AuditEntry,
+  ): Awaitable<unknown> {
+    const { action, target, before, after } = entry;
+    const payload = { userId: admin.userId, target, before, after };
+    return this.#events.append(tx, { type: `admin.${action}`, source: "admin", payload, principal: admin });
+  }
+}

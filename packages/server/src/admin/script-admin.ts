@@ -1,0 +1,96 @@
+import type { FunctionEntry, FunctionRun, JobEntry, JobRun } from "@socle/protocol";
+import type { Database } from "../database/index.ts";
+import type { Functions } from "../functions/index.ts";
+import type { Jobs } from "../jobs/index.ts";
+import { AppError, quote, type SignedIn, toTimestamp } from "../kernel/index.ts";
+import type { Audit } from "./audit.ts";
+
+const types: { readonly [handler: string]: FunctionEntry["type"] } = {
+  onCreate: "create",
+  onUpdate: "update",
+  onDelete: "delete",
+  onLogin: "login",
+};
+
+/** Functions and jobs as admins see them: what there is, what has run, and running it again. */
+export class ScriptAdmin {
+  readonly #database: Database;
+  readonly #functions: Functions;
+  readonly #jobs: Jobs;
+  readonly #audit: Audit;
+
+  constructor(options: { database: Database; functions: Functions; jobs: Jobs; audit: Audit }) {
+    this.#database = options.database;
+    this.#functions = options.functions;
+    this.#jobs = options.jobs;
+    this.#audit = options.audit;
+  }
+
+  functions(): FunctionEntry[] {
+    return this.#functions.triggers().map(({ collection, handler, eventType, path, timeoutMs, retries }) => ({
+      collection,
+      type: types[handler] ?? "create",
+      eventType,
+      filePath: path,
+      handler,
+      timeout: timeoutMs,
+      retries,
+    }));
+  }
+
+  functionRuns(page: { limit: number; offset: number }): Promise<{ items: FunctionRun[]; total: number }> {
+    return this.#functions.runs(page);
+  }
+
+  /** @throws AppError `not_found`, or `bad_request` for a run that is not over. */
+  async retryFunction(runId: string, admin: SignedIn): Promise<void> {
+    await this.#database.transact(async (tx) => {
+      const { path, handler } = await this.#functions.retry(tx, runId);
+      const after = { filePath: path, handler };
+      await this.#audit.record(tx, admin, { action: "function.retried", target: runId, before: null, after });
+    });
+  }
+
+  jobs(): JobEntry[] {
+    return this.#jobs.list().map(({ job, due }) => ({
+      name: job.name,
+      schedule: job.schedule,
+      filePath: job.path,
+      timezone: job.timezone,
+      nextRun: Number.isFinite(due) ? toTimestamp(due) : null,
+      timeout: job.timeoutMs,
+      retries: job.retries,
+      overlap: job.overlap,
+    }));
+  }
+
+  /**
+   * Attempts, newest first; also of a job whose file is gone.
+   * @throws AppError `not_found` for one that there never was.
+   */
+  async jobRuns(name: string): Promise<JobRun[]> {
+    const runs = await this.#jobs.runs(name);
+    if (runs.length === 0) this.#refuseUnknown(name);
+    return runs;
+  }
+
+  /** Starts a job now, once. Answers its run. @throws AppError `not_found`. */
+  async runJob(name: string, admin: SignedIn): Promise<{ runId: string }> {
+    this.#refuseUnknown(name);
+    // Noted first: what cannot be noted is not done.
+    await this.#database.transact((tx) =>
+      this.#audit.record(tx, admin, { action: "job.run", target: name, before: null, after: null }),
+    );
+    const run = this.#jobs.runByHand(name);
+    if (run === undefined) throw missingJob(name);
+    return { runId: run.runId };
+  }
+
+  #refuseUnknown(name: string): void {
+    if (!this.#jobs.list().some(({ job }) => job.name === name)) throw missingJob(name);
+  }
+}
+
+function missingJob(name: string): AppError {
+  return new AppError("not_found", `There is no job ${quote(name)}.`);
+}

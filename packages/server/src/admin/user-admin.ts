@@ -1,0 +1,114 @@
+import { ROLES, type Role, type User, type UserEntry } from "@socle/protocol";
+import { readCredentials, readPassword, type Users } from "../auth/index.ts";
+import type { Database } from "../database/index.ts";
+import { AppError, oneOf, quote, type SignedIn } from "../kernel/index.ts";
+import type { Audit } from "./audit.ts";
+
+/** Users as admins deal with them. What changes counts at once, also on open sockets. */
+export class UserAdmin {
+  readonly #database: Database;
+  readonly #users: Users;
+  readonly #audit: Audit;
+
+  constructor(options: { database: Database; users: Users; audit: Audit }) {
+    this.#database = options.database;
+    this.#users = options.users;
+    this.#audit = options.audit;
+  }
+
+  /**
+   * Newest first.
+   * @param filter a part of the email, a role; null for any.
+   */
+  search(
+    filter: { search: string | null; role: string | null },
+    page: { limit: number; offset: number },
+  ): Promise<{ items: User[]; total: number }> {
+    const role = filter.role === null ? null : roleOf(filter.role);
+    return this.#users.search({ search: filter.search, role, ...page });
+  }
+
+  /** @throws AppError `not_found`. */
+  async get(id: string): Promise<UserEntry> {
+    const user = await this.#users.get(this.#database.reader, id);
+    return { ...user, sessions: await this.#users.sessions(id) };
+  }
+
+  /**
+   * Makes a user, whether or not anybody may register.
+   * @throws AppError `bad_request` for a role that there is not, `validation_error`, `conflict` when the email is taken.
+   */
+  async create(body: Record<string, unknown>, admin: SignedIn): Promise<User> {
+    refuseOthers(body, ["email", "password", "role"]);
+    const role = body["role"] === undefined ? "authenticated" : roleOf(body["role"]);
+    const values = await this.#users.prepare(readCredentials(body));
+    return this.#database.transact(async (tx) => {
+      const user = await this.#users.create(tx, values, role, admin);
+      await this.#audit.record(tx, admin, { action: "user.created", target: user.id, before: null, after: user });
+      return user;
+    });
+  }
+
+  /** @throws AppError `not_found`, `bad_request` for a role that there is not, or for the last admin. */
+  async setRole(id: string, body: Record<string, unknown>, admin: SignedIn): Promise<User> {
+    const before = await this.#users.get(this.#database.reader, id);
+    refuseOthers(body, ["role"]);
+    const role = roleOf(body["role"]);
+    if (before.role === role) return before;
+    return this.#database.transact(async (tx) => {
+      const old = await this.#users.get(tx, id);
+      const user = await this.#users.setRole(tx, id, role);
+      await this.#audit.record(tx, admin, { action: "user.updated", target: id, before: old, after: user });
+      return user;
+    });
+  }
+
+  /**
+   * Gives a user a new password. All sessions end but the admin's own.
+   * @throws AppError `not_found`, `validation_error`.
+   */
+  async setPassword(id: string, body: Record<string, unknown>, admin: SignedIn): Promise<User> {
+    await this.#users.get(this.#database.reader, id);
+    refuseOthers(body, ["password"]);
+    const passwordHash = await this.#users.preparePassword(readPassword(body));
+    const keptSession = id === admin.userId ? admin.sessionId : null;
+    return this.#database.transact(async (tx) => {
+      const user = await this.#users.setPassword(tx, id, { passwordHash, keptSession });
+      await this.#audit.record(tx, admin, { action: "user.password", target: id, before: null, after: null });
+      return user;
+    });
+  }
+
+  /** @throws AppError `not_found`, or `bad_request` for the last admin. */
+  async delete(id: string, admin: SignedIn): Promise<void> {
+    await this.#database.transact(async (tx) => {
+      const user = await this.#users.delete(tx, id);
+      await this.#audit.record(tx, admin, { action: "user.deleted", target: id, before: user, after: null });
+    });
+  }
+
+  /** @throws AppError `not_found`. */
+  async endSession(id: string, sessionId: string, admin: SignedIn): Promise<void> {
+    await this.#database.transact(async (tx) => {
+      await this.#users.endSession(tx, id, sessionId);
+      await this.#audit.record(tx, admin, {
+        action: "session.deleted",
+        target: sessionId,
+        before: { userId: id },
+        after: null,
+      });
+    });
+  }
+}
+
+function roleOf(value: unknown): Role {
+  const role = ROLES.find((each) => each === value);
+  if (role !== undefined) return role;
+  throw new AppError("bad_request", `"role" must be ${oneOf(ROLES)}, not ${quote(value)}.`);
+}
+
+function refuseOthers(body: Record<string, unknown>, allowed: readonly string[]): void {
+  for (const key of Object.keys(body))
+    if (!allowed.includes(key))
+      throw new AppError("bad_request", `${quote(key)} cannot be set here; allowed: ${allowed.join(", ")}.`);
+}

@@ -1,0 +1,79 @@
+import type { Reader, Value } from "../database/index.ts";
+import { type EventRow, LoggedEvent } from "./logged-event.ts";
+
+/** Which events are meant. */
+export interface EventFilter {
+  /** Types; one that ends in `*` stands for all that begin with it. Null for all. */
+  readonly types: readonly string[] | null;
+  /** Milliseconds since 1970, both included; null for no bound. */
+  readonly from: number | null;
+  readonly to: number | null;
+}
+
+export interface EventPlaces {
+  readonly first: number;
+  readonly last: number;
+}
+
+/** The places that the log holds; null when it is empty. */
+export async function placesOf(reader: Reader): Promise<EventPlaces | null> {
+  const first = await reader.get<{ seq: number }>("SELECT seq FROM _events ORDER BY seq LIMIT 1");
+  const last = await reader.get<{ seq: number }>("SELECT seq FROM _events ORDER BY seq DESC LIMIT 1");
+  return first === null || last === null ? null : { first: first.seq, last: last.seq };
+}
+
+/** The first place whose event is not before a time. Times rise with places, so halving finds it without an index. */
+async function placeAt(reader: Reader, time: number, { first, last }: EventPlaces): Promise<number> {
+  let [low, high] = [first, last + 1];
+  while (low < high) {
+    const middle = Math.floor((low + high) / 2);
+    const row = await reader.get<{ at: number }>("SELECT at FROM _events WHERE seq >= ? ORDER BY seq LIMIT 1", middle);
+    if (row === null || row.at >= time) high = middle;
+    else low = middle + 1;
+  }
+  return low;
+}
+
+/** What the types begin with that are not about records. */
+const otherPrefixes = ["auth.", "storage.", "function.", "job.", "admin."];
+
+/** Of most logs a small part is not about records. The planner does not know, and is told. */
+const others = "_events INDEXED BY _events_other";
+
+interface TypeCondition {
+  readonly table: string;
+  readonly sql: string;
+  readonly values: readonly Value[];
+}
+
+function typeCondition(types: readonly string[]): TypeCondition {
+  const conditions = types.map((type) => (type.endsWith("*") ? "substr(type, 1, ?) = ?" : "type = ?"));
+  const values = types.flatMap((type): Value[] => (type.endsWith("*") ? [type.length - 1, type.slice(0, -1)] : [type]));
+  const hasRecords = !types.every((type) => otherPrefixes.some((prefix) => type.startsWith(prefix)));
+  const any = `(${conditions.join(" OR ")})`;
+  if (hasRecords) return { table: "_events", sql: any, values };
+  return { table: others, sql: `source <> 'collections' AND ${any}`, values };
+}
+
+/** The events of a filter, newest first, and how many there are in all. */
+export async function searchEvents(
+  reader: Reader,
+  filter: EventFilter,
+  page: { limit: number; offset: number },
+): Promise<{ items: LoggedEvent[]; total: number }> {
+  const places = await placesOf(reader);
+  if (places === null) return { items: [], total: 0 };
+  const from = filter.from === null ? places.first : await placeAt(reader, filter.from, places);
+  const until = filter.to === null ? places.last + 1 : await placeAt(reader, filter.to + 1, places);
+  const type = filter.types === null ? { table: "_events", sql: "1", values: [] } : typeCondition(filter.types);
+  const where = `seq >= ? AND seq < ? AND ${type.sql}`;
+  const values = [from, until, ...type.values];
+  const count = await reader.get<{ n: number }>(`SELECT count(*) AS n FROM ${type.table} WHERE ${where}`, ...values);
+  const rows = await reader.all<EventRow>(
+    `SELECT seq, at, type, source, actor, owner, payload FROM ${type.table} WHERE ${where} ORDER BY seq DESC LIMIT ? OFFSET ?`,
+    ...values,
+    page.limit,
+    page.offset,
+  );
+  return { items: rows.map((row) => new LoggedEvent(row)), total: count?.n ?? 0 };
+}

@@ -1,0 +1,68 @@
+import type { Admin } from "../../../admin/index.ts";
+import { readObject } from "../../body.ts";
+import { pageQuery, switchQuery, toPage } from "../../page-query.ts";
+import type { AdminRoute } from "./for-admins.ts";
+
+/** `/api/admin/collections` and `/api/admin/schema.json`: definitions, and migrations by changing them. */
+export function collectionRoutes({ schema }: Admin, bodyLimit: number): AdminRoute[] {
+  /** What the caller has seen of the schema, when that matters. */
+  const expected = (request: Request): string | null => {
+    const tag = request.headers.get("if-match");
+    return tag === null || tag === "*" ? null : tag.replace(/^"(.*)"$/, "$1");
+  };
+
+  return [
+    {
+      path: "/api/admin/collections",
+      methods: {
+        async GET(exchange) {
+          const query = pageQuery(exchange);
+          return exchange.json(200, toPage(await schema.list(query), query));
+        },
+        async POST(exchange, admin) {
+          return exchange.json(201, await schema.create(await readObject(exchange.request, bodyLimit), admin));
+        },
+      },
+    },
+    {
+      path: "/api/admin/collections/:name",
+      methods: {
+        GET: async (exchange) => exchange.json(200, await schema.get(exchange.param("name"))),
+        async PUT(exchange, admin) {
+          const name = exchange.param("name");
+          await schema.get(name);
+          const isDryRun = switchQuery(exchange, "dryRun");
+          const body = await readObject(exchange.request, bodyLimit);
+          return exchange.json(
+            200,
+            isDryRun ? await schema.planUpdate(name, body) : await schema.update(name, body, admin),
+          );
+        },
+        async DELETE(exchange, admin) {
+          await schema.delete(exchange.param("name"), admin);
+          return exchange.empty();
+        },
+      },
+    },
+    {
+      path: "/api/admin/schema.json",
+      methods: {
+        GET: (exchange) =>
+          exchange.respond(200, JSON.stringify(schema.schema()), {
+            "Content-Type": "application/json",
+            ETag: `"${schema.fingerprint()}"`,
+          }),
+        async PUT(exchange, admin) {
+          const isDryRun = switchQuery(exchange, "dryRun");
+          const body = await readObject(exchange.request, bodyLimit);
+          const seen = expected(exchange.request);
+          const changes = isDryRun ? await schema.planSchema(body, seen) : await schema.updateSchema(body, seen, admin);
+          return exchange.respond(200, JSON.stringify({ changes }), {
+            "Content-Type": "application/json",
+            ETag: `"${schema.fingerprint()}"`,
+          });
+        },
+      },
+    },
+  ];
+}

@@ -1,0 +1,47 @@
+import type { Admin } from "../../../admin/index.ts";
+import { AppError, quote } from "../../../kernel/index.ts";
+import type { Exchange } from "../../exchange.ts";
+import { pageQuery, toPage } from "../../page-query.ts";
+import type { AdminRoute } from "./for-admins.ts";
+
+/** Types that one request may name. */
+const maxTypes = 20;
+
+/** `/api/admin/events`: the event log, the audit of admins among it. */
+export function eventRoutes(admin: Admin): AdminRoute[] {
+  return [
+    {
+      path: "/api/admin/events",
+      methods: {
+        async GET(exchange) {
+          const query = pageQuery(exchange);
+          const filter = { types: typesOf(exchange), from: timeOf(exchange, "from"), to: timeOf(exchange, "to") };
+          return exchange.json(200, toPage(await admin.events(filter, query), query));
+        },
+      },
+    },
+  ];
+}
+
+/** @throws AppError `bad_request`. */
+function typesOf(exchange: Exchange): string[] | null {
+  const text = exchange.query("type");
+  if (text === null || text === "") return null;
+  const types = text.split(",").map((type) => type.trim());
+  const isGood = types.length <= maxTypes && types.every((type) => /^[A-Za-z][\w.]*\*?$|^\*$/.test(type));
+  if (isGood) return types;
+  throw new AppError(
+    "bad_request",
+    `"type" must be event types such as "posts.created" or "admin.*", at most ${maxTypes} with commas, not ${quote(text)}.`,
+  );
+}
+
+/** @throws AppError `bad_request`. */
+function timeOf(exchange: Exchange, name: string): number | null {
+  const text = exchange.query(name);
+  if (text === null || text === "") return null;
+  const time = /^\d{4}-\d\d-\d\d/.test(text) ? Date.parse(text) : Number.NaN;
+  if (Number.isNaN(time))
+    throw new AppError("bad_request", `"${name}" must be a time such as "2026-03-01T09:30:00Z", not ${quote(text)}.`);
+  return time;
+}

@@ -1,0 +1,35 @@
+import type { Admin } from "../../../admin/index.ts";
+import type { LogStreams } from "../../log-streams.ts";
+import { pageQuery, toPage } from "../../page-query.ts";
+import type { Route } from "../../router.ts";
+import { collectionRoutes } from "./collections.ts";
+import { eventRoutes } from "./events.ts";
+import { forAdmins } from "./for-admins.ts";
+import { logRoutes } from "./logs.ts";
+import { scriptRoutes } from "./scripts.ts";
+import { userRoutes } from "./users.ts";
+
+/** `/api/admin/…` (spec, "Admin endpoints"), one file a noun. */
+export function adminRoutes(options: { admin: Admin; logStreams: LogStreams; bodyLimit: number }): Route[] {
+  const { admin, logStreams, bodyLimit } = options;
+  return forAdmins([
+    {
+      path: "/api/admin/overview",
+      methods: { GET: async (exchange) => exchange.json(200, await admin.overviews.now()) },
+    },
+    ...collectionRoutes(admin, bodyLimit),
+    ...userRoutes(admin, bodyLimit),
+    {
+      path: "/api/admin/storage",
+      methods: {
+        async GET(exchange) {
+          const query = pageQuery(exchange);
+          return exchange.json(200, toPage(await admin.storage.list(query), query));
+        },
+      },
+    },
+    ...scriptRoutes(admin),
+    ...logRoutes(admin, logStreams),
+    ...eventRoutes(admin),
+  ]);
+}

@@ -1,0 +1,47 @@
+import { LOG_LEVELS, type LogLevel } from "@socle/protocol";
+import type { Admin } from "../../../admin/index.ts";
+import { AppError, oneOf, quote } from "../../../kernel/index.ts";
+import { toWire } from "../../../logging/index.ts";
+import type { Exchange } from "../../exchange.ts";
+import type { LogStreams } from "../../log-streams.ts";
+import { pageQuery, toPage } from "../../page-query.ts";
+import type { AdminRoute } from "./for-admins.ts";
+
+/** `/api/admin/logs`: the most recent entries (spec, "Log entry"), and those to come. */
+export function logRoutes({ log }: Admin, streams: LogStreams): AdminRoute[] {
+  return [
+    {
+      path: "/api/admin/logs",
+      methods: {
+        GET(exchange) {
+          const query = pageQuery(exchange, 100);
+          const levels = levelsOf(exchange);
+          const entries = log.entries().filter(({ level }) => levels.includes(level));
+          // The newest of them, in the order in which they came.
+          const end = Math.max(0, entries.length - query.offset);
+          const items = entries.slice(Math.max(0, end - query.limit), end).map(toWire);
+          return exchange.json(200, toPage({ items, total: entries.length }, query));
+        },
+      },
+    },
+    {
+      path: "/api/admin/logs/stream",
+      methods: { GET: (exchange, admin) => streams.open(exchange, admin, levelsOf(exchange)) },
+    },
+  ];
+}
+
+/** The levels that are asked for: exactly these; without any, all. @throws AppError `bad_request`. */
+function levelsOf(exchange: Exchange): readonly LogLevel[] {
+  const text = exchange.query("level");
+  if (text === null) return LOG_LEVELS;
+  return text.split(",").map((word) => {
+    const level = LOG_LEVELS.find((each) => each === word.trim().toUpperCase());
+    if (level === undefined)
+      throw new AppError(
+        "bad_request",
+        `"level" must be ${oneOf(LOG_LEVELS)}, or several with commas, not ${quote(text)}.`,
+      );
+    return level;
+  });
+}

@@ -1,0 +1,49 @@
+import type { Admin } from "../../../admin/index.ts";
+import { pageOf, pageQuery, toPage } from "../../page-query.ts";
+import type { AdminRoute } from "./for-admins.ts";
+
+/** `/api/admin/functions` and `/api/admin/jobs`: what there is, what has run, and running it again. */
+export function scriptRoutes({ scripts }: Admin): AdminRoute[] {
+  return [
+    {
+      path: "/api/admin/functions",
+      methods: { GET: (exchange) => exchange.json(200, pageOf(scripts.functions(), pageQuery(exchange))) },
+    },
+    {
+      path: "/api/admin/functions/runs",
+      methods: {
+        async GET(exchange) {
+          const query = pageQuery(exchange);
+          return exchange.json(200, toPage(await scripts.functionRuns(query), query));
+        },
+      },
+    },
+    {
+      path: "/api/admin/functions/runs/:runId/retry",
+      methods: {
+        async POST(exchange, admin) {
+          const runId = exchange.param("runId");
+          await scripts.retryFunction(runId, admin);
+          return exchange.json(202, { runId });
+        },
+      },
+    },
+    {
+      path: "/api/admin/jobs",
+      methods: { GET: (exchange) => exchange.json(200, pageOf(scripts.jobs(), pageQuery(exchange))) },
+    },
+    {
+      path: "/api/admin/jobs/:name/runs",
+      methods: {
+        GET: async (exchange) =>
+          exchange.json(200, pageOf(await scripts.jobRuns(exchange.param("name")), pageQuery(exchange))),
+      },
+    },
+    {
+      path: "/api/admin/jobs/:name/run",
+      methods: {
+        POST: async (exchange, admin) => exchange.json(202, await scripts.runJob(exchange.param("name"), admin)),
+      },
+    },
+  ];
+}

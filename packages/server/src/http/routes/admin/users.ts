@@ -1,0 +1,57 @@
+import type { Admin } from "../../../admin/index.ts";
+import { readObject } from "../../body.ts";
+import { pageQuery, toPage } from "../../page-query.ts";
+import type { AdminRoute } from "./for-admins.ts";
+
+/** `/api/admin/users`: who there is, their roles, passwords and sessions. */
+export function userRoutes({ users }: Admin, bodyLimit: number): AdminRoute[] {
+  return [
+    {
+      path: "/api/admin/users",
+      methods: {
+        async GET(exchange) {
+          const query = pageQuery(exchange);
+          const filter = { search: exchange.query("search"), role: exchange.query("role") };
+          return exchange.json(200, toPage(await users.search(filter, query), query));
+        },
+        async POST(exchange, admin) {
+          return exchange.json(201, await users.create(await readObject(exchange.request, bodyLimit), admin));
+        },
+      },
+    },
+    {
+      path: "/api/admin/users/:id",
+      methods: {
+        GET: async (exchange) => exchange.json(200, await users.get(exchange.param("id"))),
+        async PATCH(exchange, admin) {
+          const id = exchange.param("id");
+          await users.get(id);
+          return exchange.json(200, await users.setRole(id, await readObject(exchange.request, bodyLimit), admin));
+        },
+        async DELETE(exchange, admin) {
+          await users.delete(exchange.param("id"), admin);
+          return exchange.empty();
+        },
+      },
+    },
+    {
+      path: "/api/admin/users/:id/password",
+      methods: {
+        async POST(exchange, admin) {
+          const id = exchange.param("id");
+          await users.get(id);
+          return exchange.json(200, await users.setPassword(id, await readObject(exchange.request, bodyLimit), admin));
+        },
+      },
+    },
+    {
+      path: "/api/admin/users/:id/sessions/:sid",
+      methods: {
+        async DELETE(exchange, admin) {
+          await users.endSession(exchange.param("id"), exchange.param("sid"), admin);
+          return exchange.empty();
+        },
+      },
+    },
+  ];
+}

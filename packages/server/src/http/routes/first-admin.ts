@@ -1,0 +1,28 @@
+import type { FirstAdmin } from "../../admin/index.ts";
+import { readObject } from "../body.ts";
+import type { Route } from "../router.ts";
+
+/** Where the set-up link of the start log leads. */
+export const firstAdminPath = "/api/auth/setup";
+
+/** The set-up of a service without an admin: the token is in the query, as the link has it, or in the body. */
+export function firstAdminRoutes({ firstAdmin, bodyLimit }: { firstAdmin: FirstAdmin; bodyLimit: number }): Route[] {
+  return [
+    {
+      path: firstAdminPath,
+      methods: {
+        async GET(exchange) {
+          const { expiresAt } = await firstAdmin.check(exchange.query("token"));
+          const next = "To make the first admin, POST { email, password } as JSON to this address.";
+          return exchange.json(200, { status: "open", expiresAt, next });
+        },
+        async POST(exchange) {
+          const inQuery = exchange.query("token");
+          if (inQuery !== null) await firstAdmin.check(inQuery);
+          const { token = inQuery, ...body } = await readObject(exchange.request, bodyLimit);
+          return exchange.json(201, await firstAdmin.create(body, token));
+        },
+      },
+    },
+  ];
+}

@@ -1,0 +1,32 @@
+import { timingSafeEqual } from "node:crypto";
+import type { Overviews } from "../../admin/index.ts";
+import type { Secret } from "../../kernel/index.ts";
+import type { Exchange } from "../exchange.ts";
+import type { Route } from "../router.ts";
+import { adminOf } from "./admin/for-admins.ts";
+
+/** `GET /metrics`, for admins and for whoever has `metrics.token`: a scraper has no session. */
+export function metricsRoutes({ overviews, token }: { overviews: Overviews; token: Secret | undefined }): Route[] {
+  const isScraper = (exchange: Exchange): boolean => {
+    const given = exchange.token();
+    return given !== null && token !== undefined && isSame(given, token.reveal());
+  };
+  return [
+    {
+      path: "/metrics",
+      methods: {
+        async GET(exchange) {
+          if (!isScraper(exchange)) await adminOf(exchange);
+          const type = "text/plain; version=0.0.4; charset=utf-8";
+          return exchange.respond(200, await overviews.metrics(), { "Content-Type": type });
+        },
+      },
+    },
+  ];
+}
+
+/** Of their hashes, which are of one length: how long it takes tells nothing. */
+function isSame(a: string, b: string): boolean {
+  const hash = (text: string): Uint8Array => Bun.SHA256.hash(text) as Uint8Array;
+  return timingSafeEqual(hash(a), hash(b));
+}
