@@ -1,28 +1,34 @@
 /** The executable: gives the command line a real process. Only here does anything exit, print or listen to signals. */
 import type { Terminal } from "./cli/index.ts";
 
-/** Without echo on a terminal; from a pipe, the first line. */
-async function askSecret(question: string): Promise<string> {
-  const isTerminal = process.stdin.isTTY === true;
-  if (isTerminal) {
-    process.stderr.write(question);
-    process.stdin.setRawMode(true);
-  }
+let lines: AsyncIterator<string> | null = null;
+
+/** A line of standard input, empty at its end. */
+async function readLine(): Promise<string> {
   // Loaded only here: it and Node's streams are large, and a service that runs needs neither.
   const { createInterface } = await import("node:readline");
-  const lines = createInterface({ input: process.stdin, terminal: false });
+  lines ??= createInterface({ input: process.stdin, terminal: false })[Symbol.asyncIterator]();
+  const next = await lines.next();
+  return next.done === true ? "" : next.value;
+}
+
+async function ask(question: string): Promise<string> {
+  process.stderr.write(question);
+  return readLine();
+}
+
+/** Without echo on a terminal; from a pipe, a line. */
+async function askSecret(question: string): Promise<string> {
+  if (process.stdin.isTTY !== true) return readLine();
+  process.stderr.write(question);
+  process.stdin.setRawMode(true);
   return new Promise((resolve) => {
-    if (!isTerminal) {
-      lines.once("line", (line) => resolve(line));
-      lines.once("close", () => resolve(""));
-      return;
-    }
-    lines.close();
     let secret = "";
-    process.stdin.on("data", (data: Buffer) => {
+    const onData = (data: Buffer): void => {
       for (const char of data.toString()) {
         if (char === "\u0003") process.exit(1);
         if (char === "\r" || char === "\n") {
+          process.stdin.off("data", onData);
           process.stdin.setRawMode(false);
           process.stdin.pause();
           process.stderr.write("\n");
@@ -31,7 +37,9 @@ async function askSecret(question: string): Promise<string> {
         }
         secret = char === "\u007f" ? secret.slice(0, -1) : secret + char;
       }
-    });
+    };
+    process.stdin.on("data", onData);
+    process.stdin.resume();
   });
 }
 
@@ -52,6 +60,7 @@ const terminal: Terminal = {
   // `console` writes at once and, unlike `process.stdout`, brings no stream machinery: 7 MB less resident memory.
   out: (text) => console.log(text.replace(/\n$/, "")),
   err: (text) => console.error(text.replace(/\n$/, "")),
+  ask,
   askSecret,
   untilSignal,
   onHangup: (listener) => process.on("SIGHUP", listener),

@@ -9,6 +9,8 @@ export interface Terminal {
   err(text: string): void;
   /** Asks for a secret: without echo on a terminal, else a line of standard input. */
   askSecret(question: string): Promise<string>;
+  /** Asks for a line, which is empty at the end of the input. */
+  ask(question: string): Promise<string>;
   /** Resolves with the first SIGINT or SIGTERM; the second ends the process at once. */
   untilSignal(): Promise<string>;
   /** Calls `listener` at each SIGHUP, which would otherwise end the process. */

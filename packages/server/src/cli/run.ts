@@ -5,6 +5,7 @@ import { adminCreate } from "./commands/admin-create.ts";
 import { check } from "./commands/check.ts";
 import { init } from "./commands/init.ts";
 import { runFunction, runJob } from "./commands/run.ts";
+import { schemaPull, schemaPush } from "./commands/schema.ts";
 import { seed } from "./commands/seed.ts";
 import { dev, serve } from "./commands/serve.ts";
 import { types } from "./commands/types.ts";
@@ -32,6 +33,8 @@ const commands: readonly Command[] = [
   runJob,
   runFunction,
   adminCreate,
+  schemaPull,
+  schemaPush,
   seed,
   versionCommand,
   help,

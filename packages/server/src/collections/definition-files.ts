@@ -71,6 +71,17 @@ function withoutDone(parsed: ParsedDefinition, doneRenames: string): ParsedDefin
   return { definition: parsed.definition, renamedFrom: new Map(renamedFrom) };
 }
 
+/**
+ * The definition files as they are.
+ * @throws SetupError naming the file and the reason.
+ */
+export async function readDefinitionFiles(folder: string): Promise<{ path: string; parsed: ParsedDefinition }[]> {
+  const files: ParsedFile[] = [];
+  for (const file of await listFiles(folder)) files.push(await parseFile(await readFile(folder, file)));
+  refuseTwins(files);
+  return files;
+}
+
 interface AppliedFile {
   readonly file: string;
   readonly fingerprint: string;

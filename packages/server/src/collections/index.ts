@@ -2,7 +2,7 @@
 export { type Collection, columnName, ownerColumn } from "./collection.ts";
 export { Collections, collectionSchema, MigrationError, type SchemaChange } from "./collections.ts";
 export type { ParsedDefinition } from "./definition.ts";
-export { applyDefinitionFiles, changedDefinitions } from "./definition-files.ts";
+export { applyDefinitionFiles, changedDefinitions, readDefinitionFiles } from "./definition-files.ts";
 export { parseDefinition } from "./parse-definition.ts";
 export type { Pattern } from "./pattern.ts";
 export type { Plan } from "./plan.ts";

@@ -1,0 +1,132 @@
+import { mkdir } from "node:fs/promises";
+import { join } from "node:path";
+import type { CollectionDefinition, MigrationPlan, Schema } from "@socle/protocol";
+import { readDefinitions } from "../../app/index.ts";
+import { parseDefinition, readDefinitionFiles } from "../../collections/index.ts";
+import { AppError, isObject, SetupError } from "../../kernel/index.ts";
+import { type Command, type Invocation, UsageError } from "../command.ts";
+import { Remote, remoteOptions } from "../remote.ts";
+import { isLossy, schemaDiff } from "../schema-diff.ts";
+import { configOption, loadSettings } from "../settings.ts";
+
+const schemaPath = "/api/admin/schema.json";
+
+async function withRemote(
+  { args: [address = ""], options, terminal }: Invocation,
+  work: (remote: Remote, settings: Awaited<ReturnType<typeof loadSettings>>) => Promise<number>,
+): Promise<number> {
+  const settings = await loadSettings(options, { ...terminal, out: () => undefined });
+  const remote = await Remote.signIn(address, { options, terminal, config: settings.config });
+  try {
+    return await work(remote, settings);
+  } finally {
+    await remote.signOut();
+  }
+}
+
+export const schemaPull: Command = {
+  name: "schema pull",
+  args: ["URL"],
+  summary: "Write the collections of a service into collections/",
+  options: { ...configOption, ...remoteOptions },
+  run: (invocation) =>
+    withRemote(invocation, async (remote, { config }) => {
+      const folder = join(config.folder, "collections");
+      const own = new Map(
+        (await readDefinitionFiles(folder)).map(({ path, parsed }) => [parsed.definition.name, { path, parsed }]),
+      );
+      const definitions = await readSchema(remote);
+      await mkdir(folder, { recursive: true });
+      const { terminal } = invocation;
+      for (const definition of definitions) {
+        const before = own.get(definition.name);
+        own.delete(definition.name);
+        if (before !== undefined && isSame(before.parsed.definition, definition)) continue;
+        const path = before?.path ?? join(folder, `${definition.name}.json`);
+        await Bun.write(path, `${JSON.stringify(definition, null, 2)}\n`);
+        terminal.out(`${before === undefined ? "Wrote" : "Changed"} ${path}\n`);
+      }
+      for (const { path } of own.values()) terminal.out(`${path} is only here; it was left alone\n`);
+      terminal.out(`${definitions.length} collections are as they are there\n`);
+      return 0;
+    }),
+};
+
+/** What the service has, checked: it may be of another version. */
+async function readSchema(remote: Remote): Promise<CollectionDefinition[]> {
+  const { body } = await remote.send("GET", schemaPath);
+  const collections = isObject(body) ? body["collections"] : null;
+  if (!Array.isArray(collections)) throw new SetupError("the service does not answer with collections");
+  const definitions: CollectionDefinition[] = [];
+  for (const item of collections) definitions.push((await parseDefinition(item)).definition);
+  return definitions;
+}
+
+function isSame(a: CollectionDefinition, b: CollectionDefinition): boolean {
+  return JSON.stringify(a) === JSON.stringify(b);
+}
+
+export const schemaPush: Command = {
+  name: "schema push",
+  args: ["URL"],
+  summary: "Bring the collections of a service to those here; asks before anything is dropped",
+  options: {
+    ...configOption,
+    ...remoteOptions,
+    "dry-run": { summary: "only show what would change" },
+    yes: { summary: "do not ask" },
+  },
+  run: (invocation) =>
+    withRemote(invocation, async (remote, { config, logger }) => {
+      const { terminal, options } = invocation;
+      const schema = await localSchema(config.folder, await readDefinitions(config, logger));
+      const planned = await remote.send("PUT", `${schemaPath}?dryRun=true`, { body: schema });
+      const changes = changesOf(planned.body);
+      const diff = schemaDiff(changes);
+      if (diff === "") {
+        terminal.out("Nothing to do: the collections are the same\n");
+        return 0;
+      }
+      terminal.out(diff);
+      if (options["dry-run"] === true) return 0;
+      if (isLossy(changes) && options["yes"] !== true) {
+        const answer = await terminal.ask("What has a - is lost there. Go on? [y/N] ");
+        if (!/^y(es)?$/i.test(answer.trim())) {
+          terminal.err("Nothing was changed\n");
+          return 1;
+        }
+      }
+      // Whatever was changed there since the plan was shown is not overwritten.
+      const seen = planned.headers.get("etag");
+      await remote.send("PUT", schemaPath, { body: schema, ...(seen !== null && { headers: { "If-Match": seen } }) });
+      terminal.out("Done\n");
+      return 0;
+    }).catch((thrown: unknown) => {
+      if (!(thrown instanceof AppError)) throw thrown;
+      invocation.terminal.err(`Refused: ${thrown.message}\n`);
+      return 1;
+    }),
+};
+
+/** The definitions of this installation, with what its files say about renames. */
+async function localSchema(folder: string, definitions: readonly CollectionDefinition[]): Promise<Schema> {
+  if (definitions.length === 0)
+    throw new UsageError("there are no collections here; is this the folder of the configuration?");
+  const files = await readDefinitionFiles(join(folder, "collections"));
+  const renames = new Map(files.map(({ parsed }) => [parsed.definition.name, parsed.renamedFrom]));
+  const collections = definitions.map((definition) => ({
+    ...definition,
+    fields: definition.fields.map((field) => {
+      const renamedFrom = renames.get(definition.name)?.get(field.name);
+      return renamedFrom === undefined ? field : { ...field, renamedFrom };
+    }),
+  }));
+  return { collections };
+}
+
+function changesOf(body: unknown): MigrationPlan[] {
+  const changes = isObject(body) ? body["changes"] : null;
+  if (!Array.isArray(changes)) throw new SetupError("the service does not answer with a plan");
+  // It was made by a service of this version, or one that says the same.
+  return changes as MigrationPlan[];
+}

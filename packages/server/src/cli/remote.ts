@@ -1,0 +1,105 @@
+import type { TokenResponse } from "@socle/protocol";
+import type { Config } from "../config/index.ts";
+import { AppError, isObject, messageOf, SetupError } from "../kernel/index.ts";
+import { type OptionValues, type Terminal, textOption, UsageError } from "./command.ts";
+
+/** The options of commands that talk to a service somewhere else. */
+export const remoteOptions = {
+  token: { value: "TOKEN", summary: "an admin's access token" },
+  email: { value: "EMAIL", summary: "or an admin's email; the password is asked for, or read from standard input" },
+};
+
+/** An answer that a service gave. */
+export interface RemoteAnswer {
+  readonly body: unknown;
+  readonly headers: Headers;
+}
+
+/** A service that runs, here or elsewhere, as one of its admins. */
+export class Remote {
+  readonly #url: string;
+  readonly #token: string;
+  readonly #hasSignedIn: boolean;
+
+  private constructor(url: string, token: string, hasSignedIn: boolean) {
+    this.#url = url;
+    this.#token = token;
+    this.#hasSignedIn = hasSignedIn;
+  }
+
+  /**
+   * With a token, or as the user with an email; without either, as the admin of the configuration.
+   * @throws UsageError without any of them, SetupError when the service cannot be reached or refuses.
+   */
+  static async signIn(
+    address: string,
+    { options, terminal, config }: { options: OptionValues; terminal: Terminal; config: Config },
+  ): Promise<Remote> {
+    const url = parseUrl(address);
+    const token = textOption(options, "token");
+    if (token !== undefined) return new Remote(url, token, false);
+    const own = config["admin.email"];
+    const email = textOption(options, "email") ?? own;
+    if (email === undefined) throw new UsageError("missing --token TOKEN or --email EMAIL: an admin of that service");
+    const known = email === own ? config["admin.password"]?.reveal() : undefined;
+    const password = known ?? (await terminal.askSecret(`Password of ${email} at ${url}: `));
+    const { body } = await send(url, "POST", "/api/auth/login", { body: { email, password } });
+    return new Remote(url, (body as TokenResponse).accessToken, true);
+  }
+
+  /** @throws SetupError with what the service says is wrong, or that it cannot be reached. */
+  send(
+    method: string,
+    path: string,
+    options: { body?: object; headers?: Record<string, string> } = {},
+  ): Promise<RemoteAnswer> {
+    const headers = { ...options.headers, Authorization: `Bearer ${this.#token}` };
+    return send(this.#url, method, path, { ...options, headers });
+  }
+
+  /** Ends the session, if it was opened here. */
+  async signOut(): Promise<void> {
+    if (this.#hasSignedIn) await this.send("POST", "/api/auth/logout").catch(() => undefined);
+  }
+}
+
+function parseUrl(address: string): string {
+  const url = URL.canParse(address) ? new URL(address) : null;
+  if (url === null || !["http:", "https:"].includes(url.protocol))
+    throw new UsageError(`"${address}" is not the address of a service, such as https://api.example.com`);
+  return `${url.origin}${url.pathname.replace(/\/+$/, "")}`;
+}
+
+async function send(
+  url: string,
+  method: string,
+  path: string,
+  { body, headers = {} }: { body?: object; headers?: Record<string, string> },
+): Promise<RemoteAnswer> {
+  let response: Response;
+  let text: string;
+  try {
+    response = await fetch(url + path, {
+      method,
+      headers: { ...headers, ...(body && { "Content-Type": "application/json" }) },
+      ...(body && { body: JSON.stringify(body) }),
+    });
+    text = await response.text();
+  } catch (thrown) {
+    throw new SetupError(`${url} cannot be reached: ${messageOf(thrown)}`);
+  }
+  const answer = parse(text);
+  if (response.ok && (answer !== null || text === "")) return { body: answer, headers: response.headers };
+  const error = isObject(answer) && isObject(answer["error"]) ? answer["error"] : null;
+  if (error === null) throw new SetupError(`${url} does not answer like a Socle service (HTTP ${response.status})`);
+  throw new AppError(response.status === 409 ? "conflict" : "bad_request", String(error["message"]));
+}
+
+function parse(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    // A proxy, or something else than Socle, has answered.
+    return null;
+  }
+}

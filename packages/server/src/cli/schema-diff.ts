@@ -1,0 +1,47 @@
+import type { MigrationPlan, MigrationStep } from "@socle/protocol";
+import { count } from "../kernel/index.ts";
+
+const have = (records: number): string => `${count(records, "record")} ${records === 1 ? "has" : "have"} a value`;
+
+function describe({ step, field = "", from = "", to = "", on, records }: MigrationStep): string {
+  switch (step) {
+    case "create":
+      return "+ the collection";
+    case "delete":
+      return "- the collection and its records";
+    case "add":
+      return `+ ${field}`;
+    case "drop":
+      return `- ${field}: ${have(records)}, which is lost`;
+    case "rename":
+      return `> ${from} becomes ${field}`;
+    case "owner":
+      return `~ ${field} ${on === true ? "shows" : "no longer shows"} the owner`;
+    case "require":
+      return `~ ${field} is required`;
+    case "unique":
+      return `~ ${field} is ${on === true ? "" : "no longer "}unique`;
+    case "retarget":
+      return `~ ${field} points to ${to} instead of ${from}`;
+    case "rules":
+      return `~ ${field} has other rules`;
+    case "permissions":
+      return "~ permissions";
+  }
+}
+
+/** What a migration would do, for people: `+` comes, `-` goes, `>` is renamed, `~` changes. Nothing for no change. */
+export function schemaDiff(changes: readonly MigrationPlan[]): string {
+  const parts = changes
+    .filter(({ steps }) => steps.length > 0)
+    .map(({ collection, action, records, steps }) => {
+      const size = action === "create" ? "" : ` (${count(records, "record")})`;
+      return `${collection}${size}\n${steps.map((step) => `  ${describe(step)}\n`).join("")}`;
+    });
+  return parts.join("");
+}
+
+/** Whether a migration loses what cannot be had again. */
+export function isLossy(changes: readonly MigrationPlan[]): boolean {
+  return changes.some(({ steps }) => steps.some(({ step }) => step === "drop" || step === "delete"));
+}
