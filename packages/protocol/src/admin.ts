@@ -37,7 +37,8 @@ export interface MigrationStep {
     | "unique"
     | "retarget"
     | "rules"
-    | "permissions";
+    | "permissions"
+    | "order";
   field?: string;
   /** Of a rename: the old name. Of a relation: the collection that it pointed to. */
   from?: string;

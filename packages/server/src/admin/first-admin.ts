@@ -1,7 +1,6 @@
-import { timingSafeEqual } from "node:crypto";
 import type { TokenResponse } from "@socle/protocol";
 import { type Auth, readCredentials } from "../auth/index.ts";
-import { AppError, type Clock, randomToken, toTimestamp } from "../kernel/index.ts";
+import { AppError, type Clock, isSameSecret, randomToken, toTimestamp } from "../kernel/index.ts";
 import type { Audit } from "./audit.ts";
 
 /** How long the link of the start log works. */
@@ -36,7 +35,7 @@ export class FirstAdmin {
   async check(token: unknown): Promise<{ expiresAt: string }> {
     if (this.#token === null || (await this.#auth.users.adminExists())) throw over();
     if (this.#clock.now() >= this.#expiresAt) throw over();
-    if (typeof token !== "string" || !isSame(token, this.#token))
+    if (typeof token !== "string" || !isSameSecret(token, this.#token))
       throw new AppError("unauthorized", "This is not the token of the set-up link; the log of the last start has it.");
     return { expiresAt: toTimestamp(this.#expiresAt) };
   }
@@ -48,8 +47,13 @@ export class FirstAdmin {
   async create(body: Record<string, unknown>, token: unknown): Promise<TokenResponse> {
     await this.check(token);
     const values = await this.#auth.users.prepare(readCredentials(body));
-    const response = await this.#auth.signInFirstAdmin(values, (tx, { admin, user }) =>
-      this.#audit.record(tx, admin, { action: "user.created", target: user.id, before: null, after: user }),
+    const response = await this.#auth.signInFirstAdmin(values, (tx, { admin, user, before }) =>
+      this.#audit.record(tx, admin, {
+        action: before === null ? "user.created" : "user.updated",
+        target: user.id,
+        before,
+        after: user,
+      }),
     );
     this.#token = null;
     return response;
@@ -61,9 +65,4 @@ function over(): AppError {
     "not_found",
     "This link works no more: there is an admin, or it is too old. A restart prints another while there is no admin.",
   );
-}
-
-function isSame(a: string, b: string): boolean {
-  const [left, right] = [Buffer.from(a), Buffer.from(b)];
-  return left.byteLength === right.byteLength && timingSafeEqual(left, right);
 }

@@ -3,6 +3,7 @@ import type { Users } from "../auth/index.ts";
 import type { Collections } from "../collections/index.ts";
 import type { Database } from "../database/index.ts";
 import type { Functions } from "../functions/index.ts";
+import { nextTurn } from "../kernel/index.ts";
 import type { RequestMeter } from "../logging/index.ts";
 import type { Realtime } from "../realtime/index.ts";
 import type { Records } from "../records/index.ts";
@@ -53,8 +54,10 @@ export class Overviews {
 
   async #counts(): Promise<Overview["collections"]> {
     const counts: Overview["collections"] = [];
-    for (const collection of this.#options.collections.all())
+    for (const collection of this.#options.collections.all()) {
       counts.push({ name: collection.name, records: await this.#options.records.count(collection) });
+      await nextTurn();
+    }
     return counts;
   }
 }

@@ -8,10 +8,19 @@ import {
   parseDefinition,
   type SchemaChange,
 } from "../collections/index.ts";
-import type { Database, Reader } from "../database/index.ts";
+import { type Database, identifier, type Reader } from "../database/index.ts";
 import { AppError, isObject, nearest, oneOf, quote, type SignedIn } from "../kernel/index.ts";
 import type { Records } from "../records/index.ts";
 import type { Audit } from "./audit.ts";
+
+/** What a change would do, and the schema that it would do it to. */
+interface PlannedSchema {
+  readonly changes: MigrationPlan[];
+  readonly fingerprint: string;
+}
+
+/** The fingerprints of the schemas that the caller is ready to change; null for any. */
+type Expected = readonly string[] | null;
 
 /** What PUT of a collection may hold. */
 const attributes = ["name", "fields", "permissions", "$schema"];
@@ -44,37 +53,41 @@ export class SchemaAdmin {
     return this.#entryOf(this.#records.collection(name));
   }
 
+  /** @throws AppError `not_found`. */
+  refuseMissing(name: string): void {
+    this.#records.collection(name);
+  }
+
   /** @throws AppError `bad_request` for what is no definition, or one of a name that is taken. */
   async create(body: unknown, admin: SignedIn): Promise<CollectionEntry> {
     const parsed = await parseDefinition(body);
     const { name } = parsed.definition;
-    await this.#migrate(async () => {
+    return this.#migrateOne(name, admin, async () => {
       if (this.#collections.get(name) !== undefined)
         throw new AppError("bad_request", `There is a collection "${name}" already; PUT changes it.`);
       return { define: [parsed], drop: [] };
-    }, admin);
-    return this.get(name);
+    });
   }
 
   /**
    * Migrates a collection. What the body leaves out stays as it is.
    * @throws AppError `not_found`, `bad_request`.
    */
-  async update(name: string, body: Record<string, unknown>, admin: SignedIn): Promise<CollectionEntry> {
-    await this.#migrate(() => this.#changeOf(name, body), admin);
-    return this.get(name);
+  update(name: string, body: Record<string, unknown>, admin: SignedIn): Promise<CollectionEntry> {
+    return this.#migrateOne(name, admin, () => this.#changeOf(name, body));
   }
 
   /** What `update` would do. It throws what `update` would throw. */
   async planUpdate(name: string, body: Record<string, unknown>): Promise<MigrationPlan> {
-    const [plan] = await this.#plan(await this.#changeOf(name, body));
+    const { changes } = await this.#plan(() => this.#changeOf(name, body), null);
+    const [plan] = changes;
     if (plan === undefined) throw new Error("A change without a plan");
     return plan;
   }
 
   /** @throws AppError `not_found`, or `bad_request` while another collection points to it. */
   async delete(name: string, admin: SignedIn): Promise<void> {
-    await this.#migrate(async () => ({ define: [], drop: [this.#records.collection(name).name] }), admin);
+    await this.#migrate(admin, async () => ({ define: [], drop: [this.#records.collection(name).name] }));
   }
 
   schema(): Schema {
@@ -88,37 +101,39 @@ export class SchemaAdmin {
 
   /**
    * Brings all collections to a schema, in one migration; those that it does not name are dropped.
-   * @param expected the fingerprint of the schema that the caller has seen; null for any.
    * @throws AppError `bad_request`, or `conflict` when the schema has changed meanwhile.
    */
-  async updateSchema(
-    body: Record<string, unknown>,
-    expected: string | null,
-    admin: SignedIn,
-  ): Promise<MigrationPlan[]> {
-    const plans = await this.planSchema(body, expected);
+  async updateSchema(body: Record<string, unknown>, expected: Expected, admin: SignedIn): Promise<PlannedSchema> {
     const define = await parseSchema(body);
-    await this.#migrate(async () => {
-      this.#refuseOther(expected);
-      return this.#wholeChange(define);
-    }, admin).catch(namingCollection);
-    return plans;
+    let fingerprint = "";
+    const changes = await this.#migrate(
+      admin,
+      async () => {
+        this.#refuseOther(expected);
+        return this.#wholeChange(define);
+      },
+      () => {
+        fingerprint = this.fingerprint();
+      },
+    ).catch(namingCollection);
+    return { changes, fingerprint };
   }
 
-  /** What `updateSchema` would do. It throws what `updateSchema` would throw. */
-  async planSchema(body: Record<string, unknown>, expected: string | null): Promise<MigrationPlan[]> {
-    return this.#plan(this.#wholeChange(await parseSchema(body)), expected).catch(namingCollection);
+  /** What `updateSchema` would do to the schema of the fingerprint. It throws what `updateSchema` would throw. */
+  async planSchema(body: Record<string, unknown>, expected: Expected): Promise<PlannedSchema> {
+    const define = await parseSchema(body);
+    return this.#plan(async () => this.#wholeChange(define), expected).catch(namingCollection);
   }
 
   async #changeOf(name: string, body: Record<string, unknown>): Promise<SchemaChange> {
     const { definition } = this.#records.collection(name);
-    refuseUnknown(body);
+    refuseUnknown(body, attributes);
     if (body["name"] !== undefined && body["name"] !== name)
       throw new AppError("bad_request", `"name" must be "${name}" or left out: a collection cannot be renamed.`);
     const permissions = body["permissions"] === undefined ? definition.permissions : body["permissions"];
     const parsed = await parseDefinition({
       name,
-      fields: body["fields"] ?? definition.fields,
+      fields: body["fields"] === undefined ? definition.fields : body["fields"],
       ...(permissions === undefined ? {} : { permissions }),
     });
     return { define: [parsed], drop: [] };
@@ -130,19 +145,36 @@ export class SchemaAdmin {
     return { define, drop };
   }
 
-  #refuseOther(expected: string | null): void {
-    if (expected !== null && expected !== this.fingerprint())
+  #refuseOther(expected: Expected): void {
+    if (expected !== null && !expected.includes(this.fingerprint()))
       throw new AppError("conflict", "The schema has changed since it was looked at.");
   }
 
-  /** @param build tells the change by what is stored; asked again in the transaction, when nothing else changes any more. */
-  async #migrate(build: () => Promise<SchemaChange>, admin: SignedIn): Promise<void> {
+  /** Answers the collection as it is in the moment of the commit. */
+  async #migrateOne(name: string, admin: SignedIn, build: () => Promise<SchemaChange>): Promise<CollectionEntry> {
+    const entry = Promise.withResolvers<CollectionEntry>();
+    await this.#migrate(admin, build, () => entry.resolve(this.#entryOf(this.#records.collection(name))));
+    return entry.promise;
+  }
+
+  /**
+   * @param build tells the change by what is stored; asked again in the transaction, when nothing else changes any more.
+   * @param onCommit called in the moment of the commit.
+   * Answers what was done.
+   */
+  async #migrate(
+    admin: SignedIn,
+    build: () => Promise<SchemaChange>,
+    onCommit: () => void = () => undefined,
+  ): Promise<MigrationPlan[]> {
     const expected = await build();
     const place = await this.#collections.placeOf(expected, this.#collections.plan(expected));
-    await this.#database.migrate(async (tx) => {
+    return this.#database.migrate(async (tx) => {
       const change = await build();
+      const told = await this.#tell(tx, change, this.#collections.plan(change));
       const dropped = change.drop.map((name) => this.#records.collection(name));
       const plans = await this.#collections.migrate(tx, change, admin);
+      tx.afterCommit(onCommit);
       for (const { name, definition } of dropped)
         await this.#audit.record(tx, admin, {
           action: "collection.deleted",
@@ -151,31 +183,45 @@ export class SchemaAdmin {
           after: null,
         });
       for (const { before, after, steps } of plans) {
-        if (steps.length === 0 && JSON.stringify(before) === JSON.stringify(after)) continue;
+        if (steps.length === 0) continue;
         const action = before === null ? "collection.created" : "collection.updated";
         await this.#audit.record(tx, admin, { action, target: after.name, before, after });
       }
+      return told;
     }, place);
   }
 
-  async #plan(change: SchemaChange, expected: string | null = null): Promise<MigrationPlan[]> {
-    this.#refuseOther(expected);
-    const plans = this.#collections.plan(change);
-    const place = await this.#collections.placeOf(change, plans);
-    const read = (reader: Reader): Promise<MigrationPlan[]> => this.#planWith(reader, change, plans);
-    return place === "here" ? read(this.#database.reader) : this.#database.readOnThread(read);
+  /** Planned anew when the schema changes while the records are looked at: what they say is about its tables. */
+  async #plan(build: () => Promise<SchemaChange>, expected: Expected): Promise<PlannedSchema> {
+    while (true) {
+      const fingerprint = this.fingerprint();
+      try {
+        this.#refuseOther(expected);
+        const change = await build();
+        const plans = this.#collections.plan(change);
+        const place = await this.#collections.placeOf(change, plans);
+        const read = async (reader: Reader): Promise<MigrationPlan[]> => {
+          await this.#collections.check(reader, plans);
+          return this.#tell(reader, change, plans);
+        };
+        const changes = await (place === "here" ? read(this.#database.reader) : this.#database.readOnThread(read));
+        if (fingerprint === this.fingerprint()) return { changes, fingerprint };
+      } catch (thrown) {
+        if (fingerprint === this.fingerprint()) throw thrown;
+      }
+    }
   }
 
-  async #planWith(reader: Reader, change: SchemaChange, plans: readonly Plan[]): Promise<MigrationPlan[]> {
-    await this.#collections.check(reader, plans);
+  /** A change as it is told, with the records that each step concerns. */
+  async #tell(reader: Reader, change: SchemaChange, plans: readonly Plan[]): Promise<MigrationPlan[]> {
     const told: MigrationPlan[] = [];
     for (const name of change.drop) {
-      const records = await this.#records.count(this.#records.collection(name));
+      const records = await countRecords(reader, this.#records.collection(name));
       told.push({ collection: name, action: "delete", steps: [{ step: "delete", records }], records });
     }
     for (const plan of plans) {
       const collection = this.#collections.get(plan.after.name);
-      const records = collection === undefined ? 0 : await this.#records.count(collection);
+      const records = collection === undefined ? 0 : await countRecords(reader, collection);
       const concerned = await this.#collections.concerned(reader, plan);
       const steps = plan.steps.map((step, i) => {
         const { stricter: _, ...shown } = { stricter: null, ...step };
@@ -194,17 +240,24 @@ export class SchemaAdmin {
   }
 }
 
-function refuseUnknown(body: Record<string, unknown>): void {
+/** Before something may be lost, the number is the one of this moment. */
+async function countRecords(reader: Reader, { table }: Collection): Promise<number> {
+  const row = await reader.get<{ n: number }>(`SELECT count(*) AS n FROM ${identifier(table)}`);
+  return row?.n ?? 0;
+}
+
+function refuseUnknown(body: Record<string, unknown>, allowed: readonly string[]): void {
   for (const key of Object.keys(body)) {
-    if (attributes.includes(key)) continue;
-    const near = nearest(key, attributes);
-    const advice = near === null ? `allowed: ${oneOf(attributes.slice(0, 3))}` : `did you mean "${near}"?`;
+    if (allowed.includes(key)) continue;
+    const near = nearest(key, allowed);
+    const advice = near === null ? `allowed: ${oneOf(allowed)}` : `did you mean "${near}"?`;
     throw new AppError("bad_request", `Unknown attribute ${quote(key)}; ${advice}`);
   }
 }
 
 async function parseSchema(body: Record<string, unknown>): Promise<ParsedDefinition[]> {
   const { collections } = body;
+  refuseUnknown(body, ["collections", "$schema"]);
   if (!Array.isArray(collections))
     throw new AppError(
       "bad_request",

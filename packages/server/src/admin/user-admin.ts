@@ -1,7 +1,7 @@
-import { ROLES, type Role, type User, type UserEntry } from "@socle/protocol";
-import { readCredentials, readPassword, type Users } from "../auth/index.ts";
+import type { User, UserEntry } from "@socle/protocol";
+import { readCredentials, readPassword, readRole, type Users } from "../auth/index.ts";
 import type { Database } from "../database/index.ts";
-import { AppError, oneOf, quote, type SignedIn } from "../kernel/index.ts";
+import { AppError, quote, type SignedIn } from "../kernel/index.ts";
 import type { Audit } from "./audit.ts";
 
 /** Users as admins deal with them. What changes counts at once, also on open sockets. */
@@ -24,7 +24,7 @@ export class UserAdmin {
     filter: { search: string | null; role: string | null },
     page: { limit: number; offset: number },
   ): Promise<{ items: User[]; total: number }> {
-    const role = filter.role === null ? null : roleOf(filter.role);
+    const role = filter.role === null ? null : readRole(filter.role);
     return this.#users.search({ search: filter.search, role, ...page });
   }
 
@@ -40,7 +40,7 @@ export class UserAdmin {
    */
   async create(body: Record<string, unknown>, admin: SignedIn): Promise<User> {
     refuseOthers(body, ["email", "password", "role"]);
-    const role = body["role"] === undefined ? "authenticated" : roleOf(body["role"]);
+    const role = body["role"] === undefined ? "authenticated" : readRole(body["role"]);
     const values = await this.#users.prepare(readCredentials(body));
     return this.#database.transact(async (tx) => {
       const user = await this.#users.create(tx, values, role, admin);
@@ -53,7 +53,7 @@ export class UserAdmin {
   async setRole(id: string, body: Record<string, unknown>, admin: SignedIn): Promise<User> {
     const before = await this.#users.get(this.#database.reader, id);
     refuseOthers(body, ["role"]);
-    const role = roleOf(body["role"]);
+    const role = readRole(body["role"]);
     if (before.role === role) return before;
     return this.#database.transact(async (tx) => {
       const old = await this.#users.get(tx, id);
@@ -99,12 +99,6 @@ export class UserAdmin {
       });
     });
   }
-}
-
-function roleOf(value: unknown): Role {
-  const role = ROLES.find((each) => each === value);
-  if (role !== undefined) return role;
-  throw new AppError("bad_request", `"role" must be ${oneOf(ROLES)}, not ${quote(value)}.`);
 }
 
 function refuseOthers(body: Record<string, unknown>, allowed: readonly string[]): void {

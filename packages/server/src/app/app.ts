@@ -125,7 +125,7 @@ export class App {
     await this.#http.stop(graceMs);
     await this.#scripts.stop(Math.max(0, end - performance.now()));
     await this.#retention.settled();
-    await this.#service.close();
+    await this.#service.close(Math.max(0, end - performance.now()));
   }
 }
 

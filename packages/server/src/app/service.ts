@@ -27,7 +27,8 @@ export interface Service {
   readonly auth: Auth;
   readonly records: Records;
   readonly storage: Storage;
-  close(): Promise<void>;
+  /** See `Database.close`. */
+  close(graceMs?: number): Promise<void>;
 }
 
 /**
@@ -94,7 +95,16 @@ export async function openService({ config, logger, onFatal }: ServiceOptions): 
     await auth.start();
     await records.start();
     await storage.start();
-    return { database, clock, events, collections, auth, records, storage, close: () => database.close() };
+    return {
+      database,
+      clock,
+      events,
+      collections,
+      auth,
+      records,
+      storage,
+      close: (graceMs) => database.close(graceMs),
+    };
   } catch (thrown) {
     await database.close();
     throw thrown;

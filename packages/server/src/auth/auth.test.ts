@@ -305,7 +305,7 @@ test("a promoted user has a new password and no session", async () => {
   const { accessToken } = await api.register("chosen@example.com");
   const { auth, database } = api.service;
   const values = await auth.users.prepare({ email: "chosen@example.com", password: "another one" });
-  expect((await database.transact((tx) => auth.users.makeAdmin(tx, values))).isNew).toBe(false);
+  expect((await database.transact((tx) => auth.users.makeAdmin(tx, values))).before?.role).toBe("authenticated");
   expect((await request("GET", "/api/auth/me", { token: accessToken })).status).toBe(401);
   expect((await post("login", { email: "chosen@example.com", password })).status).toBe(401);
   expect<unknown>(

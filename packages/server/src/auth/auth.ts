@@ -139,9 +139,11 @@ export class Auth {
     this.#throttle.forgive(emailKey);
     const now = this.#clock.now();
     const opened = await this.#database.transact(async (tx) => {
-      // The user may have gone while the password was checked.
-      const user = await findById(tx, found.user.id);
-      if (user === null) throw new AppError("unauthorized", "The email or the password is wrong.");
+      // The user may have gone, or got another password, while this one was checked.
+      const current = await findByEmail(tx, found.user.email);
+      if (current?.user.id !== found.user.id || current.passwordHash !== found.passwordHash)
+        throw new AppError("unauthorized", "The email or the password is wrong.");
+      const { user } = current;
       const session = await this.#sessions.open(tx, user, now);
       await this.#announce(tx, "auth.login", user, signedIn(user, session.session.id));
       return { user, ...session };
@@ -210,14 +212,14 @@ export class Auth {
    */
   async signInFirstAdmin(
     values: NewUser,
-    record: (tx: Transactor, made: { admin: SignedIn; user: User }) => Awaitable<unknown>,
+    record: (tx: Transactor, made: { admin: SignedIn; user: User; before: User | null }) => Awaitable<unknown>,
   ): Promise<TokenResponse> {
     const now = this.#clock.now();
     const opened = await this.#database.transact(async (tx) => {
       if (await this.users.adminExists(tx)) throw new AppError("not_found", "There is an admin already.");
-      const { user } = await this.users.makeAdmin(tx, values);
+      const { user, before } = await this.users.makeAdmin(tx, values);
       const session = await this.#sessions.open(tx, user, now);
-      await record(tx, { admin: signedIn(user, session.session.id), user });
+      await record(tx, { admin: signedIn(user, session.session.id), user, before });
       return { user, ...session };
     });
     return this.#respond(opened.user, opened.session, opened.refreshToken);

@@ -1,5 +1,5 @@
-import type { Credentials, ErrorDetail } from "@socle/protocol";
-import { AppError, isObject, quote } from "../kernel/index.ts";
+import { type Credentials, type ErrorDetail, ROLES, type Role } from "@socle/protocol";
+import { AppError, isObject, oneOf, quote } from "../kernel/index.ts";
 
 /** Longer ones only cost time. */
 const maxPassword = 1_000;
@@ -31,6 +31,13 @@ function credential(body: Record<string, unknown>, field: string, problems: Erro
     return null;
   }
   return value;
+}
+
+/** @throws AppError `bad_request` for a role that there is not. */
+export function readRole(value: unknown): Role {
+  const role = ROLES.find((each) => each === value);
+  if (role !== undefined) return role;
+  throw new AppError("bad_request", `"role" must be ${oneOf(ROLES)}, not ${quote(value)}.`);
 }
 
 /**

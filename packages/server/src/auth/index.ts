@@ -1,6 +1,6 @@
 /** Auth: users, sessions and tokens; from an access token to the principal it stands for. */
 export { Auth } from "./auth.ts";
-export { readCredentials, readPassword } from "./credentials.ts";
+export { readCredentials, readPassword, readRole } from "./credentials.ts";
 export { authSchema } from "./schema.ts";
 export type { SessionChange } from "./sessions.ts";
 export type { Users } from "./users.ts";

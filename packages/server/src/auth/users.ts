@@ -96,16 +96,16 @@ export class Users {
   /**
    * Makes an admin, or makes one of the user who has this email: with the new password, and all sessions ended.
    */
-  async makeAdmin(tx: Transactor, values: NewUser): Promise<{ user: User; isNew: boolean }> {
+  async makeAdmin(tx: Transactor, values: NewUser): Promise<{ user: User; before: User | null }> {
     const found = await findByEmail(tx, values.email);
     if (found === null) {
       const user = await insertUser(tx, { ...values, role: "admin" }, this.#clock.now());
-      return { user, isNew: true };
+      return { user, before: null };
     }
     const { user } = found;
     await tx.run("UPDATE _users SET role = 'admin', passwordHash = ? WHERE id = ?", values.passwordHash, user.id);
     await this.#sessions.endAll(tx, user.id);
-    return { user: { ...user, role: "admin" }, isNew: false };
+    return { user: { ...user, role: "admin" }, before: user };
   }
 
   /**

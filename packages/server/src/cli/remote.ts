@@ -1,6 +1,6 @@
 import type { TokenResponse } from "@socle/protocol";
 import type { Config } from "../config/index.ts";
-import { AppError, isObject, messageOf, SetupError } from "../kernel/index.ts";
+import { AppError, isObject, messageOf } from "../kernel/index.ts";
 import { type OptionValues, type Terminal, textOption, UsageError } from "./command.ts";
 
 /** The options of commands that talk to a service somewhere else. */
@@ -29,7 +29,7 @@ export class Remote {
 
   /**
    * With a token, or as the user with an email; without either, as the admin of the configuration.
-   * @throws UsageError without any of them, SetupError when the service cannot be reached or refuses.
+   * @throws UsageError without any of them, AppError when the service refuses, Error when it cannot be reached.
    */
   static async signIn(
     address: string,
@@ -41,13 +41,14 @@ export class Remote {
     const own = config["admin.email"];
     const email = textOption(options, "email") ?? own;
     if (email === undefined) throw new UsageError("missing --token TOKEN or --email EMAIL: an admin of that service");
-    const known = email === own ? config["admin.password"]?.reveal() : undefined;
+    // The configuration's is for this installation alone: a wrong address must not get it.
+    const known = email === own && isLoopback(url) ? config["admin.password"]?.reveal() : undefined;
     const password = known ?? (await terminal.askSecret(`Password of ${email} at ${url}: `));
     const { body } = await send(url, "POST", "/api/auth/login", { body: { email, password } });
     return new Remote(url, (body as TokenResponse).accessToken, true);
   }
 
-  /** @throws SetupError with what the service says is wrong, or that it cannot be reached. */
+  /** @throws AppError with what the service says is wrong, Error when it cannot be reached. */
   send(
     method: string,
     path: string,
@@ -70,6 +71,10 @@ function parseUrl(address: string): string {
   return `${url.origin}${url.pathname.replace(/\/+$/, "")}`;
 }
 
+function isLoopback(url: string): boolean {
+  return ["localhost", "127.0.0.1", "[::1]"].includes(new URL(url).hostname);
+}
+
 async function send(
   url: string,
   method: string,
@@ -86,12 +91,12 @@ async function send(
     });
     text = await response.text();
   } catch (thrown) {
-    throw new SetupError(`${url} cannot be reached: ${messageOf(thrown)}`);
+    throw new Error(`${url} cannot be reached: ${messageOf(thrown)}`);
   }
   const answer = parse(text);
   if (response.ok && (answer !== null || text === "")) return { body: answer, headers: response.headers };
   const error = isObject(answer) && isObject(answer["error"]) ? answer["error"] : null;
-  if (error === null) throw new SetupError(`${url} does not answer like a Socle service (HTTP ${response.status})`);
+  if (error === null) throw new Error(`${url} does not answer like a Socle service (HTTP ${response.status})`);
   throw new AppError(response.status === 409 ? "conflict" : "bad_request", String(error["message"]));
 }
 

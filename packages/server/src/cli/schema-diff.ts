@@ -27,6 +27,8 @@ function describe({ step, field = "", from = "", to = "", on, records }: Migrati
       return `~ ${field} has other rules`;
     case "permissions":
       return "~ permissions";
+    case "order":
+      return "~ the order of its fields";
   }
 }
 

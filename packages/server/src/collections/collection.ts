@@ -25,7 +25,12 @@ export function tableName(collection: string): string {
 
 /** The column that holds a field. */
 export function columnName(field: FieldDefinition): string {
-  return field.owner === true ? ownerColumn : field.name;
+  return field.owner === true ? ownerColumn : ownColumn(field.name);
+}
+
+/** The column of a field that is not the owner. SQLite keeps two names for the place of a row. */
+export function ownColumn(field: string): string {
+  return ["rowid", "oid"].includes(field.toLowerCase()) ? `_field_${field}` : field;
 }
 
 /** How each type is stored. Booleans are 0 and 1, datetimes their ISO text, json its text. */

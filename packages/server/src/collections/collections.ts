@@ -79,6 +79,9 @@ function naming<T>(collection: string, work: () => T): T {
 
 /** With more records than these, a migration that looks at each of them runs on a thread. */
 const manyRecords = 10_000;
+/** In a database that is larger than these bytes, records may be large, and fewer of them will do. */
+const manyBytes = 16 * 1024 ** 2;
+const fewRecords = 100;
 
 /** All collections in force, and the one way to change them: migrations. */
 export class Collections {
@@ -158,9 +161,9 @@ export class Collections {
     for (const name of change.drop) await this.#drop(tx, name, principal);
     for (const plan of plans) {
       const before = this.#byName.get(plan.after.name) ?? null;
-      if (plan.steps.length > 0) await new Table(tx, plan.after.name).apply(plan);
-      const isUnchanged = JSON.stringify(before?.definition) === JSON.stringify(plan.after);
-      if (!isUnchanged) changed.set(plan.after.name, await this.#store(tx, before, plan, principal));
+      if (plan.steps.length === 0) continue;
+      await new Table(tx, plan.after.name).apply(plan);
+      changed.set(plan.after.name, await this.#store(tx, before, plan, principal));
     }
     tx.afterCommit(() => {
       for (const name of change.drop) this.#byName.delete(name);
@@ -173,11 +176,13 @@ export class Collections {
 
   /** Where a change is to run: on a thread when it reads or writes many records. */
   async placeOf({ drop }: SchemaChange, plans: readonly Plan[]): Promise<MigrationPlace> {
+    const { database, log } = this.#database.sizes();
+    const limit = database + log > manyBytes ? fewRecords : manyRecords;
     for (const name of [...drop, ...plans.filter(touchesRecords).map(({ after }) => after.name)]) {
       const last = await this.#database.reader.get<{ seq: number | null }>(
         `SELECT max(_seq) AS seq FROM ${identifier(tableName(name))}`,
       );
-      if ((last?.seq ?? 0) > manyRecords) return "thread";
+      if ((last?.seq ?? 0) > limit) return "thread";
     }
     return "here";
   }

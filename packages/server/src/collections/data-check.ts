@@ -1,6 +1,6 @@
 import type { FieldDefinition } from "@socle/protocol";
 import { identifier, type Reader, type Value } from "../database/index.ts";
-import { AppError, count, quote } from "../kernel/index.ts";
+import { AppError, count, nextTurn, quote } from "../kernel/index.ts";
 import { columnName, isEmptySql, ownerColumn, tableName } from "./collection.ts";
 import { compilePattern } from "./pattern.ts";
 import { type BoundRule, originOf, type Plan, type PlanStep } from "./plan.ts";
@@ -9,6 +9,7 @@ import { type BoundRule, originOf, type Plan, type PlanStep } from "./plan.ts";
 const maxExamples = 5;
 /** Values that are matched against a pattern in one step. */
 const pageSize = 500;
+const pageBytes = 512 * 1024;
 
 /** Records that contradict a change. */
 interface Offenders {
@@ -132,24 +133,42 @@ export class DataCheck {
     });
   }
 
-  /** Patterns are no part of SQL, so the values are read. */
+  /** Patterns are no part of SQL, so the values are read: as many at a time as are not too heavy. */
   async #unmatched(regex: string, value: string): Promise<Offenders> {
     const pattern = await compilePattern(regex);
     const examples: string[] = [];
     let [records, after] = [0, 0];
     while (true) {
-      const rows = await this.#reader.all<{ seq: number; id: string; value: string }>(
-        `SELECT _seq AS seq, id, ${value} AS value FROM ${this.#table} WHERE _seq > ? AND ${value} IS NOT NULL ORDER BY _seq LIMIT ${pageSize}`,
+      const until = await this.#pageEnd(value, after);
+      if (until === null) return { records, examples };
+      const rows = await this.#reader.all<{ id: string; value: string }>(
+        `SELECT id, ${value} AS value FROM ${this.#table} WHERE _seq > ? AND _seq <= ? AND ${value} IS NOT NULL ORDER BY _seq`,
         after,
+        until,
       );
       for (const row of rows) {
-        after = row.seq;
         if (pattern.test(row.value)) continue;
         records += 1;
         if (examples.length < maxExamples) examples.push(row.id);
       }
-      if (rows.length < pageSize) return { records, examples };
+      after = until;
+      await nextTurn();
     }
+  }
+
+  /** Where a page ends that starts after a place; null when there is nothing more. */
+  async #pageEnd(value: string, after: number): Promise<number | null> {
+    const sizes = await this.#reader.all<{ seq: number; bytes: number | null }>(
+      `SELECT _seq AS seq, octet_length(${value}) AS bytes FROM ${this.#table} WHERE _seq > ? ORDER BY _seq LIMIT ${pageSize}`,
+      after,
+    );
+    let [end, bytes]: [number | null, number] = [null, 0];
+    for (const row of sizes) {
+      bytes += row.bytes ?? 0;
+      if (end !== null && bytes > pageBytes) break;
+      end = row.seq;
+    }
+    return end;
   }
 
   async #count(condition: string, ...values: Value[]): Promise<number> {

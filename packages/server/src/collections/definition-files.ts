@@ -127,25 +127,35 @@ export async function applyDefinitionFiles(options: {
 }): Promise<void> {
   const { changed, applied } = await readChanged(options.folder, options.database.reader);
   if (changed.length === 0) return;
-  const wanted = changed.map(({ file, parsed }) => withoutDone(parsed, applied.get(file)?.renames ?? "[]"));
-  // Nobody is served yet, so nothing is held up.
-  const plans = await options.database
-    .migrate(async (tx) => {
-      for (const { file, fingerprint, parsed } of changed)
-        await tx.run(
-          "INSERT OR REPLACE INTO _definition_files (file, fingerprint, renames) VALUES (?, ?, ?)",
-          file,
-          fingerprint,
-          JSON.stringify([...parsed.renamedFrom]),
-        );
-      return options.collections.migrate(tx, { define: wanted, drop: [] }, null);
-    }, "here")
-    .catch((thrown: unknown) => {
-      if (!(thrown instanceof MigrationError)) throw thrown;
-      const path = changed.find(({ parsed }) => parsed.definition.name === thrown.collection)?.path;
-      throw new SetupError(`${path}: ${thrown.message}`);
-    });
+  const { collections, database } = options;
+  const define = changed.map(({ file, parsed }) => withoutDone(parsed, applied.get(file)?.renames ?? "[]"));
+  const plans = await migrateFiles(collections, database, { changed, define }).catch((thrown: unknown) => {
+    if (!(thrown instanceof MigrationError)) throw thrown;
+    const path = changed.find(({ parsed }) => parsed.definition.name === thrown.collection)?.path;
+    throw new SetupError(`${path}: ${thrown.message}`);
+  });
   for (const [i, plan] of plans.entries())
     if (plan.steps.length > 0)
       options.logger.info(`Applied ${changed[i]?.file}`, { collection: plan.after.name, changes: describe(plan) });
+}
+
+/** All definitions, and that their files were applied, in one transaction. */
+async function migrateFiles(
+  collections: Collections,
+  database: Database,
+  files: { changed: readonly ParsedFile[]; define: readonly ParsedDefinition[] },
+): Promise<Plan[]> {
+  const change = { define: files.define, drop: [] };
+  // In development mode, requests go on meanwhile.
+  const place = await collections.placeOf(change, collections.plan(change));
+  return database.migrate(async (tx) => {
+    for (const { file, fingerprint, parsed } of files.changed)
+      await tx.run(
+        "INSERT OR REPLACE INTO _definition_files (file, fingerprint, renames) VALUES (?, ?, ?)",
+        file,
+        fingerprint,
+        JSON.stringify([...parsed.renamedFrom]),
+      );
+    return collections.migrate(tx, change, null);
+  }, place);
 }

@@ -14,6 +14,9 @@ import { compilePattern } from "./pattern.ts";
 /** SQLite allows 2,000 columns; nobody reads a form of more than this. */
 const maxFields = 500;
 
+/** A message that lists more helps nobody. */
+const maxProblems = 50;
+
 const fieldShape = {
   name: z.string("must be a string"),
   type: z.enum(FIELD_TYPES, `must be ${oneOf(FIELD_TYPES)}`),
@@ -157,8 +160,6 @@ function collectionProblems(fields: readonly FieldDefinition[]): string[] {
   }
   const owners = fields.filter((field) => field.owner === true).map((field) => `"${field.name}"`);
   if (owners.length > 1) problems.push(`only one field can carry "owner": ${owners.join(", ")} do`);
-  if (fields.length > maxFields)
-    problems.push(`${fields.length} fields are too many; at most ${maxFields} are allowed`);
   return problems;
 }
 
@@ -179,6 +180,8 @@ export async function parseDefinition(input: unknown): Promise<ParsedDefinition>
     problems.push(
       `"fields" must be an array of field definitions${"fields" in input ? `, not ${quote(input["fields"])}` : ""}`,
     );
+  } else if (input["fields"].length > maxFields) {
+    problems.push(`${input["fields"].length} fields are too many; at most ${maxFields} are allowed`);
   } else {
     for (const [position, item] of input["fields"].entries()) {
       const parsed = parseField(item, position, problems);
@@ -191,6 +194,8 @@ export async function parseDefinition(input: unknown): Promise<ParsedDefinition>
     problems.push(...collectionProblems(fields));
   }
   const permissions = parsePermissions(input["permissions"], problems);
+  if (problems.length > maxProblems)
+    problems.splice(maxProblems, Infinity, `and ${problems.length - maxProblems} more`);
   if (problems.length > 0) throw new AppError("bad_request", problems.join("; "));
   const definition: CollectionDefinition = { name: String(input["name"]), fields };
   if (permissions !== undefined) definition.permissions = permissions;

@@ -15,7 +15,9 @@ export type PlanStep =
   | { step: "retarget"; field: string; from: string; to: string }
   /** `stricter`: those of its rules that old values may break. */
   | { step: "rules"; field: string; stricter: readonly BoundRule[] }
-  | { step: "permissions" };
+  | { step: "permissions" }
+  /** The same fields in another order. */
+  | { step: "order" };
 
 /** The rules whose bounds can be moved. */
 export type BoundRule = "min" | "max" | "regex";
@@ -136,5 +138,6 @@ export function planMigration(before: CollectionDefinition | null, parsed: Parse
   steps.push(...additions, ...changes.sort((a, b) => rank(a) - rank(b)));
   if (JSON.stringify(before.permissions ?? null) !== JSON.stringify(after.permissions ?? null))
     steps.push({ step: "permissions" });
+  if (steps.length === 0 && JSON.stringify(before) !== JSON.stringify(after)) steps.push({ step: "order" });
   return { before, after, steps };
 }

@@ -1,6 +1,6 @@
 import type { CollectionDefinition, FieldDefinition } from "@socle/protocol";
 import { identifier, type Transactor } from "../database/index.ts";
-import { columnName, columnTypes, ownerColumn, resolveRules, tableName } from "./collection.ts";
+import { columnName, columnTypes, ownColumn, ownerColumn, resolveRules, tableName } from "./collection.ts";
 import type { Plan, PlanStep } from "./plan.ts";
 
 interface Index {
@@ -22,7 +22,7 @@ function wantedIndexes(definition: CollectionDefinition): Index[] {
 export function touchesRecords({ before, after, steps }: Plan): boolean {
   if (before === null) return false;
   const isLight = (step: PlanStep): boolean =>
-    step.step === "permissions" || step.step === "rename" || (step.step === "rules" && step.stricter.length === 0);
+    ["permissions", "order", "rename"].includes(step.step) || (step.step === "rules" && step.stricter.length === 0);
   if (!steps.every(isLight)) return true;
   // A rule may ask for an index: where lists are by owner, it is searched by.
   return wantedIndexes(before).length !== wantedIndexes(after).length;
@@ -70,12 +70,14 @@ export class Table {
     const oldField = new Map(before.fields.map((field) => [field.name, field]));
     // Through a name that no field can have, so that two fields may swap names or one may take the name of a dropped one.
     const moved = plan.steps.filter((step) => step.step === "rename" && oldField.get(step.from)?.owner !== true);
-    for (const step of moved) if (step.step === "rename") await this.#rename(step.from, `_new_${step.field}`);
+    for (const step of moved)
+      if (step.step === "rename") await this.#rename(ownColumn(step.from), `_new_${step.field}`);
     for (const step of plan.steps) {
       if (step.step !== "drop" || oldField.get(step.field)?.owner === true) continue;
-      await this.#dropColumn(step.field);
+      await this.#dropColumn(ownColumn(step.field));
     }
-    for (const step of moved) if (step.step === "rename") await this.#rename(`_new_${step.field}`, step.field);
+    for (const step of moved)
+      if (step.step === "rename") await this.#rename(`_new_${step.field}`, ownColumn(step.field));
 
     for (const step of plan.steps) {
       const field = "field" in step ? newField.get(step.field) : undefined;
@@ -84,7 +86,7 @@ export class Table {
   }
 
   async #applyStep(step: PlanStep, field: FieldDefinition): Promise<void> {
-    const column = identifier(field.name);
+    const column = identifier(ownColumn(field.name));
     switch (step.step) {
       case "add":
         if (field.owner !== true)
@@ -94,7 +96,7 @@ export class Table {
         if (step.on) {
           // Where the field is silent, the creator stays the owner.
           await this.#tx.run(`UPDATE ${this.#sqlName} SET ${ownerColumn} = coalesce(${column}, ${ownerColumn})`);
-          await this.#dropColumn(field.name);
+          await this.#dropColumn(ownColumn(field.name));
         } else {
           await this.#tx.run(`ALTER TABLE ${this.#sqlName} ADD COLUMN ${this.#declaration(field)}`);
           await this.#tx.run(`UPDATE ${this.#sqlName} SET ${column} = ${ownerColumn}`);
@@ -105,7 +107,7 @@ export class Table {
   }
 
   #declaration(field: FieldDefinition): string {
-    return `${identifier(field.name)} ${columnTypes[field.type]}`;
+    return `${identifier(ownColumn(field.name))} ${columnTypes[field.type]}`;
   }
 
   async #rename(from: string, to: string): Promise<void> {

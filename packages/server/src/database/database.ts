@@ -1,5 +1,5 @@
 import { statSync } from "node:fs";
-import { type Awaitable, SetupError } from "../kernel/index.ts";
+import { type Awaitable, Gate, SetupError } from "../kernel/index.ts";
 import type { Logger } from "../logging/index.ts";
 import { Checkpointer } from "./checkpointer.ts";
 import type { Connection } from "./connection.ts";
@@ -38,6 +38,7 @@ export class Database {
   readonly #lock: Connection | null;
   readonly #checkpointer: Checkpointer;
   readonly #closeLog: () => void;
+  readonly #readers = new Gate(2);
 
   /** @throws SetupError with one readable line when the file cannot be used. */
   constructor(options: DatabaseOptions) {
@@ -92,14 +93,17 @@ export class Database {
     return this.#reader.longRead();
   }
 
-  /** Reads that would hold up the event loop, one after the other on a thread, each of what is committed by then. */
-  async readOnThread<T>(work: (reader: Reader) => Promise<T>): Promise<T> {
-    const thread = new ThreadConnection(this.path);
-    try {
-      return await work(thread);
-    } finally {
-      await thread.close();
-    }
+  /** Reads that would hold up the event loop, on a thread, all of them of one moment. Two at a time; others wait. */
+  readOnThread<T>(work: (reader: Reader) => Promise<T>): Promise<T> {
+    return this.#readers.run(async () => {
+      const thread = new ThreadConnection(this.path);
+      try {
+        await thread.run("BEGIN");
+        return await work(thread);
+      } finally {
+        await thread.close();
+      }
+    });
   }
 
   /** Bytes of the database file and of its log. */
@@ -129,9 +133,12 @@ export class Database {
     });
   }
 
-  /** Waits for what was accepted, copies the log into the file and closes it. */
-  async close(): Promise<void> {
-    await this.#writer.close();
+  /**
+   * Waits for what was accepted, copies the log into the file and closes it. A migration on a thread that takes longer than
+   * `graceMs` is taken back.
+   */
+  async close(graceMs = 10_000): Promise<void> {
+    await this.#writer.close(graceMs);
     await this.#checkpointer.close();
     this.#reader.close();
     this.#closeLog();

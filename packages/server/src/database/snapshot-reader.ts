@@ -15,6 +15,8 @@ export class SnapshotReader implements Reader {
   #connection: Connection;
   #isOpen = false;
   #isHeld = false;
+  /** Opened with a hold, for what comes after a migration. */
+  #next: Connection | null = null;
 
   constructor(openConnection: () => Connection) {
     this.#openConnection = openConnection;
@@ -52,6 +54,8 @@ export class SnapshotReader implements Reader {
     // A transaction sees what was there when it first read.
     this.get("SELECT 1 FROM sqlite_schema LIMIT 1");
     this.#isHeld = true;
+    // Now, while a failure takes the migration back: it may be needed when there is no way back any more.
+    this.#next ??= this.#openConnection();
   }
 
   /** After a migration, reads that have begun before go on with what they began with. */
@@ -59,12 +63,16 @@ export class SnapshotReader implements Reader {
     this.#isHeld = false;
     if (!isMigrated || this.#longReads.size === 0) {
       this.end();
+      this.#next?.close();
+      this.#next = null;
       return;
     }
-    this.#oldStates.add(new OldState(this.#connection, this.#longReads, (state) => this.#oldStates.delete(state)));
+    const state = new OldState(this.#connection, this.#longReads, (closed) => this.#oldStates.delete(closed));
+    this.#oldStates.add(state);
     this.#longReads.clear();
-    this.#connection = this.#openConnection();
     this.#isOpen = false;
+    this.#connection = this.#next ?? this.#openConnection();
+    this.#next = null;
   }
 
   close(): void {

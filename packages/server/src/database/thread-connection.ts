@@ -1,3 +1,4 @@
+import { AppError } from "../kernel/index.ts";
 import { ForeignSqliteError } from "./errors.ts";
 import type { StatementReply, StatementRequest } from "./thread-worker.ts";
 import type { Reader, Value } from "./types.ts";
@@ -27,6 +28,12 @@ export class ThreadConnection implements Reader {
 
   run(sql: string, ...values: Value[]): Promise<number> {
     return this.#ask<number>("run", sql, values);
+  }
+
+  /** Ends it in the middle of what it does; what was not committed is taken back. */
+  abandon(): void {
+    this.#fail(new AppError("unavailable", "The service is stopping."));
+    this.#worker.terminate();
   }
 
   /** Never rejects: when the thread has failed, it is over all the same. */

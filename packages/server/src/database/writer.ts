@@ -94,6 +94,9 @@ export class Writer {
   #queue: Job[] = [];
   /** Those in the queue. */
   #migrations = 0;
+  /** That of the migration which runs. */
+  #thread: ThreadConnection | null = null;
+  readonly #closing = new Set<Promise<void>>();
   #turning: Promise<void> | null = null;
   #unsettled = 0;
   #refusal: AppError | null = null;
@@ -128,9 +131,16 @@ export class Writer {
     });
   }
 
-  /** Refuses what comes from now on and waits for what was accepted. */
-  async close(): Promise<void> {
+  /** Refuses what comes from now on and waits for what was accepted; for a migration on a thread, `graceMs` at most. */
+  async close(graceMs: number): Promise<void> {
     this.#refusal ??= new AppError("unavailable", "The service is stopping.");
+    const timer = setTimeout(() => this.#thread?.abandon(), graceMs);
+    await this.#settled();
+    clearTimeout(timer);
+    await Promise.all(this.#closing);
+  }
+
+  async #settled(): Promise<void> {
     while (this.#turning !== null || this.#unsettled > 0) {
       await (this.#turning ?? new Promise((resolve) => setTimeout(resolve, 1)));
     }
@@ -140,10 +150,13 @@ export class Writer {
   #nextTurn(): Promise<void> {
     return new Promise((resolve) => {
       setImmediate(() => {
-        this.#turn().then(() => {
-          this.#turning = this.#queue.length > 0 ? this.#nextTurn() : null;
-          resolve();
-        });
+        this.#turn()
+          // What is committed and what is in memory may differ now.
+          .catch((error: unknown) => this.#fail([], error))
+          .then(() => {
+            this.#turning = this.#queue.length > 0 ? this.#nextTurn() : null;
+            resolve();
+          });
       });
     });
   }
@@ -193,6 +206,7 @@ export class Writer {
       if (pause !== null) await pause;
       this.#reader.hold();
       if (job.migration === "thread") thread = this.#openThread();
+      this.#thread = thread;
       const connection = thread ?? this.#connection;
       await connection.run("BEGIN IMMEDIATE");
       const tx = new JobTransactor(connection);
@@ -211,10 +225,16 @@ export class Writer {
     }
     this.#reader.release({ isMigrated });
     if (isMigrated) this.#committed([job]);
-    if (thread !== null) {
-      void thread.close();
-      this.#checkpointer.catchUpSoon();
-    }
+    if (thread !== null) this.#endThread(thread);
+  }
+
+  #endThread(thread: ThreadConnection): void {
+    this.#thread = null;
+    const closing = thread.close().finally(() => this.#closing.delete(closing));
+    this.#closing.add(closing);
+    // This connection looks at the tables anew now, rather than when a statement does not fit them.
+    this.#connection.get("SELECT 1 FROM sqlite_schema LIMIT 1");
+    this.#checkpointer.catchUpSoon();
   }
 
   #committed(batch: Job[]): void {

@@ -115,11 +115,15 @@ export class EventLog {
   /** Continues where the log stands. To be called once, before the first event. */
   async start(): Promise<void> {
     const { reader } = this.#database;
-    const position = await reader.get<Place>("SELECT seq, at FROM _event_position");
-    const last = await reader.get<Place>("SELECT seq, at FROM _events ORDER BY seq DESC LIMIT 1");
-    this.#lastSeq = Math.max(position?.seq ?? 0, last?.seq ?? 0);
+    const last = await this.#last(reader);
+    this.#lastSeq = last.seq;
     this.#flushedSeq = this.#lastSeq;
-    this.#clock.atLeast(Math.max(position?.at ?? 0, last?.at ?? 0));
+    this.#clock.atLeast(last.at);
+  }
+
+  /** The place of the newest event that a reader sees, also when it was trimmed. It is asked for before this returns. */
+  async lastPlace(reader: Reader): Promise<number> {
+    return (await this.#last(reader)).seq;
   }
 
   /** The place of the newest event that listeners were told of. Later ones may be in the table, and not on disk yet. */
@@ -229,6 +233,14 @@ export class EventLog {
 
   async #trimmed(): Promise<Place | null> {
     return this.#database.reader.get<Place>("SELECT seq, at FROM _event_trim");
+  }
+
+  async #last(reader: Reader): Promise<Place> {
+    const [position, last] = await Promise.all([
+      reader.get<Place>("SELECT seq, at FROM _event_position"),
+      reader.get<Place>("SELECT seq, at FROM _events ORDER BY seq DESC LIMIT 1"),
+    ]);
+    return { seq: Math.max(position?.seq ?? 0, last?.seq ?? 0), at: Math.max(position?.at ?? 0, last?.at ?? 0) };
   }
 
   #dispatch(event: LoggedEvent): void {

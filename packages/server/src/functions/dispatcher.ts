@@ -73,13 +73,29 @@ export class Dispatcher {
     this.#fillSoon();
   }
 
-  /** One that was over is not any more. While its file is not loaded, it waits in the table. */
+  /**
+   * One that was over is not any more. It comes after what is known about its record; while its file is not loaded, it
+   * waits in the table.
+   */
   reopened(delivery: DeliveryHead): void {
-    const line = this.#lines.get(delivery.path);
-    const isKnown = this.#chains.get(delivery.subject)?.some(({ id }) => id === delivery.id) === true;
-    // What lies ahead of the line's place is read in its turn.
-    if (line === undefined || isKnown || delivery.id > line.readUntil || this.#isStopped) return;
-    this.#admit(delivery, line);
+    const { id, path, subject } = delivery;
+    this.#writtenUntil = Math.max(this.#writtenUntil, id);
+    const line = this.#lines.get(path);
+    if (line === undefined || this.#isStopped) return;
+    if (id > line.readUntil) {
+      this.#fillSoon();
+      return;
+    }
+    const chain = this.#chains.get(subject);
+    // A look into the table may have brought it already.
+    if (chain?.some((each) => each.id === id) === true) return;
+    line.known += 1;
+    if (chain !== undefined) {
+      chain.push(delivery);
+      return;
+    }
+    this.#chains.set(subject, [delivery]);
+    this.#makeReady(delivery);
     this.#pump();
   }
 

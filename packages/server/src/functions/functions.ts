@@ -167,6 +167,9 @@ export class Functions implements ScriptKind, EventRecorder {
     const run = parseRunId(runId);
     if (run === null) throw new AppError("not_found", `There is no run ${quote(runId)}.`);
     const head = await this.#deliveries.reopen(tx, run.deliveryId, run.at);
+    const { path, handler } = head;
+    if (!this.#triggers.some((trigger) => trigger.path === path && trigger.handler === handler))
+      throw new AppError("bad_request", `${handler} of ${path} is not loaded, so it cannot be run again.`);
     tx.afterFlush(() => this.#dispatcher.reopened(head));
     return head;
   }

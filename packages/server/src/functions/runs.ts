@@ -36,7 +36,11 @@ export async function listRuns(options: {
   const failed = await deliveries.failed(ids);
   const items = [
     ...waiting.map((delivery) => toOpenRun(delivery, running.has(delivery.id))),
-    ...endedRuns.map((run, i) => ({ ...run, canRetry: run.status === "failed" && failed.has(ids[i] ?? -1) })),
+    // Of several ends of a run, the last one counts.
+    ...endedRuns.map((run, i) => ({
+      ...run,
+      canRetry: failed.has(ids[i] ?? -1) && endedRuns.findIndex(({ runId }) => runId === run.runId) === i,
+    })),
   ];
   return { items, total: open + ended.total };
 }

@@ -8,9 +8,9 @@ const comma = 0x2c;
 /** (1) The opening and the first page, (2) each later page, (3) the ending. It holds one page at a time. */
 async function* pieces({ first, rest }: RecordPages): AsyncGenerator<Uint8Array, void, void> {
   const opening = encoder.encode(`{"items":${JSON.stringify(first).slice(0, -1)}`);
-  yield opening;
   let weight = opening.byteLength;
   try {
+    yield opening;
     while (rest !== null) {
       await nextTurn();
       const page = await rest.next(weight);
@@ -28,6 +28,12 @@ async function* pieces({ first, rest }: RecordPages): AsyncGenerator<Uint8Array,
 }
 
 /** Answers a list: a short one at once, a long one as a stream. */
-export function answerList(exchange: Exchange, pages: RecordPages): Response {
-  return pages.rest === null ? exchange.json(200, { items: pages.first }) : exchange.stream(200, pieces(pages));
+export async function answerList(exchange: Exchange, pages: RecordPages): Promise<Response> {
+  const { first, rest } = pages;
+  if (rest === null) return exchange.json(200, { items: first });
+  // To HEAD nothing is sent, so nothing would end the reading.
+  if (exchange.request.method === "HEAD") await rest.return();
+  return exchange.stream(200, pieces(pages), async () => {
+    await rest.return();
+  });
 }

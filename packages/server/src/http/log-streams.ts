@@ -4,8 +4,10 @@ import type { SignedIn } from "../kernel/index.ts";
 import { type LogRing, toWire } from "../logging/index.ts";
 import type { Exchange } from "./exchange.ts";
 
-/** A comment as often as this keeps proxies from closing a stream that is silent. */
-const aliveMs = 15_000;
+/** How often it is looked at whether the session has ended by another process, or by time. */
+const lookMs = 1_000;
+/** A comment after so many looks keeps proxies from closing a stream that is silent. */
+const looksPerComment = 15;
 /** Entries that may wait for a client; one that is slower is cut off. */
 const maxWaiting = 1_000;
 
@@ -44,7 +46,7 @@ export class LogStreams {
       {
         start: (controller) => {
           const say = (text: string): void => {
-            if ((controller.desiredSize ?? 0) <= 0) end();
+            if ((controller.desiredSize ?? 0) <= 0 || Date.now() >= expiresAt) end();
             else controller.enqueue(encoder.encode(text));
           };
           const stops = [
@@ -55,9 +57,15 @@ export class LogStreams {
               if (sessionId === null || sessionId === admin.sessionId) void this.#check(admin).catch(() => end());
             }),
           ];
-          const alive = setInterval(() => (Date.now() < expiresAt ? say(":\n\n") : end()), aliveMs);
+          let looks = 0;
+          const looking = setInterval(() => {
+            this.#auth.lookOutside();
+            looks += 1;
+            if (Date.now() >= expiresAt) end();
+            else if (looks % looksPerComment === 0) say(":\n\n");
+          }, lookMs);
           end = () => {
-            clearInterval(alive);
+            clearInterval(looking);
             for (const stop of stops) stop();
             if (!this.#open.delete(end)) return;
             controller.close();

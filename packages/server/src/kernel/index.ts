@@ -16,6 +16,6 @@ export {
   type System,
   system,
 } from "./principal.ts";
-export { Secret } from "./secret.ts";
+export { isSameSecret, Secret } from "./secret.ts";
 export { count, nearest, oneOf, quote } from "./text.ts";
 export { nextTurn } from "./turn.ts";

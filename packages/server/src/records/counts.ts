@@ -1,36 +1,49 @@
 import type { Collection } from "../collections/index.ts";
 import { type Database, identifier } from "../database/index.ts";
-
-/** An answer that took time is given again for as many times as long: counting never takes more than this part of all time. */
-const restPerCost = 50;
-/** What was quicker than this is counted anew each time. */
-const quickMs = 0.5;
+import type { EventLog, LoggedEvent } from "../events/index.ts";
 
 interface Counted {
-  readonly records: number;
-  readonly until: number;
+  /** Which collection of this name it is about. */
+  readonly createdAt: string;
+  /** The last event that is in the number. */
+  readonly place: number;
+  records: number;
 }
 
-/** How many records there are. Counting a large collection takes a while, so its answer may be some seconds old. */
+/** How many records there are. A collection is counted once; from then on its events tell. */
 export class RecordCounts {
   readonly #database: Database;
-  readonly #counted = new WeakMap<Collection, Counted>();
+  readonly #events: EventLog;
+  readonly #counted = new Map<string, Counted>();
+  /** By the type of an event: what it does to which number. */
+  readonly #changes = new Map<string, { counted: Counted; by: 1 | -1 }>();
+  #isListening = false;
 
-  constructor(database: Database) {
-    this.#database = database;
+  constructor(options: { database: Database; events: EventLog }) {
+    this.#database = options.database;
+    this.#events = options.events;
   }
 
-  async of(collection: Collection): Promise<number> {
-    const start = performance.now();
-    const known = this.#counted.get(collection);
-    if (known !== undefined && known.until > start) return known.records;
-    const row = await this.#database.reader.get<{ n: number }>(
-      `SELECT count(*) AS n FROM ${identifier(collection.table)}`,
-    );
-    const records = row?.n ?? 0;
-    const end = performance.now();
-    const cost = end - start;
-    if (cost > quickMs) this.#counted.set(collection, { records, until: end + cost * restPerCost });
-    return records;
+  async of({ name, table, createdAt }: Collection): Promise<number> {
+    const known = this.#counted.get(name);
+    if (known?.createdAt === createdAt) return known.records;
+    if (!this.#isListening) this.#events.listen((event) => this.#follow(event));
+    this.#isListening = true;
+    const { reader } = this.#database;
+    // Both are asked for at once, so that they are of the same moment.
+    const [row, place] = await Promise.all([
+      reader.get<{ n: number }>(`SELECT count(*) AS n FROM ${identifier(table)}`),
+      this.#events.lastPlace(reader),
+    ]);
+    const counted: Counted = { createdAt, place, records: row?.n ?? 0 };
+    this.#counted.set(name, counted);
+    this.#changes.set(`${name}.created`, { counted, by: 1 });
+    this.#changes.set(`${name}.deleted`, { counted, by: -1 });
+    return counted.records;
+  }
+
+  #follow({ type, seq }: LoggedEvent): void {
+    const change = this.#changes.get(type);
+    if (change !== undefined && seq > change.counted.place) change.counted.records += change.by;
   }
 }

@@ -47,7 +47,7 @@ export class Model {
     this.#table = identifier(collection.table);
     const selected = this.fields.map((field) => `${this.#column(field)} AS ${identifier(field.name)}`);
     this.#columns = ["id", "createdAt", "updatedAt", ...selected].join(", ");
-    const stored = this.storedFields.map((field) => identifier(field.name));
+    const stored = this.storedFields.map((field) => identifier(columnName(field)));
     const inserted = ["id", "createdAt", "updatedAt", ownerColumn, ...stored];
     this.insert = `INSERT INTO ${this.#table} (${inserted.join(", ")}) VALUES (${inserted.map(() => "?").join(", ")})`;
     this.delete = `DELETE FROM ${this.#table} WHERE id = ?`;

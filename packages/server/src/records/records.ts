@@ -48,7 +48,7 @@ export class Records {
     this.#collections = options.collections;
     this.#events = options.events;
     this.#clock = options.clock;
-    this.#counts = new RecordCounts(options.database);
+    this.#counts = new RecordCounts(options);
     this.#references = new References({ collections: options.collections, lookups: options.lookups });
   }
 

@@ -1,5 +1,5 @@
-import { ROLES, type Role, type StoredRecord, VISIBILITIES, type Visibility } from "@socle/protocol";
-import { type Auth, readCredentials } from "../auth/index.ts";
+import { type StoredRecord, VISIBILITIES, type Visibility } from "@socle/protocol";
+import { type Auth, readCredentials, readRole } from "../auth/index.ts";
 import type { Database } from "../database/index.ts";
 import { AppError, isObject, oneOf, quote, type System } from "../kernel/index.ts";
 import type { Logger } from "../logging/index.ts";
@@ -120,12 +120,12 @@ export class ScriptCalls {
       "users.findByEmail": async (_principal, [email]) => JSON.stringify(await users.findByEmail(text(email, "email"))),
       "users.create": async (principal, [values]) => {
         const body = parsedObject(values, "values");
-        const role = body["role"] === undefined ? "authenticated" : roleOf(body["role"]);
+        const role = body["role"] === undefined ? "authenticated" : readRole(body["role"]);
         const user = await users.prepare(readCredentials(body));
         return JSON.stringify(await database.transact((tx) => users.create(tx, user, role, principal)));
       },
       "users.setRole": async (_principal, [id, role]) => {
-        const [userId, newRole] = [text(id, "id"), roleOf(role)];
+        const [userId, newRole] = [text(id, "id"), readRole(role)];
         return JSON.stringify(await database.transact((tx) => users.setRole(tx, userId, newRole)));
       },
     };
@@ -209,12 +209,6 @@ function parsedObject(json: unknown, name: string): Record<string, unknown> {
 function bodyOf(json: unknown): Record<string, unknown> | AppError {
   const value: unknown = JSON.parse(text(json, "values"));
   return isObject(value) ? value : new AppError("bad_request", `The values must be an object, not ${quote(value)}.`);
-}
-
-function roleOf(value: unknown): Role {
-  const role = ROLES.find((each) => each === value);
-  if (role !== undefined) return role;
-  throw new AppError("bad_request", `role must be ${oneOf(ROLES)}, not ${quote(value)}.`);
 }
 
 function visibilityOf(value: unknown): Visibility {

@@ -41,8 +41,8 @@ export const adminCreate: Command = {
         passwordMinLength: config["auth.passwordMinLength"],
       });
       const values = await auth.users.prepare({ email, password });
-      const { isNew } = await database.transact((tx) => auth.users.makeAdmin(tx, values));
-      terminal.out(isNew ? `Made the admin ${email}\n` : `${email} is an admin now, with this password\n`);
+      const { before } = await database.transact((tx) => auth.users.makeAdmin(tx, values));
+      terminal.out(before === null ? `Made the admin ${email}\n` : `${email} is an admin now, with this password\n`);
       return 0;
     } catch (thrown) {
       if (!(thrown instanceof AppError)) throw thrown;

@@ -79,7 +79,8 @@ export const schemaPush: Command = {
   run: (invocation) =>
     withRemote(invocation, async (remote, { config, logger }) => {
       const { terminal, options } = invocation;
-      const schema = await localSchema(config.folder, await readDefinitions(config, logger));
+      const there = new Map((await readSchema(remote)).map((definition) => [definition.name, definition]));
+      const schema = await localSchema(config.folder, await readDefinitions(config, logger), there);
       const planned = await remote.send("PUT", `${schemaPath}?dryRun=true`, { body: schema });
       const changes = changesOf(planned.body);
       const diff = schemaDiff(changes);
@@ -108,8 +109,15 @@ export const schemaPush: Command = {
     }),
 };
 
-/** The definitions of this installation, with what its files say about renames. */
-async function localSchema(folder: string, definitions: readonly CollectionDefinition[]): Promise<Schema> {
+/**
+ * The definitions of this installation, with what its files say about renames. A field that is there already was renamed
+ * before: asking again would take the next field of the old name, or swap two back.
+ */
+async function localSchema(
+  folder: string,
+  definitions: readonly CollectionDefinition[],
+  there: ReadonlyMap<string, CollectionDefinition>,
+): Promise<Schema> {
   if (definitions.length === 0)
     throw new UsageError("there are no collections here; is this the folder of the configuration?");
   const files = await readDefinitionFiles(join(folder, "collections"));
@@ -118,7 +126,8 @@ async function localSchema(folder: string, definitions: readonly CollectionDefin
     ...definition,
     fields: definition.fields.map((field) => {
       const renamedFrom = renames.get(definition.name)?.get(field.name);
-      return renamedFrom === undefined ? field : { ...field, renamedFrom };
+      const isThere = there.get(definition.name)?.fields.some(({ name }) => name === field.name) === true;
+      return renamedFrom === undefined || (isThere && renamedFrom !== null) ? field : { ...field, renamedFrom };
     }),
   }));
   return { collections };

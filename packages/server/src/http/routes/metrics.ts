@@ -1,6 +1,5 @@
-import { timingSafeEqual } from "node:crypto";
 import type { Overviews } from "../../admin/index.ts";
-import type { Secret } from "../../kernel/index.ts";
+import { isSameSecret, type Secret } from "../../kernel/index.ts";
 import type { Exchange } from "../exchange.ts";
 import type { Route } from "../router.ts";
 import { adminOf } from "./admin/for-admins.ts";
@@ -9,7 +8,7 @@ import { adminOf } from "./admin/for-admins.ts";
 export function metricsRoutes({ overviews, token }: { overviews: Overviews; token: Secret | undefined }): Route[] {
   const isScraper = (exchange: Exchange): boolean => {
     const given = exchange.token();
-    return given !== null && token !== undefined && isSame(given, token.reveal());
+    return given !== null && token !== undefined && isSameSecret(given, token.reveal());
   };
   return [
     {
@@ -23,10 +22,4 @@ export function metricsRoutes({ overviews, token }: { overviews: Overviews; toke
       },
     },
   ];
-}
-
-/** Of their hashes, which are of one length: how long it takes tells nothing. */
-function isSame(a: string, b: string): boolean {
-  const hash = (text: string): Uint8Array => Bun.SHA256.hash(text) as Uint8Array;
-  return timingSafeEqual(hash(a), hash(b));
 }

@@ -1,4 +1,4 @@
-import type { Operation } from "@socle/protocol";
+import { isReservedCollectionName, type Operation } from "@socle/protocol";
 import { AppError, type Principal } from "../../kernel/index.ts";
 import type { RecordBody, Records } from "../../records/index.ts";
 import { isJsonType, readObject } from "../body.ts";
@@ -12,7 +12,11 @@ export function recordRoutes(options: { records: Records; bodyLimit: number }): 
 
   /** Collection (404), token (401) and role (401, 403), in this order; the body is not read before. */
   async function admit(exchange: Exchange, operation: Operation): Promise<Principal> {
-    const collection = records.collection(exchange.param("collection"));
+    const name = exchange.param("collection");
+    // What the service keeps for itself is no collection that is missing.
+    if (name !== "users" && isReservedCollectionName(name))
+      throw new AppError("not_found", "There is nothing at this path.");
+    const collection = records.collection(name);
     const found = exchange.principal();
     const principal = found instanceof Promise ? await found : found;
     records.authorize(collection, operation, principal);

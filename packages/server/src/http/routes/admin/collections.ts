@@ -6,9 +6,11 @@ import type { AdminRoute } from "./for-admins.ts";
 /** `/api/admin/collections` and `/api/admin/schema.json`: definitions, and migrations by changing them. */
 export function collectionRoutes({ schema }: Admin, bodyLimit: number): AdminRoute[] {
   /** What the caller has seen of the schema, when that matters. */
-  const expected = (request: Request): string | null => {
-    const tag = request.headers.get("if-match");
-    return tag === null || tag === "*" ? null : tag.replace(/^"(.*)"$/, "$1");
+  const expected = (request: Request): string[] | null => {
+    const header = request.headers.get("if-match");
+    if (header === null || header.trim() === "*") return null;
+    // A proxy that compresses marks tags as weak.
+    return header.split(",").map((tag) => tag.trim().replace(/^(?:W\/)?"(.*)"$/, "$1"));
   };
 
   return [
@@ -30,7 +32,7 @@ export function collectionRoutes({ schema }: Admin, bodyLimit: number): AdminRou
         GET: async (exchange) => exchange.json(200, await schema.get(exchange.param("name"))),
         async PUT(exchange, admin) {
           const name = exchange.param("name");
-          await schema.get(name);
+          schema.refuseMissing(name);
           const isDryRun = switchQuery(exchange, "dryRun");
           const body = await readObject(exchange.request, bodyLimit);
           return exchange.json(
@@ -56,10 +58,12 @@ export function collectionRoutes({ schema }: Admin, bodyLimit: number): AdminRou
           const isDryRun = switchQuery(exchange, "dryRun");
           const body = await readObject(exchange.request, bodyLimit);
           const seen = expected(exchange.request);
-          const changes = isDryRun ? await schema.planSchema(body, seen) : await schema.updateSchema(body, seen, admin);
+          const { changes, fingerprint } = isDryRun
+            ? await schema.planSchema(body, seen)
+            : await schema.updateSchema(body, seen, admin);
           return exchange.respond(200, JSON.stringify({ changes }), {
             "Content-Type": "application/json",
-            ETag: `"${schema.fingerprint()}"`,
+            ETag: `"${fingerprint}"`,
           });
         },
       },

@@ -1,5 +1,6 @@
 import type { Admin } from "../../../admin/index.ts";
 import { AppError, quote } from "../../../kernel/index.ts";
+import { parseDatetime } from "../../../records/index.ts";
 import type { Exchange } from "../../exchange.ts";
 import { pageQuery, toPage } from "../../page-query.ts";
 import type { AdminRoute } from "./for-admins.ts";
@@ -40,8 +41,8 @@ function typesOf(exchange: Exchange): string[] | null {
 function timeOf(exchange: Exchange, name: string): number | null {
   const text = exchange.query(name);
   if (text === null || text === "") return null;
-  const time = /^\d{4}-\d\d-\d\d/.test(text) ? Date.parse(text) : Number.NaN;
-  if (Number.isNaN(time))
+  const time = parseDatetime(text);
+  if (time === null)
     throw new AppError("bad_request", `"${name}" must be a time such as "2026-03-01T09:30:00Z", not ${quote(text)}.`);
-  return time;
+  return Date.parse(time);
 }

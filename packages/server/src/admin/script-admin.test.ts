@@ -1,0 +1,143 @@
+import { expect, test } from "bun:test";
+import type { FunctionRun } from "@socle/protocol";
+import { openScripts } from "../../test/scripts.ts";
+import { until } from "../../test/sockets.ts";
+
+const files = {
+  "functions/items/check.ts": `
+    import { existsSync } from "node:fs";
+    export const onCreate = async ({ record, db }) => {
+      if (record.name === "bad" && !existsSync("./fixed")) throw new Error("not yet: " + record.name);
+      await db.collection("seen").create({ of: record.id });
+    };`,
+  "jobs/tidy.ts": `
+    export const schedule = "0 3 * * *";
+    export const options = { timezone: "Europe/Berlin", timeout: "5s" };
+    export default async ({ db }) => { await db.collection("seen").create({ of: "job" }); };`,
+};
+const collections = [
+  { name: "items", fields: [{ name: "name", type: "string" }] },
+  { name: "seen", fields: [{ name: "of", type: "string" }] },
+];
+const opened = await openScripts({ collections, files });
+const { request, scripts, folder } = opened;
+const token = await opened.admin();
+const get = async (path: string) => (await request("GET", `/api/admin${path}`, { token })).body;
+
+async function runs(query = ""): Promise<{ items: FunctionRun[]; total: number }> {
+  return (await get(`/functions/runs${query}`)) as never;
+}
+
+const create = (name: string) => request("POST", "/api/items", { body: { name } });
+const seen = async (): Promise<number> => Number((await get("/collections/seen"))["records"]);
+
+test("what there is: functions and jobs, without their code", async () => {
+  expect(await get("/functions")).toEqual({
+    items: [
+      {
+        collection: "items",
+        type: "create",
+        eventType: "items.created",
+        filePath: "functions/items/check.ts",
+        handler: "onCreate",
+        timeout: 30_000,
+        retries: 0,
+      },
+    ],
+    total: 1,
+    limit: 50,
+    offset: 0,
+  } as never);
+  const { items } = await get("/jobs");
+  expect(items as unknown).toMatchObject([
+    {
+      name: "tidy",
+      schedule: "0 3 * * *",
+      filePath: "jobs/tidy.ts",
+      timezone: "Europe/Berlin",
+      timeout: 5_000,
+      retries: 2,
+    },
+  ]);
+  expect(Date.parse(String(items?.["0"]?.["nextRun"]))).toBeGreaterThan(Date.now());
+});
+
+test("runs: newest first, in pages; one that has failed is run again, by its id, once", async () => {
+  for (const name of ["good", "bad", "better"]) await create(name);
+  await scripts.functions.settled();
+  const listed = await runs();
+  expect([
+    listed.total,
+    listed.items.map(({ status, error, canRetry }) => [status, error?.slice(0, 12) ?? null, canRetry]).sort(),
+  ]).toEqual([
+    3,
+    [
+      ["completed", null, false],
+      ["failed", "not yet: bad", true],
+      ["completed", null, false],
+    ].sort(),
+  ]);
+  expect((await runs("?limit=1&offset=1")).items).toEqual(listed.items.slice(1, 2));
+  // In the order in which they ended.
+  const failed = listed.items.find(({ status }) => status === "failed");
+  const first = listed.items.find(({ status }) => status === "completed");
+  const retry = (runId = "") => request("POST", `/api/admin/functions/runs/${runId}/retry`, { token });
+  expect((await retry(first?.runId)).status).toBe(404);
+  for (const id of ["run_", "x", `${failed?.runId}0`, String(failed?.runId).replace(/^run_0/, "run_1")])
+    expect([id, (await retry(id)).status]).toEqual([id, 404]);
+
+  // It fails again, and can be retried again.
+  expect((await retry(failed?.runId)).status).toBe(202);
+  await until(() => opened.log.filter((line) => line.includes("not yet: bad")).length === 2);
+  await scripts.functions.settled();
+  await Bun.write(`${folder}/fixed`, "");
+  // Of two at once, one does it: the other finds it waiting, or over.
+  const statuses = (await Promise.all([retry(failed?.runId), retry(failed?.runId)])).map(({ status }) => status).sort();
+  expect(statuses[0]).toBe(202);
+  expect([400, 404]).toContain(statuses[1] ?? 0);
+  await scripts.functions.settled();
+  const [last] = (await runs()).items;
+  expect(last).toMatchObject({ runId: String(failed?.runId), status: "completed", canRetry: false });
+  const { items } = (await request("GET", "/api/seen")).body;
+  expect(items as unknown as object[]).toHaveLength(3);
+  const overview = await get("/overview");
+  expect(overview["deliveries"] as unknown).toEqual({ waiting: 0, running: 0, failed: 0 });
+});
+
+test("a run whose file is gone is not made again, until the file is back", async () => {
+  const good = files["functions/items/check.ts"];
+  await opened.save({ "functions/items/check.ts": `export const onCreate = () => { throw new Error("always"); };` });
+  await create("any");
+  await scripts.functions.settled();
+  const [failed] = (await runs()).items;
+  expect(failed?.status).toBe("failed");
+  await opened.save({ "functions/items/check.ts": "export const onUpdate = () => undefined;" });
+  const retry = () => request("POST", `/api/admin/functions/runs/${failed?.runId}/retry`, { token });
+  const refused = await retry();
+  expect([refused.status, String(refused.body["error"]?.["message"])]).toEqual([
+    400,
+    "onCreate of functions/items/check.ts is not loaded, so it cannot be run again.",
+  ]);
+  expect((await runs("?limit=1")).items).toMatchObject([{ runId: failed?.runId, status: "failed", canRetry: true }]);
+  await opened.save({ "functions/items/check.ts": good });
+  expect((await retry()).status).toBe(202);
+  await scripts.functions.settled();
+  expect((await runs("?limit=1")).items).toMatchObject([{ runId: failed?.runId, status: "completed" }]);
+});
+
+test("a job by hand: its run is in its history", async () => {
+  const before = await seen();
+  const started = await request("POST", "/api/admin/jobs/tidy/run", { token });
+  expect(started.status).toBe(202);
+  const runId = String(started.body["runId"]);
+  let status: unknown;
+  while (status !== "completed") {
+    await Bun.sleep(5);
+    status = (await get("/jobs/tidy/runs"))["items"]?.["0"]?.["status"];
+  }
+  expect((await get("/jobs/tidy/runs"))["items"]?.["0"] as unknown).toMatchObject({ runId, attempt: 1 });
+  expect(await seen()).toBe(before + 1);
+  for (const path of ["/jobs/tidi/runs", "/jobs/tidy.ts/runs"])
+    expect((await request("GET", `/api/admin${path}`, { token })).status).toBe(404);
+  expect((await request("POST", "/api/admin/jobs/tidi/run", { token })).status).toBe(404);
+});
