@@ -141,3 +141,39 @@ test("a job by hand: its run is in its history", async () => {
     expect((await request("GET", `/api/admin${path}`, { token })).status).toBe(404);
   expect((await request("POST", "/api/admin/jobs/tidi/run", { token })).status).toBe(404);
 });
+
+test("a run that is made again comes after what runs for its record, also when the service was started anew", async () => {
+  const steps = (name: string) => `await db.collection("seen").create({ of: "${name}" });`;
+  const first = await openScripts({
+    collections,
+    files: {
+      "functions/items/order.ts": `
+        export const onCreate = async ({ db }) => { ${steps("create")} throw new Error("always"); };
+        export const onUpdate = async ({ db, record }) => {
+          ${steps("update begins")}
+          await new Promise((resolve) => setTimeout(resolve, 300));
+          ${steps("update ends")}
+        };`,
+    },
+  });
+  const given = await first.admin();
+  const created = await first.request("POST", "/api/items", { body: { name: "one" } });
+  await first.scripts.functions.settled();
+  await first.stop();
+
+  const second = await openScripts({ folder: first.folder });
+  const all = async (path: string): Promise<{ [name: string]: unknown }[]> =>
+    (await second.request("GET", path, { token: given })).body["items"] as never;
+  const [failed] = await all("/api/admin/functions/runs");
+  const retry = () => second.request("POST", `/api/admin/functions/runs/${failed?.["runId"]}/retry`, { token: given });
+  const said = async (): Promise<unknown[]> => (await all("/api/seen")).map((record) => record["of"]).reverse();
+  expect((await retry()).status).toBe(202);
+  await second.scripts.functions.settled();
+  expect(await said()).toEqual(["create", "create"]);
+
+  await second.request("PUT", `/api/items/${created.body["id"]}`, { body: { name: "two" } });
+  while ((await said()).length < 3) await Bun.sleep(5);
+  expect((await retry()).status).toBe(202);
+  await second.scripts.functions.settled();
+  expect(await said()).toEqual(["create", "create", "update begins", "update ends", "create"]);
+});

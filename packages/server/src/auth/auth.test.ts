@@ -315,6 +315,19 @@ test("a promoted user has a new password and no session", async () => {
   });
 });
 
+test("a login with a password that is changed while it is checked fails", async () => {
+  const email = "racing@example.com";
+  const { user } = await api.register(email);
+  const { auth, database } = api.service;
+  const passwordHash = await auth.users.preparePassword("battery staple");
+  const login = post("login", { email, password });
+  // Checking takes longer than this.
+  await database.transact((tx) => auth.users.setPassword(tx, user.id, { passwordHash, keptSession: null }));
+  expect((await login).status).toBe(401);
+  expect(await auth.users.sessions(user.id)).toEqual([]);
+  expect((await post("login", { email, password: "battery staple" })).status).toBe(200);
+});
+
 test("without a configured secret, tokens live through a restart", async () => {
   const first = await openApi({});
   const { accessToken } = await first.register("stay@example.com");

@@ -1,0 +1,156 @@
+/** `socle schema pull` and `push`: a schema goes from one installation to another. */
+import { describe, expect, test } from "bun:test";
+import { existsSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import { type Finished, post, project, serve, socle } from "./kit.ts";
+
+const env = { SERVICE_ADMIN_EMAIL: "admin@example.com", SERVICE_ADMIN_PASSWORD: "correct horse" };
+const text = (name: string, more: object = {}) => ({ name, type: "string", ...more });
+const posts = { name: "posts", fields: [text("title"), text("teaser")], permissions: { read: "public" } };
+const comments = { name: "comments", fields: [{ name: "post", type: "relation", collection: "posts" }] };
+
+async function there(...collections: object[]) {
+  const cwd = await project({ collections });
+  const server = await serve(cwd, { env });
+  const login = await post(`${server.url}/api/auth/login`, { email: "admin@example.com", password: "correct horse" });
+  const { accessToken } = (await login.json()) as { accessToken: string };
+  return {
+    ...server,
+    token: accessToken,
+    async schema(): Promise<{ collections: { name: string }[] }> {
+      const headers = { Authorization: `Bearer ${accessToken}` };
+      return (await (await fetch(`${server.url}/api/admin/schema.json`, { headers })).json()) as never;
+    },
+  };
+}
+
+function push(cwd: string, url: string, args: readonly string[], stdin = "correct horse\n"): Promise<Finished> {
+  return socle(["schema", "push", url, ...args], { cwd, stdin });
+}
+
+const email = ["--email", "admin@example.com"];
+
+describe("push", () => {
+  test("shows what would change, asks before anything is lost, and does it", async () => {
+    const remote = await there(posts, { name: "old", fields: [] });
+    for (const teaser of ["a", "b", null]) await post(`${remote.url}/api/posts`, { title: "t", teaser });
+    const cwd = await project({
+      collections: [
+        { name: "posts", fields: [text("headline", { renamedFrom: "title" }), text("slug", { renamedFrom: null })] },
+        comments,
+      ],
+    });
+    const before = await remote.schema();
+    const diff = [
+      "old (0 records)\n  - the collection and its records\n",
+      "comments\n  + the collection\n",
+      "posts (3 records)\n  > title becomes headline\n  - teaser: 2 records have a value, which is lost\n  + slug\n  ~ permissions\n",
+    ].join("");
+    const shown = await push(cwd, remote.url, [...email, "--dry-run"]);
+    expect(shown).toEqual({ code: 0, stdout: diff, stderr: "" });
+    expect(await remote.schema()).toEqual(before);
+    for (const answer of ["n\n", "\n", ""]) {
+      const refused = await push(cwd, remote.url, email, `correct horse\n${answer}`);
+      expect([refused.code, refused.stderr]).toEqual([1, expect.stringContaining("Nothing was changed")]);
+      expect(await remote.schema()).toEqual(before);
+    }
+    const done = await push(cwd, remote.url, email, "correct horse\ny\n");
+    expect([done.code, done.stdout]).toEqual([0, `${diff}Done\n`]);
+    expect((await remote.schema()).collections.map(({ name }) => name)).toEqual(["comments", "posts"]);
+    const { items } = (await (await fetch(`${remote.url}/api/posts`)).json()) as { items: { headline: string }[] };
+    expect(items.map(({ headline }) => headline)).toEqual(["t", "t", "t"]);
+    // Once more, there is nothing to do, although the file still says what was renamed.
+    const again = await push(cwd, remote.url, email);
+    expect([again.code, again.stdout]).toEqual([0, "Nothing to do: the collections are the same\n"]);
+  });
+
+  test("renames that the files still ask for are not done again, whatever names they have swapped", async () => {
+    const remote = await there({ name: "posts", fields: [text("a")] });
+    await post(`${remote.url}/api/posts`, { a: "precious" });
+    const cwd = await project({
+      collections: [{ name: "posts", fields: [text("b", { renamedFrom: "a" }), text("a", { renamedFrom: null })] }],
+    });
+    for (let n = 0; n < 3; n++) {
+      expect((await push(cwd, remote.url, ["--token", remote.token, "--yes"])).code).toBe(0);
+      const { items } = (await (await fetch(`${remote.url}/api/posts`)).json()) as { items: object[] };
+      expect(items).toMatchObject([{ b: "precious", a: null }]);
+    }
+  });
+
+  test("what is refused there is said, and nothing is changed", async () => {
+    const remote = await there(posts);
+    for (let n = 0; n < 2; n++) await post(`${remote.url}/api/posts`, { title: "same" });
+    const before = await remote.schema();
+    const cwd = await project({
+      collections: [{ ...posts, fields: [text("title", { unique: true }), text("teaser")] }, comments],
+    });
+    const refused = await push(cwd, remote.url, ["--token", remote.token]);
+    expect([refused.code, refused.stdout]).toEqual([1, ""]);
+    expect(refused.stderr).toMatch(/^Refused: collection "posts": field "title" cannot be unique: 2 records .*rec_/);
+    expect(await remote.schema()).toEqual(before);
+  });
+
+  test.each([
+    [["--token", "nonsense"], 1, "invalid, expired or revoked"],
+    [["--email", "nobody@example.com"], 1, "email or the password is wrong"],
+    [[], 2, "missing --token TOKEN or --email EMAIL"],
+  ] as const)("%p is refused", async (args, code, message) => {
+    const remote = await there(posts);
+    const cwd = await project({ collections: [posts] });
+    const answer = await push(cwd, remote.url, args);
+    expect([answer.code, answer.stdout]).toEqual([code, ""]);
+    expect(answer.stderr).toContain(message);
+    expect(answer.stderr).not.toContain("    at ");
+  });
+
+  test("a wrong address, a service that is not there, and no collections here", async () => {
+    const cwd = await project({ collections: [posts] });
+    const failures = [
+      await push(cwd, "localhost:8080", ["--token", "x"]),
+      await push(cwd, "http://127.0.0.1:9", ["--token", "x"]),
+    ];
+    expect(failures.map(({ code }) => code)).toEqual([2, 1]);
+    expect(failures[1]?.stderr).toContain("cannot be reached");
+    const remote = await there(posts);
+    const empty = await push(await project({}), remote.url, ["--token", remote.token, "--yes"]);
+    expect([empty.code, (await remote.schema()).collections.length]).toEqual([2, 1]);
+  });
+
+  test("the configuration's own password goes to this machine only, and without being asked for", async () => {
+    const remote = await there(posts);
+    const cwd = await project({
+      collections: [posts],
+      config: { admin: { email: "admin@example.com", password: "correct horse" } },
+    });
+    expect((await push(cwd, remote.url, [], "")).stdout).toContain("Nothing to do");
+  });
+});
+
+describe("pull", () => {
+  test("writes what is there, changes what differs, and leaves the rest alone", async () => {
+    const remote = await there(posts, comments);
+    const cwd = await project({
+      collections: [
+        { ...comments, fields: [] },
+        { name: "own", fields: [] },
+      ],
+    });
+    await Bun.write(
+      join(cwd, "collections/renamed.json"),
+      JSON.stringify({ ...posts, permissions: { read: "admin" } }),
+    );
+    const pulled = await socle(["schema", "pull", remote.url, ...email], { cwd, stdin: "correct horse\n" });
+    expect(pulled.code).toBe(0);
+    const read = (file: string): unknown => JSON.parse(readFileSync(join(cwd, "collections", file), "utf8"));
+    expect(read("comments.json")).toEqual(comments);
+    expect(read("renamed.json")).toEqual(posts);
+    expect(existsSync(join(cwd, "collections/posts.json"))).toBe(false);
+    expect(read("own.json")).toEqual({ name: "own", fields: [] });
+    expect(pulled.stdout).toMatch(/Changed .*comments\.json\nChanged .*renamed\.json\n.*own\.json is only here/);
+    const again = await socle(["schema", "pull", remote.url, "--token", remote.token], { cwd });
+    expect(again.stdout).not.toContain("Changed");
+    // What was pulled is what a service makes of it.
+    const here = await serve(cwd, { env });
+    expect((await (await fetch(`${here.url}/api/posts`)).json()) as object).toEqual({ items: [] });
+  });
+});
