@@ -75,9 +75,8 @@ export class Exchange {
   /**
    * An answer whose JSON comes in pieces, each asked for when the client has taken the one before. When one fails, the
    * connection breaks off: no client takes a part for the whole.
-   * @param onCancel when the client has gone, also before the first piece was asked for.
    */
-  stream(status: number, pieces: AsyncGenerator<Uint8Array, void, void>, onCancel: () => Promise<void>): Response {
+  stream(status: number, pieces: AsyncGenerator<Uint8Array, void, void>): Response {
     const onBroken = this.#onBrokenStream;
     let hasGone = false;
     const body = new ReadableStream<Uint8Array>(
@@ -97,7 +96,6 @@ export class Exchange {
         async cancel() {
           hasGone = true;
           await pieces.return();
-          await onCancel();
         },
       },
       { highWaterMark: 1 },
