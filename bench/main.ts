@@ -2,6 +2,7 @@
 import { mkdir, mkdtemp, rm } from "node:fs/promises";
 import { cpus, tmpdir, totalmem } from "node:os";
 import { join } from "node:path";
+import { measureAdmin } from "./admin.ts";
 import { loadCities } from "./cities.ts";
 import { measureFiles } from "./files.ts";
 import { generator, type Load, type LoadRequest, type LoadResult, runLoad } from "./load/index.ts";
@@ -154,6 +155,7 @@ async function main(): Promise<void> {
     if (only === undefined || only === "realtime") await measureRealtime({ root, folder, rounds, seconds });
     if (only === undefined || only === "files") await measureFiles(root, folder);
     if (only === undefined || only === "functions") await measureScripts({ root, folder, rounds, seconds });
+    if (only === undefined || only === "admin") await measureAdmin({ root, folder, rounds });
   } finally {
     for (const target of targets) await target.server.stop();
     await rm(folder, { recursive: true });

@@ -123,6 +123,8 @@ test("100 changes of fields under 32 connections of reads and writes", async () 
   socket.close();
   await server.stop();
   expect(server.output()).not.toContain("ERROR");
+  // Everything is in the one file.
+  expect(readdirSync(cwd).filter((file) => file.startsWith("socle.db-"))).toEqual(["socle.db-lock"]);
 });
 
 describe("a large collection", () => {

@@ -46,7 +46,7 @@ export interface MigrationStep {
   to?: string;
   /** Whether the field becomes unique, or the owner; false when it no longer is. */
   on?: boolean;
-  /** Records that it concerns: those that have a value in the field; all of them for a new or required field. */
+  /** Records that it concerns: those that lose a value, where a field is dropped; else all that there are. */
   records: number;
 }
 

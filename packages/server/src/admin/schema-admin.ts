@@ -1,4 +1,4 @@
-import type { CollectionEntry, MigrationPlan, Schema } from "@socle/protocol";
+import type { CollectionEntry, MigrationPlan, MigrationStep, Schema } from "@socle/protocol";
 import {
   type Collection,
   type Collections,
@@ -8,7 +8,7 @@ import {
   parseDefinition,
   type SchemaChange,
 } from "../collections/index.ts";
-import { type Database, identifier, type Reader } from "../database/index.ts";
+import type { Database, Reader, Transactor } from "../database/index.ts";
 import { AppError, isObject, nearest, oneOf, quote, type SignedIn } from "../kernel/index.ts";
 import type { Records } from "../records/index.ts";
 import type { Audit } from "./audit.ts";
@@ -17,6 +17,13 @@ import type { Audit } from "./audit.ts";
 interface PlannedSchema {
   readonly changes: MigrationPlan[];
   readonly fingerprint: string;
+}
+
+interface MigrationHooks {
+  /** Called in the transaction, before anything is changed. */
+  readonly before?: (tx: Transactor, change: SchemaChange) => Promise<void>;
+  /** Called in the moment of the commit, when the new definitions are in force. */
+  readonly onCommit?: () => void;
 }
 
 /** The fingerprints of the schemas that the caller is ready to change; null for any. */
@@ -105,17 +112,19 @@ export class SchemaAdmin {
    */
   async updateSchema(body: Record<string, unknown>, expected: Expected, admin: SignedIn): Promise<PlannedSchema> {
     const define = await parseSchema(body);
-    let fingerprint = "";
-    const changes = await this.#migrate(
-      admin,
-      async () => {
-        this.#refuseOther(expected);
-        return this.#wholeChange(define);
+    const build = async (): Promise<SchemaChange> => {
+      this.#refuseOther(expected);
+      return this.#wholeChange(define);
+    };
+    let [changes, fingerprint]: [MigrationPlan[], string] = [[], ""];
+    await this.#migrate(admin, build, {
+      before: async (tx, change) => {
+        changes = await this.#tell(tx, change, this.#collections.plan(change));
       },
-      () => {
+      onCommit: () => {
         fingerprint = this.fingerprint();
       },
-    ).catch(namingCollection);
+    }).catch(namingCollection);
     return { changes, fingerprint };
   }
 
@@ -153,28 +162,26 @@ export class SchemaAdmin {
   /** Answers the collection as it is in the moment of the commit. */
   async #migrateOne(name: string, admin: SignedIn, build: () => Promise<SchemaChange>): Promise<CollectionEntry> {
     const entry = Promise.withResolvers<CollectionEntry>();
-    await this.#migrate(admin, build, () => entry.resolve(this.#entryOf(this.#records.collection(name))));
+    await this.#migrate(admin, build, {
+      onCommit: () => entry.resolve(this.#entryOf(this.#records.collection(name))),
+    });
     return entry.promise;
   }
 
-  /**
-   * @param build tells the change by what is stored; asked again in the transaction, when nothing else changes any more.
-   * @param onCommit called in the moment of the commit.
-   * Answers what was done.
-   */
+  /** @param build tells the change by what is stored; asked again in the transaction, when nothing else changes any more. */
   async #migrate(
     admin: SignedIn,
     build: () => Promise<SchemaChange>,
-    onCommit: () => void = () => undefined,
-  ): Promise<MigrationPlan[]> {
+    { before, onCommit }: MigrationHooks = {},
+  ): Promise<void> {
     const expected = await build();
     const place = await this.#collections.placeOf(expected, this.#collections.plan(expected));
-    return this.#database.migrate(async (tx) => {
+    await this.#database.migrate(async (tx) => {
       const change = await build();
-      const told = await this.#tell(tx, change, this.#collections.plan(change));
+      await before?.(tx, change);
       const dropped = change.drop.map((name) => this.#records.collection(name));
       const plans = await this.#collections.migrate(tx, change, admin);
-      tx.afterCommit(onCommit);
+      if (onCommit !== undefined) tx.afterCommit(onCommit);
       for (const { name, definition } of dropped)
         await this.#audit.record(tx, admin, {
           action: "collection.deleted",
@@ -182,12 +189,12 @@ export class SchemaAdmin {
           before: definition,
           after: null,
         });
-      for (const { before, after, steps } of plans) {
-        if (steps.length === 0) continue;
-        const action = before === null ? "collection.created" : "collection.updated";
-        await this.#audit.record(tx, admin, { action, target: after.name, before, after });
+      for (const plan of plans) {
+        if (plan.steps.length === 0) continue;
+        const action = plan.before === null ? "collection.created" : "collection.updated";
+        const { name } = plan.after;
+        await this.#audit.record(tx, admin, { action, target: name, before: plan.before, after: plan.after });
       }
-      return told;
     }, place);
   }
 
@@ -216,17 +223,19 @@ export class SchemaAdmin {
   async #tell(reader: Reader, change: SchemaChange, plans: readonly Plan[]): Promise<MigrationPlan[]> {
     const told: MigrationPlan[] = [];
     for (const name of change.drop) {
-      const records = await countRecords(reader, this.#records.collection(name));
+      const records = await this.#records.count(this.#records.collection(name));
       told.push({ collection: name, action: "delete", steps: [{ step: "delete", records }], records });
     }
     for (const plan of plans) {
       const collection = this.#collections.get(plan.after.name);
-      const records = collection === undefined ? 0 : await countRecords(reader, collection);
-      const concerned = await this.#collections.concerned(reader, plan);
-      const steps = plan.steps.map((step, i) => {
+      const records = collection === undefined ? 0 : await this.#records.count(collection);
+      const steps: MigrationStep[] = [];
+      for (const step of plan.steps) {
         const { stricter: _, ...shown } = { stricter: null, ...step };
-        return { ...shown, records: concerned[i] ?? 0 };
-      });
+        const isDrop = step.step === "drop";
+        const all = "field" in step ? records : 0;
+        steps.push({ ...shown, records: isDrop ? await this.#collections.dropped(reader, plan, step.field) : all });
+      }
       told.push({ collection: plan.after.name, action: plan.before === null ? "create" : "update", steps, records });
     }
     return told;
@@ -238,12 +247,6 @@ export class SchemaAdmin {
     const records = await this.#records.count(collection);
     return { name, fields, permissions, definition, createdAt, updatedAt, records };
   }
-}
-
-/** Before something may be lost, the number is the one of this moment. */
-async function countRecords(reader: Reader, { table }: Collection): Promise<number> {
-  const row = await reader.get<{ n: number }>(`SELECT count(*) AS n FROM ${identifier(table)}`);
-  return row?.n ?? 0;
 }
 
 function refuseUnknown(body: Record<string, unknown>, allowed: readonly string[]): void {

@@ -140,12 +140,9 @@ export class Collections {
       await new DataCheck(reader, plan).refuse().catch((thrown) => rethrow(plan.after.name, thrown));
   }
 
-  /** For each step of a plan, how many records it concerns. */
-  async concerned(reader: Reader, plan: Plan): Promise<number[]> {
-    const check = new DataCheck(reader, plan);
-    const records: number[] = [];
-    for (const step of plan.steps) records.push(await check.concerned(step));
-    return records;
+  /** How many records have a value in a field that a plan drops. */
+  dropped(reader: Reader, plan: Plan, field: string): Promise<number> {
+    return new DataCheck(reader, plan).dropped(field);
   }
 
   /**

@@ -48,12 +48,9 @@ export class DataCheck {
     }
   }
 
-  /** How many records a step concerns: those that have a value in what is dropped or renamed, and all for an addition. */
-  async concerned(step: PlanStep): Promise<number> {
-    if (this.#plan.before === null || !("field" in step)) return 0;
-    if (step.step === "add") return this.#count("1");
-    const value = step.step === "drop" ? this.#column(step.field) : this.#value(step.field);
-    return step.step === "require" ? this.#count("1") : this.#count(`${value} IS NOT NULL`);
+  /** How many records have a value in a field that is dropped. */
+  dropped(field: string): Promise<number> {
+    return this.#count(`${this.#column(field)} IS NOT NULL`);
   }
 
   async #refuseStep(step: PlanStep, field: FieldDefinition): Promise<void> {

@@ -1,6 +1,6 @@
 /**
  * The worker thread that copies the write-ahead log into the database file, so that the event loop never waits for
- * it. Each message asks for one checkpoint and is answered by a `CheckpointResult`, or by an `Error`.
+ * it. Each message asks for one checkpoint and is answered by a `CheckpointResult`, or by an `Error`; null is the end.
  */
 import { Connection } from "./connection.ts";
 
@@ -27,9 +27,15 @@ function open(path: string): Connection {
   return opened;
 }
 
-self.onmessage = (event: MessageEvent<CheckpointRequest>) => {
+self.onmessage = ({ data: request }: MessageEvent<CheckpointRequest | null>) => {
   try {
-    connection ??= open(event.data.path);
+    if (request === null) {
+      // The last connection that is closed copies the rest of the log and removes it: no other may stay open.
+      connection?.close();
+      self.postMessage(null);
+      return;
+    }
+    connection ??= open(request.path);
     self.postMessage(connection.get<CheckpointResult>("PRAGMA wal_checkpoint(PASSIVE)"));
   } catch (thrown) {
     self.postMessage(thrown instanceof Error ? thrown : new Error(String(thrown)));

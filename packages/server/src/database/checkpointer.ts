@@ -49,8 +49,16 @@ export class Checkpointer {
 
   async close(): Promise<void> {
     await this.#running;
-    this.#worker?.terminate();
+    const worker = this.#worker;
     this.#worker = null;
+    if (worker === null) return;
+    await new Promise<void>((resolve) => {
+      worker.onmessage = () => resolve();
+      worker.onerror = () => resolve();
+      worker.ref();
+      worker.postMessage(null);
+    });
+    worker.terminate();
   }
 
   async #pause(now: number): Promise<void> {

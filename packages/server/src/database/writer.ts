@@ -10,6 +10,9 @@ import type { Reader, Transactor, Value } from "./types.ts";
 /** So that one commit never holds the event loop for long. */
 const maxBatch = 256;
 
+/** While a migration runs on a thread. */
+const flushEveryMs = 50;
+
 const lost = "The database could not be written to disk; the service is stopping.";
 
 /** What a transaction can run on: the writer's own connection, or one on a thread. */
@@ -200,6 +203,7 @@ export class Writer {
    */
   async #migrate(job: Job): Promise<void> {
     let thread: ThreadConnection | null = null;
+    let flushing: Timer | undefined;
     let isMigrated = false;
     try {
       const pause = this.#checkpointer.catchUp(performance.now());
@@ -207,6 +211,9 @@ export class Writer {
       this.#reader.hold();
       if (job.migration === "thread") thread = this.#openThread();
       this.#thread = thread;
+      // What it writes is on its way to the disk before its commit is waited for.
+      if (thread !== null)
+        flushing = setInterval(() => void this.#flusher.flush().catch(() => undefined), flushEveryMs);
       const connection = thread ?? this.#connection;
       await connection.run("BEGIN IMMEDIATE");
       const tx = new JobTransactor(connection);
@@ -223,6 +230,7 @@ export class Writer {
     } catch (thrown) {
       job.reject(asUnavailable(thrown));
     }
+    clearInterval(flushing);
     this.#reader.release({ isMigrated });
     if (isMigrated) this.#committed([job]);
     if (thread !== null) this.#endThread(thread);
