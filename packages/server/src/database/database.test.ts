@@ -1,7 +1,7 @@
 import { describe, expect, spyOn, test } from "bun:test";
 import * as fs from "node:fs";
-import { mkdirSync, statSync, writeFileSync } from "node:fs";
-import { join } from "node:path";
+import { existsSync, mkdirSync, readdirSync, statSync, writeFileSync } from "node:fs";
+import { basename, join } from "node:path";
 import { quietLogger, temporaryFolder } from "../../test/kit.ts";
 import { Flusher } from "./flusher.ts";
 import { Database, type DatabaseOptions } from "./index.ts";
@@ -274,6 +274,24 @@ describe("files that cannot be the database: one clear line", () => {
   });
 });
 
+test("a close leaves one file, also after checkpoints and work on threads", async () => {
+  const database = open();
+  await database.prepare([{ module: "test", steps: ["CREATE TABLE big (x TEXT) STRICT"] }]);
+  for (let n = 0; n < 60; n++) {
+    await database.transact((tx) => tx.run("INSERT INTO big VALUES (?)", "x".repeat(300_000)));
+    await Bun.sleep(2);
+  }
+  await database.migrate((tx) => tx.run("ALTER TABLE big ADD COLUMN y TEXT"), "thread");
+  await database.readOnThread(async (reader) => reader.get("SELECT count(*) FROM big"));
+  expect(database.sizes().log).toBeGreaterThan(0);
+  await database.close();
+  expect(
+    readdirSync(folder)
+      .filter((file) => file.startsWith(basename(database.path)))
+      .sort(),
+  ).toEqual([basename(database.path), `${basename(database.path)}-lock`]);
+});
+
 describe("migrations", () => {
   const columns = async (database: Database): Promise<number> =>
     (await database.reader.all("PRAGMA table_info(t)")).length;
@@ -353,6 +371,7 @@ describe("migrations", () => {
     const closing = database.close();
     await expect(database.migrate(() => undefined, "thread")).rejects.toMatchObject({ code: "unavailable" });
     await Promise.all([migrating, closing]);
+    expect(existsSync(`${database.path}-wal`)).toBe(false);
     const again = open({ path: database.path });
     expect(await columns(again)).toBe(2);
     await again.close();
