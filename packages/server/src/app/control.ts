@@ -2,7 +2,7 @@ import { existsSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { isObject, messageOf } from "../kernel/index.ts";
-import type { LogLine, RunRequest } from "./scripts.ts";
+import type { LogLine, RunRequest } from "./run-request.ts";
 
 /** The longest path that a socket can have on every system. */
 const longestPath = 100;

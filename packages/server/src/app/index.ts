@@ -2,7 +2,8 @@
 export { App } from "./app.ts";
 export { askService } from "./control.ts";
 export { readDefinitions } from "./definitions.ts";
-export { type LogLine, type RunRequest, Scripts } from "./scripts.ts";
+export type { LogLine, RunRequest } from "./run-request.ts";
+export { Scripts } from "./scripts.ts";
 export { openService, type Service } from "./service.ts";
 export { checkFile, typesFile, writeCheckSettings, writeTypes } from "./types-file.ts";
 export { version } from "./version.ts";

@@ -3,7 +3,7 @@ import type { Config } from "../config/index.ts";
 import { Functions } from "../functions/index.ts";
 import { Jobs } from "../jobs/index.ts";
 import { AppError, messageOf, nearest, quote, system } from "../kernel/index.ts";
-import type { Logger, LogLevel } from "../logging/index.ts";
+import type { Logger } from "../logging/index.ts";
 import {
   fingerprint,
   QueryPool,
@@ -13,6 +13,7 @@ import {
   type ScriptTask,
 } from "../script-host/index.ts";
 import { ControlServer } from "./control.ts";
+import type { LogLine, RunRequest } from "./run-request.ts";
 import type { Service } from "./service.ts";
 
 /** How often development mode looks for changed files. A look is a few stat calls, and works on every file system. */
@@ -25,27 +26,6 @@ export interface ScriptsOptions {
   readonly environment: { readonly [name: string]: string | undefined };
   /** See `JobsOptions`. */
   readonly now?: () => number;
-}
-
-/** What `socle run` asks for. */
-export type RunRequest =
-  | { readonly kind: "job"; readonly name: string }
-  | {
-      readonly kind: "function";
-      readonly collection: string;
-      /** With or without its ending. */
-      readonly file: string;
-      /** The id of the record, or user, that it is about. */
-      readonly record: string;
-      /** The export; the first there is when it does not say. */
-      readonly handler: string | null;
-    };
-
-/** Something that a run has logged. */
-export interface LogLine {
-  readonly level: LogLevel;
-  readonly message: string;
-  readonly fields?: { readonly [name: string]: unknown };
 }
 
 /** Functions and jobs with the processes that they run in. */

@@ -1,7 +1,7 @@
 import { describe, expect, spyOn, test } from "bun:test";
 import * as fs from "node:fs";
-import { existsSync, mkdirSync, readdirSync, statSync, writeFileSync } from "node:fs";
-import { basename, join } from "node:path";
+import { mkdirSync, statSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
 import { quietLogger, temporaryFolder } from "../../test/kit.ts";
 import { Flusher } from "./flusher.ts";
 import { Database, type DatabaseOptions } from "./index.ts";
@@ -270,130 +270,6 @@ describe("files that cannot be the database: one clear line", () => {
   test("made by a newer version", async () => {
     const database = await withTable();
     await expect(database.prepare([{ module: "test", steps: [] }])).rejects.toThrow("too old");
-    await database.close();
-  });
-});
-
-test("a close leaves one file, also after checkpoints and work on threads", async () => {
-  const database = open();
-  await database.prepare([{ module: "test", steps: ["CREATE TABLE big (x TEXT) STRICT"] }]);
-  for (let n = 0; n < 60; n++) {
-    await database.transact((tx) => tx.run("INSERT INTO big VALUES (?)", "x".repeat(300_000)));
-    await Bun.sleep(2);
-  }
-  await database.migrate((tx) => tx.run("ALTER TABLE big ADD COLUMN y TEXT"), "thread");
-  await database.readOnThread(async (reader) => reader.get("SELECT count(*) FROM big"));
-  expect(database.sizes().log).toBeGreaterThan(0);
-  await database.close();
-  expect(
-    readdirSync(folder)
-      .filter((file) => file.startsWith(basename(database.path)))
-      .sort(),
-  ).toEqual([basename(database.path), `${basename(database.path)}-lock`]);
-});
-
-describe("migrations", () => {
-  const columns = async (database: Database): Promise<number> =>
-    (await database.reader.all("PRAGMA table_info(t)")).length;
-
-  test.each(["here", "thread"] as const)(
-    "%s: reads see all of it from its commit on, and nothing before",
-    async (place) => {
-      const database = await withTable();
-      await database.transact((tx) => tx.run("INSERT INTO t VALUES (1)"));
-      for (let round = 0; round < 20; round++) {
-        let isCommitted = false;
-        const migrating = database.migrate(async (tx) => {
-          await tx.run(`ALTER TABLE t ADD COLUMN c${round} TEXT`);
-          await tx.run("UPDATE t SET n = n + 1");
-          tx.afterCommit(() => {
-            isCommitted = true;
-          });
-        }, place);
-        let isOver = false;
-        void migrating.then(() => {
-          isOver = true;
-        });
-        while (!isOver) {
-          const wanted = isCommitted ? 1 : 0;
-          expect([await columns(database), await numbers(database)]).toEqual([
-            1 + round + wanted,
-            [1 + round + wanted],
-          ]);
-          await new Promise((resolve) => setImmediate(resolve));
-        }
-      }
-      await database.close();
-    },
-  );
-
-  test.each(["here", "thread"] as const)(
-    "%s: one that fails changes nothing, and the next ones go on",
-    async (place) => {
-      const database = await withTable();
-      const failing = (work: (run: (sql: string) => unknown) => unknown) =>
-        database.migrate(async (tx) => {
-          await tx.run("ALTER TABLE t ADD COLUMN lost TEXT");
-          await work((sql) => tx.run(sql));
-        }, place);
-      const results = await Promise.allSettled([
-        database.transact((tx) => tx.run("INSERT INTO t VALUES (1)")),
-        failing(() => {
-          throw new Error("no");
-        }),
-        failing((run) => run("INSERT INTO t (n) VALUES (1)")),
-        failing((run) => run("nonsense")),
-        database.transact((tx) => tx.run("INSERT INTO t VALUES (2)")),
-        database.migrate((tx) => tx.run("ALTER TABLE t ADD COLUMN kept TEXT"), place),
-        database.transact((tx) => tx.run("INSERT INTO t VALUES (3, 'x')")),
-      ]);
-      expect(results.map(({ status }) => status)).toEqual([
-        "fulfilled",
-        "rejected",
-        "rejected",
-        "rejected",
-        "fulfilled",
-        "fulfilled",
-        "fulfilled",
-      ]);
-      expect([await columns(database), await numbers(database)]).toEqual([2, [1, 2, 3]]);
-      await database.close();
-    },
-  );
-
-  test("a close waits for one that runs on a thread, and refuses those that come after", async () => {
-    const database = await withTable();
-    const migrating = database.migrate(async (tx) => {
-      await tx.run("ALTER TABLE t ADD COLUMN kept TEXT");
-      await Bun.sleep(50);
-    }, "thread");
-    await Bun.sleep(20);
-    const closing = database.close();
-    await expect(database.migrate(() => undefined, "thread")).rejects.toMatchObject({ code: "unavailable" });
-    await Promise.all([migrating, closing]);
-    expect(existsSync(`${database.path}-wal`)).toBe(false);
-    const again = open({ path: database.path });
-    expect(await columns(again)).toBe(2);
-    await again.close();
-  });
-
-  test("reads that have begun go on with what was there, until they end; new ones see what is", async () => {
-    const database = await withTable();
-    await database.transact((tx) => tx.run("INSERT INTO t VALUES (1)"));
-    const [read, idle] = [database.longRead(), database.longRead()];
-    const all = (reader: Pick<Database["reader"], "all">) => reader.all<{ n: number }>("SELECT n FROM t");
-    expect(await all(read)).toEqual([{ n: 1 }]);
-    await database.transact((tx) => tx.run("UPDATE t SET n = 2"));
-    expect(await all(read)).toEqual([{ n: 2 }]);
-    idle.end();
-    await database.migrate((tx) => tx.run("ALTER TABLE t RENAME COLUMN n TO m"), "here");
-    await database.transact((tx) => tx.run("UPDATE t SET m = 3"));
-    await database.migrate((tx) => tx.run("ALTER TABLE t ADD COLUMN more TEXT"), "thread");
-    expect(await all(read)).toEqual([{ n: 2 }]);
-    expect(() => all(database.reader)).toThrow("no such column");
-    expect(await database.reader.all<unknown>("SELECT * FROM t")).toEqual([{ m: 3, more: null }]);
-    read.end();
-    expect(() => all(read)).toThrow("took too long");
     await database.close();
   });
 });
