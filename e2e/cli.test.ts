@@ -82,7 +82,10 @@ describe("socle admin create", () => {
   test("before the first start, while the service runs, and by standard input", async () => {
     const cwd = await project();
     const first = await socle(["admin", "create", "One@example.com", "--password", "a long password"], { cwd });
-    expect([first.code, first.stdout]).toEqual([0, "Made the admin One@example.com\n"]);
+    expect([first.code, first.stdout]).toEqual([
+      0,
+      expect.stringMatching(/^Made the admin One@example.com in .*socle.db\n$/),
+    ]);
     const server = await serve(cwd);
     expect(server.output()).not.toContain("no admin yet");
     const second = await socle(["admin", "create", "two@example.com"], { cwd, stdin: "another password\n" });

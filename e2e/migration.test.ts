@@ -203,6 +203,33 @@ describe("a large collection", () => {
     expect((await post(`${server.url}/api/items`, { n: 1, a: "c" })).status).toBe(400);
   });
 
+  test("dry runs answer for one state of everything, whatever changes meanwhile", async () => {
+    const server = await serve(await large(), { env });
+    const admin = await signIn(server.url);
+    const fields = [n, text("a"), text("gone")];
+    const more = [...fields, text("more", { renamedFrom: null })];
+    let isOver = false;
+    const toggle = async (): Promise<void> => {
+      for (let round = 0; !isOver; round++)
+        expect((await admin.put("items", { fields: round % 2 === 0 ? more : fields })).status).toBe(200);
+    };
+    const toggling = toggle();
+    const dryRun = async (): Promise<void> => {
+      for (let round = 0; round < 10; round++) {
+        const wanted = { fields: [n, text("a", { unique: true }), text("gone", { unique: true })] };
+        const answer = await admin.put("items?dryRun=true", wanted);
+        expect([answer.status, await answer.text()]).toEqual([
+          400,
+          expect.stringContaining('"gone\\" cannot be unique: 60000'),
+        ]);
+      }
+    };
+    await Promise.all([dryRun(), dryRun(), dryRun()]);
+    isOver = true;
+    await toggling;
+    expect(server.output()).not.toContain("ERROR");
+  });
+
   test("lists of which only the head is asked for hold nothing back", async () => {
     const server = await serve(await large(), { env });
     const admin = await signIn(server.url);

@@ -22,23 +22,28 @@ async function askSecret(question: string): Promise<string> {
   if (process.stdin.isTTY !== true) return readLine();
   process.stderr.write(question);
   process.stdin.setRawMode(true);
+  const { SecretInput } = await import("./cli/index.ts");
+  const typed = new SecretInput();
+  const decoder = new TextDecoder();
   return new Promise((resolve) => {
-    let secret = "";
+    const end = (): void => {
+      process.stdin.off("data", onData);
+      process.stdin.setRawMode(false);
+      process.stdin.pause();
+      process.stderr.write("\n");
+      resolve(typed.text);
+    };
     const onData = (data: Buffer): void => {
-      for (const char of data.toString()) {
-        if (char === "\u0003") process.exit(1);
-        if (char === "\r" || char === "\n") {
-          process.stdin.off("data", onData);
-          process.stdin.setRawMode(false);
-          process.stdin.pause();
-          process.stderr.write("\n");
-          resolve(secret);
-          return;
-        }
-        secret = char === "\u007f" ? secret.slice(0, -1) : secret + char;
+      for (const char of decoder.decode(data, { stream: true })) {
+        const key = typed.type(char);
+        if (key === "interrupt") process.exit(1);
+        if (key !== "end") continue;
+        end();
+        return;
       }
     };
     process.stdin.on("data", onData);
+    process.stdin.once("end", end);
     process.stdin.resume();
   });
 }

@@ -103,7 +103,7 @@ export async function openApi(options: {
   const realtime = new Realtime({ ...service, logger, bufferLimit: config["realtime.bufferLimit"] });
   const meter = new RequestMeter();
   const { functions, jobs } = scripts;
-  const admin = new Admin({ ...service, version: "test", realtime, functions, jobs, log: ring, meter });
+  const admin = new Admin({ ...service, version: "test", realtime, functions, jobs, logger, log: ring, meter });
   const parts: TestParts = {
     ...service,
     realtime,

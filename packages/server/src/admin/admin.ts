@@ -6,7 +6,7 @@ import type { EventFilter, EventLog } from "../events/index.ts";
 import type { Functions } from "../functions/index.ts";
 import type { Jobs } from "../jobs/index.ts";
 import type { Clock } from "../kernel/index.ts";
-import type { LogRing, RequestMeter } from "../logging/index.ts";
+import type { Logger, LogRing, RequestMeter } from "../logging/index.ts";
 import type { Realtime } from "../realtime/index.ts";
 import type { Records } from "../records/index.ts";
 import type { Storage } from "../storage/index.ts";
@@ -29,6 +29,8 @@ export interface AdminOptions {
   realtime: Realtime;
   functions: Functions;
   jobs: Jobs;
+  logger: Logger;
+  /** The most recent entries of the logger. */
   log: LogRing;
   meter: RequestMeter;
 }
@@ -45,7 +47,7 @@ export class Admin {
   readonly #events: EventLog;
 
   constructor(options: AdminOptions) {
-    const audit = new Audit(options.events);
+    const audit = new Audit(options);
     const { users } = options.auth;
     this.schema = new SchemaAdmin({ ...options, audit });
     this.users = new UserAdmin({ ...options, users, audit });
@@ -60,7 +62,7 @@ export class Admin {
   /** The event log, newest first. */
   async events(
     filter: EventFilter,
-    page: { limit: number; offset: number },
+    page: { limit: number; offset: number; signal: AbortSignal },
   ): Promise<{ items: EventEntry[]; total: number }> {
     const { items, total } = await this.#events.search(filter, page);
     const entries = items.map(({ id, type, timestamp, source, payload, actor }) => ({

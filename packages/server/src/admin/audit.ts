@@ -1,6 +1,7 @@
 import type { Transactor } from "../database/index.ts";
 import type { EventLog } from "../events/index.ts";
 import type { Awaitable, SignedIn } from "../kernel/index.ts";
+import type { Logger } from "../logging/index.ts";
 
 /** Something that an admin did. */
 export interface AuditEntry {
@@ -23,12 +24,14 @@ export interface AuditEntry {
   readonly after: object | null;
 }
 
-/** Writes, in the transaction of a change, who did what. Only admins see it: no channel of realtime carries it. */
+/** Writes, in the transaction of a change, who did what, and says it in the log. Only admins see it: no channel of realtime carries it. */
 export class Audit {
   readonly #events: EventLog;
+  readonly #logger: Logger;
 
-  constructor(events: EventLog) {
-    this.#events = events;
+  constructor(options: { events: EventLog; logger: Logger }) {
+    this.#events = options.events;
+    this.#logger = options.logger;
   }
 
   record(
@@ -38,6 +41,7 @@ export class Audit {
   ): Awaitable<unknown> {
     const { action, target, before, after } = entry;
     const payload = { userId: admin.userId, target, before, after };
+    tx.afterFlush(() => this.#logger.info(`An admin: ${action}`, { target, userId: admin.userId }));
     return this.#events.append(tx, { type: `admin.${action}`, source: "admin", payload, principal: admin });
   }
 }

@@ -54,8 +54,11 @@ export class Overviews {
 
   async #counts(): Promise<Overview["collections"]> {
     const counts: Overview["collections"] = [];
-    for (const collection of this.#options.collections.all()) {
-      counts.push({ name: collection.name, records: await this.#options.records.count(collection) });
+    for (const { name } of this.#options.collections.all()) {
+      // It may have gone meanwhile.
+      const collection = this.#options.collections.get(name);
+      if (collection === undefined) continue;
+      counts.push({ name, records: await this.#options.records.count(collection) });
       await nextTurn();
     }
     return counts;

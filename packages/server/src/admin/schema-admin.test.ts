@@ -186,9 +186,9 @@ describe("a plan", () => {
 
   const number = { name: "n", type: "integer" };
   test.each([
-    ["min", { ...number, min: 3 }, 'field "n" cannot have "min" 3: 4 records have a value that is less'],
-    ["max", { ...number, max: 7 }, 'field "n" cannot have "max" 7: 2 records have a value that is more'],
-    ["min of a length", text("a", { min: 2 }), 'field "a" cannot have "min" 2: 10 records have a text that is less'],
+    ["min", { ...number, min: 3 }, 'field "n" cannot have "min" 3: 4 records have a value below it'],
+    ["max", { ...number, max: 7 }, 'field "n" cannot have "max" 7: 2 records have a value above it'],
+    ["min of a length", text("a", { min: 2 }), 'field "a" cannot have "min" 2: 10 records have a text that is shorter'],
     [
       "regex",
       text("a", { regex: "[0-4]" }),
@@ -218,6 +218,54 @@ describe("a plan", () => {
     expect(named.every((id) => ids.includes(id))).toBe(true);
     expect(await lastSeq(service)).toBe(seq);
   });
+});
+
+test("everything that records contradict is said at once", async () => {
+  const name = await create({ fields: [text("a"), text("b"), { name: "n", type: "integer" }] });
+  for (let n = 0; n < 2; n++) await request("POST", `/api/${name}`, { body: { a: "same" } });
+  const fields = [
+    text("a", { unique: true, max: 3, regex: "^x" }),
+    text("b", { required: true }),
+    { name: "n", type: "integer" },
+  ];
+  const { status, body } = await send("PUT", `/collections/${name}`, { fields });
+  expect([status, body["error"]?.["details"]]).toEqual([
+    400,
+    [
+      {
+        field: "a",
+        rule: "unique",
+        message: expect.stringMatching(/^cannot be unique: 2 records have .* \(rec_.*, rec_.*\)$/),
+      },
+      {
+        field: "a",
+        rule: "max",
+        message: expect.stringContaining('cannot have "max" 3: 2 records have a text that is longer'),
+      },
+      { field: "a", rule: "regex", message: expect.stringContaining("a text that does not match") },
+      { field: "b", rule: "required", message: expect.stringContaining("2 records have no value in it") },
+    ] as never,
+  ]);
+  expect(messageOf({ body } as Answer).split("; ")).toHaveLength(4);
+});
+
+test("what would be made or deleted is told without doing it; what GET answered can be PUT", async () => {
+  const planned = await send("POST", "/collections?dryRun=true", { name: "planned", fields: [] });
+  expect([planned.status, planned.body]).toEqual([
+    200,
+    { collection: "planned", action: "create", steps: [{ step: "create", records: 0 }], records: 0 } as never,
+  ]);
+  expect((await send("GET", "/collections/planned")).status).toBe(404);
+  expect((await send("POST", "/collections?dryRun=true", { name: "users", fields: [] })).status).toBe(400);
+  const name = await create({ fields: [text("a")], permissions: { read: "admin" } });
+  await request("POST", `/api/${name}`, { token, body: { a: "x" } });
+  const gone = await send("DELETE", `/collections/${name}?dryRun=true`);
+  expect([gone.status, gone.body["steps"]]).toEqual([200, [{ step: "delete", records: 1 }] as never]);
+  const entry = await send("GET", `/collections/${name}`);
+  const seq = await lastSeq(service);
+  expect((await send("PUT", `/collections/${name}`, entry.body)).body).toEqual(entry.body);
+  expect(await lastSeq(service)).toBe(seq);
+  expect((await send("DELETE", "/collections/nothing?dryRun=true")).status).toBe(404);
 });
 
 describe("a whole schema", () => {

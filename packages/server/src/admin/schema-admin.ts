@@ -2,16 +2,26 @@ import type { CollectionEntry, MigrationPlan, MigrationStep, Schema } from "@soc
 import {
   type Collection,
   type Collections,
+  type Definitions,
   MigrationError,
-  type ParsedDefinition,
   type Plan,
   parseDefinition,
   type SchemaChange,
 } from "../collections/index.ts";
 import type { Database, Reader, Transactor } from "../database/index.ts";
-import { AppError, isObject, nearest, oneOf, quote, type SignedIn } from "../kernel/index.ts";
+import { AppError, type SignedIn } from "../kernel/index.ts";
 import type { Records } from "../records/index.ts";
 import type { Audit } from "./audit.ts";
+import {
+  additionOf,
+  type ChangeBuilder,
+  changeOf,
+  type Expected,
+  fingerprintOf,
+  parseSchema,
+  removalOf,
+  wholeChange,
+} from "./schema-change.ts";
 
 /** What a change would do, and the schema that it would do it to. */
 interface PlannedSchema {
@@ -25,12 +35,6 @@ interface MigrationHooks {
   /** Called in the moment of the commit, when the new definitions are in force. */
   readonly onCommit?: () => void;
 }
-
-/** The fingerprints of the schemas that the caller is ready to change; null for any. */
-type Expected = readonly string[] | null;
-
-/** What PUT of a collection may hold. */
-const attributes = ["name", "fields", "permissions", "$schema"];
 
 /** Collections as admins change them: every change is one migration, with its events and its audit entries. */
 export class SchemaAdmin {
@@ -68,12 +72,12 @@ export class SchemaAdmin {
   /** @throws AppError `bad_request` for what is no definition, or one of a name that is taken. */
   async create(body: unknown, admin: SignedIn): Promise<CollectionEntry> {
     const parsed = await parseDefinition(body);
-    const { name } = parsed.definition;
-    return this.#migrateOne(name, admin, async () => {
-      if (this.#collections.get(name) !== undefined)
-        throw new AppError("bad_request", `There is a collection "${name}" already; PUT changes it.`);
-      return { define: [parsed], drop: [] };
-    });
+    return this.#migrateOne(parsed.definition.name, admin, additionOf(parsed));
+  }
+
+  /** What `create` would do. It throws what `create` would throw. */
+  async planCreate(body: unknown, signal: AbortSignal): Promise<MigrationPlan> {
+    return this.#planOne(additionOf(await parseDefinition(body)), signal);
   }
 
   /**
@@ -81,29 +85,28 @@ export class SchemaAdmin {
    * @throws AppError `not_found`, `bad_request`.
    */
   update(name: string, body: Record<string, unknown>, admin: SignedIn): Promise<CollectionEntry> {
-    return this.#migrateOne(name, admin, () => this.#changeOf(name, body));
+    return this.#migrateOne(name, admin, changeOf(name, body));
   }
 
   /** What `update` would do. It throws what `update` would throw. */
-  async planUpdate(name: string, body: Record<string, unknown>): Promise<MigrationPlan> {
-    const { changes } = await this.#plan(() => this.#changeOf(name, body), null);
-    const [plan] = changes;
-    if (plan === undefined) throw new Error("A change without a plan");
-    return plan;
+  planUpdate(name: string, body: Record<string, unknown>, signal: AbortSignal): Promise<MigrationPlan> {
+    return this.#planOne(changeOf(name, body), signal);
   }
 
   /** @throws AppError `not_found`, or `bad_request` while another collection points to it. */
   async delete(name: string, admin: SignedIn): Promise<void> {
-    await this.#migrate(admin, async () => ({ define: [], drop: [this.#records.collection(name).name] }));
+    await this.#migrate(admin, removalOf(name));
   }
 
-  schema(): Schema {
-    return { collections: this.#collections.all().map(({ definition }) => definition) };
+  /** What `delete` would do. It throws what `delete` would throw. */
+  planDelete(name: string, signal: AbortSignal): Promise<MigrationPlan> {
+    return this.#planOne(removalOf(name), signal);
   }
 
-  /** Tells one state of all definitions from another. */
-  fingerprint(): string {
-    return Bun.SHA256.hash(JSON.stringify(this.schema()), "hex").slice(0, 32);
+  /** All definitions, and what tells this state of them from another. */
+  schema(): { schema: Schema; fingerprint: string } {
+    const definitions = this.#collections.definitions();
+    return { schema: { collections: [...definitions.values()] }, fingerprint: fingerprintOf(definitions) };
   }
 
   /**
@@ -112,55 +115,26 @@ export class SchemaAdmin {
    */
   async updateSchema(body: Record<string, unknown>, expected: Expected, admin: SignedIn): Promise<PlannedSchema> {
     const define = await parseSchema(body);
-    const build = async (): Promise<SchemaChange> => {
-      this.#refuseOther(expected);
-      return this.#wholeChange(define);
-    };
+    const build = wholeChange(define, expected);
     let [changes, fingerprint]: [MigrationPlan[], string] = [[], ""];
     await this.#migrate(admin, build, {
       before: async (tx, change) => {
         changes = await this.#tell(tx, change, this.#collections.plan(change));
       },
       onCommit: () => {
-        fingerprint = this.fingerprint();
+        fingerprint = fingerprintOf(this.#collections.definitions());
       },
     }).catch(namingCollection);
     return { changes, fingerprint };
   }
 
   /** What `updateSchema` would do to the schema of the fingerprint. It throws what `updateSchema` would throw. */
-  async planSchema(body: Record<string, unknown>, expected: Expected): Promise<PlannedSchema> {
-    const define = await parseSchema(body);
-    return this.#plan(async () => this.#wholeChange(define), expected).catch(namingCollection);
-  }
-
-  async #changeOf(name: string, body: Record<string, unknown>): Promise<SchemaChange> {
-    const { definition } = this.#records.collection(name);
-    refuseUnknown(body, attributes);
-    if (body["name"] !== undefined && body["name"] !== name)
-      throw new AppError("bad_request", `"name" must be "${name}" or left out: a collection cannot be renamed.`);
-    const permissions = body["permissions"] === undefined ? definition.permissions : body["permissions"];
-    const parsed = await parseDefinition({
-      name,
-      fields: body["fields"] === undefined ? definition.fields : body["fields"],
-      ...(permissions === undefined ? {} : { permissions }),
-    });
-    return { define: [parsed], drop: [] };
-  }
-
-  #wholeChange(define: ParsedDefinition[]): SchemaChange {
-    const names = new Set(define.map(({ definition }) => definition.name));
-    const drop = this.#collections.all().flatMap(({ name }) => (names.has(name) ? [] : [name]));
-    return { define, drop };
-  }
-
-  #refuseOther(expected: Expected): void {
-    if (expected !== null && !expected.includes(this.fingerprint()))
-      throw new AppError("conflict", "The schema has changed since it was looked at.");
+  async planSchema(body: Record<string, unknown>, expected: Expected, signal: AbortSignal): Promise<PlannedSchema> {
+    return this.#plan(wholeChange(await parseSchema(body), expected), signal).catch(namingCollection);
   }
 
   /** Answers the collection as it is in the moment of the commit. */
-  async #migrateOne(name: string, admin: SignedIn, build: () => Promise<SchemaChange>): Promise<CollectionEntry> {
+  async #migrateOne(name: string, admin: SignedIn, build: ChangeBuilder): Promise<CollectionEntry> {
     const entry = Promise.withResolvers<CollectionEntry>();
     await this.#migrate(admin, build, {
       onCommit: () => entry.resolve(this.#entryOf(this.#records.collection(name))),
@@ -169,15 +143,11 @@ export class SchemaAdmin {
   }
 
   /** @param build tells the change by what is stored; asked again in the transaction, when nothing else changes any more. */
-  async #migrate(
-    admin: SignedIn,
-    build: () => Promise<SchemaChange>,
-    { before, onCommit }: MigrationHooks = {},
-  ): Promise<void> {
-    const expected = await build();
+  async #migrate(admin: SignedIn, build: ChangeBuilder, { before, onCommit }: MigrationHooks = {}): Promise<void> {
+    const expected = await build(this.#collections.definitions());
     const place = await this.#collections.placeOf(expected, this.#collections.plan(expected));
     await this.#database.migrate(async (tx) => {
-      const change = await build();
+      const change = await build(this.#collections.definitions());
       await before?.(tx, change);
       const dropped = change.drop.map((name) => this.#records.collection(name));
       const plans = await this.#collections.migrate(tx, change, admin);
@@ -198,37 +168,46 @@ export class SchemaAdmin {
     }, place);
   }
 
-  /** Planned anew when the schema changes while the records are looked at: what they say is about its tables. */
-  async #plan(build: () => Promise<SchemaChange>, expected: Expected): Promise<PlannedSchema> {
-    while (true) {
-      const fingerprint = this.fingerprint();
-      try {
-        this.#refuseOther(expected);
-        const change = await build();
-        const plans = this.#collections.plan(change);
-        const place = await this.#collections.placeOf(change, plans);
-        const read = async (reader: Reader): Promise<MigrationPlan[]> => {
-          await this.#collections.check(reader, plans);
-          return this.#tell(reader, change, plans);
-        };
-        const changes = await (place === "here" ? read(this.#database.reader) : this.#database.readOnThread(read));
-        if (fingerprint === this.fingerprint()) return { changes, fingerprint };
-      } catch (thrown) {
-        if (fingerprint === this.fingerprint()) throw thrown;
-      }
+  async #planOne(build: ChangeBuilder, signal: AbortSignal): Promise<MigrationPlan> {
+    const { changes } = await this.#plan(build, signal);
+    const [plan] = changes;
+    if (plan === undefined) throw new Error("A change without a plan");
+    return plan;
+  }
+
+  /** Definitions and records are looked at as they are in one moment, whatever is migrated meanwhile. */
+  async #plan(build: ChangeBuilder, signal: AbortSignal): Promise<PlannedSchema> {
+    const definitions = this.#collections.definitions();
+    const reader = this.#database.longRead();
+    try {
+      const change = await build(definitions);
+      const place = await this.#collections.placeOf(change, this.#collections.plan(change, definitions));
+      if (place === "here") return await this.#planWith(reader, definitions, build);
+    } finally {
+      reader.end();
     }
+    return this.#database.readOnThread(
+      async (thread) => this.#planWith(thread, await this.#collections.read(thread), build),
+      signal,
+    );
+  }
+
+  async #planWith(reader: Reader, definitions: Definitions, build: ChangeBuilder): Promise<PlannedSchema> {
+    const change = await build(definitions);
+    const plans = this.#collections.plan(change, definitions);
+    await this.#collections.check(reader, plans);
+    return { changes: await this.#tell(reader, change, plans), fingerprint: fingerprintOf(definitions) };
   }
 
   /** A change as it is told, with the records that each step concerns. */
   async #tell(reader: Reader, change: SchemaChange, plans: readonly Plan[]): Promise<MigrationPlan[]> {
     const told: MigrationPlan[] = [];
     for (const name of change.drop) {
-      const records = await this.#records.count(this.#records.collection(name));
+      const records = await this.#recordsOf(name);
       told.push({ collection: name, action: "delete", steps: [{ step: "delete", records }], records });
     }
     for (const plan of plans) {
-      const collection = this.#collections.get(plan.after.name);
-      const records = collection === undefined ? 0 : await this.#records.count(collection);
+      const records = await this.#recordsOf(plan.after.name);
       const steps: MigrationStep[] = [];
       for (const step of plan.steps) {
         const { stricter: _, ...shown } = { stricter: null, ...step };
@@ -241,45 +220,17 @@ export class SchemaAdmin {
     return told;
   }
 
+  async #recordsOf(name: string): Promise<number> {
+    const collection = this.#collections.get(name);
+    return collection === undefined ? 0 : this.#records.count(collection);
+  }
+
   async #entryOf(collection: Collection): Promise<CollectionEntry> {
     const { name, definition, createdAt, updatedAt } = collection;
     const { fields, permissions = null } = definition;
     const records = await this.#records.count(collection);
     return { name, fields, permissions, definition, createdAt, updatedAt, records };
   }
-}
-
-function refuseUnknown(body: Record<string, unknown>, allowed: readonly string[]): void {
-  for (const key of Object.keys(body)) {
-    if (allowed.includes(key)) continue;
-    const near = nearest(key, allowed);
-    const advice = near === null ? `allowed: ${oneOf(allowed)}` : `did you mean "${near}"?`;
-    throw new AppError("bad_request", `Unknown attribute ${quote(key)}; ${advice}`);
-  }
-}
-
-async function parseSchema(body: Record<string, unknown>): Promise<ParsedDefinition[]> {
-  const { collections } = body;
-  refuseUnknown(body, ["collections", "$schema"]);
-  if (!Array.isArray(collections))
-    throw new AppError(
-      "bad_request",
-      `"collections" must be an array of collection definitions, not ${quote(collections)}.`,
-    );
-  const parsed: ParsedDefinition[] = [];
-  const seen = new Set<string>();
-  for (const [i, item] of collections.entries()) {
-    const name =
-      isObject(item) && typeof item["name"] === "string" ? `collection ${quote(item["name"])}` : `collection ${i + 1}`;
-    const one = await parseDefinition(item).catch((thrown: unknown) => {
-      throw thrown instanceof AppError ? new AppError("bad_request", `${name}: ${thrown.message}`) : thrown;
-    });
-    const key = one.definition.name.toLowerCase();
-    if (seen.has(key)) throw new AppError("bad_request", `${name} is there twice, also without regard to case.`);
-    seen.add(key);
-    parsed.push(one);
-  }
-  return parsed;
 }
 
 /** Among several collections it must be said which one is meant. */

@@ -38,7 +38,11 @@ export class ScriptAdmin {
     }));
   }
 
-  functionRuns(page: { limit: number; offset: number }): Promise<{ items: FunctionRun[]; total: number }> {
+  functionRuns(page: {
+    limit: number;
+    offset: number;
+    signal: AbortSignal;
+  }): Promise<{ items: FunctionRun[]; total: number }> {
     return this.#functions.runs(page);
   }
 

@@ -51,12 +51,12 @@ export class UserAdmin {
 
   /** @throws AppError `not_found`, `bad_request` for a role that there is not, or for the last admin. */
   async setRole(id: string, body: Record<string, unknown>, admin: SignedIn): Promise<User> {
-    const before = await this.#users.get(this.#database.reader, id);
+    await this.#users.get(this.#database.reader, id);
     refuseOthers(body, ["role"]);
     const role = readRole(body["role"]);
-    if (before.role === role) return before;
     return this.#database.transact(async (tx) => {
       const old = await this.#users.get(tx, id);
+      if (old.role === role) return old;
       const user = await this.#users.setRole(tx, id, role);
       await this.#audit.record(tx, admin, { action: "user.updated", target: id, before: old, after: user });
       return user;

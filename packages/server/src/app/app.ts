@@ -69,7 +69,16 @@ export class App {
       });
       const meter = new RequestMeter();
       const { functions, jobs } = scripts;
-      const admin = new Admin({ ...service, version, realtime, functions, jobs, log, meter });
+      const admin = new Admin({
+        ...service,
+        version,
+        realtime,
+        functions,
+        jobs,
+        logger: logger.for("admin"),
+        log,
+        meter,
+      });
       const http = new HttpServer({
         auth: service.auth,
         records: service.records,

@@ -37,7 +37,8 @@ function credential(body: Record<string, unknown>, field: string, problems: Erro
 export function readRole(value: unknown): Role {
   const role = ROLES.find((each) => each === value);
   if (role !== undefined) return role;
-  throw new AppError("bad_request", `"role" must be ${oneOf(ROLES)}, not ${quote(value)}.`);
+  const given = value === undefined ? "; it is missing" : `, not ${quote(value)}`;
+  throw new AppError("bad_request", `"role" must be ${oneOf(ROLES)}${given}.`);
 }
 
 /**

@@ -1,3 +1,4 @@
 /** The command line: commands, their options, their help. */
 export type { Terminal } from "./command.ts";
 export { run } from "./run.ts";
+export { SecretInput } from "./secret-input.ts";

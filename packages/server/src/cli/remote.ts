@@ -37,6 +37,7 @@ export class Remote {
   ): Promise<Remote> {
     const url = parseUrl(address);
     const token = textOption(options, "token");
+    if (token !== undefined && !/^[\x21-\x7e]+$/.test(token)) throw new UsageError("--token is not an access token");
     if (token !== undefined) return new Remote(url, token, false);
     const own = config["admin.email"];
     const email = textOption(options, "email") ?? own;
@@ -44,6 +45,7 @@ export class Remote {
     // The configuration's is for this installation alone: a wrong address must not get it.
     const known = email === own && isLoopback(url) ? config["admin.password"]?.reveal() : undefined;
     const password = known ?? (await terminal.askSecret(`Password of ${email} at ${url}: `));
+    if (password === "") throw new UsageError("no password was given");
     const { body } = await send(url, "POST", "/api/auth/login", { body: { email, password } });
     return new Remote(url, (body as TokenResponse).accessToken, true);
   }

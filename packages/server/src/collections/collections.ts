@@ -48,6 +48,9 @@ async function toCollection(row: Row): Promise<Collection> {
   };
 }
 
+/** Definitions by name. */
+export type Definitions = ReadonlyMap<string, CollectionDefinition>;
+
 /** What is to become of collections, in one migration. */
 export interface SchemaChange {
   readonly define: readonly ParsedDefinition[];
@@ -109,17 +112,30 @@ export class Collections {
     return this.#byName.get(name);
   }
 
+  /** The definitions in force, in the order of their names. */
+  definitions(): Definitions {
+    return new Map(this.all().map(({ name, definition }) => [name, definition]));
+  }
+
+  /** The definitions that a reader sees: those that belong to the tables that it sees. */
+  async read(reader: Reader): Promise<Definitions> {
+    const rows = await reader.all<Row>("SELECT definition, createdAt, updatedAt FROM _collections");
+    // They were checked when they were stored.
+    const definitions = rows.map(({ definition }) => JSON.parse(definition) as CollectionDefinition);
+    return new Map(definitions.sort(byName).map((definition) => [definition.name, definition]));
+  }
+
   /** In the order of their names. */
   all(): Collection[] {
-    return [...this.#byName.values()].sort((a, b) => (a.name < b.name ? -1 : 1));
+    return [...this.#byName.values()].sort(byName);
   }
 
   /**
-   * What a change comes to, before any record is looked at.
+   * What a change comes to, before any record is looked at: from the definitions in force, or from others.
    * @throws AppError `bad_request` when a definition, or another one, contradicts; `not_found` for what is to be dropped.
    */
-  plan({ define, drop }: SchemaChange): Plan[] {
-    const future = new Map([...this.#byName].map(([name, { definition }]) => [name, definition]));
+  plan({ define, drop }: SchemaChange, current: Definitions = this.definitions()): Plan[] {
+    const future = new Map(current);
     for (const name of drop)
       if (!future.delete(name)) throw new AppError("not_found", `There is no collection ${quote(name)}.`);
     const plans: Plan[] = [];
@@ -127,7 +143,7 @@ export class Collections {
       const { definition } = item;
       if (!future.has(definition.name)) refuseTwin(definition.name, future.keys());
       future.set(definition.name, definition);
-      const before = this.#byName.get(definition.name)?.definition ?? null;
+      const before = current.get(definition.name) ?? null;
       plans.push(naming(definition.name, () => planMigration(before, item)));
     }
     for (const definition of future.values()) refuseDanglingRelations(definition, future, drop);
@@ -213,6 +229,10 @@ export class Collections {
     const type = `system.collection.${change}`;
     await this.#events.append(tx, { type, source: "collections", payload: { name }, principal });
   }
+}
+
+function byName(a: { name: string }, b: { name: string }): number {
+  return a.name < b.name ? -1 : 1;
 }
 
 function refuseTwin(name: string, names: Iterable<string>): void {

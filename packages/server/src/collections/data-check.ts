@@ -1,4 +1,4 @@
-import type { FieldDefinition } from "@socle/protocol";
+import type { ErrorDetail, FieldDefinition } from "@socle/protocol";
 import { identifier, type Reader, type Value } from "../database/index.ts";
 import { AppError, count, nextTurn, quote } from "../kernel/index.ts";
 import { columnName, isEmptySql, ownerColumn, tableName } from "./collection.ts";
@@ -29,6 +29,7 @@ export class DataCheck {
   readonly #before: ReadonlyMap<string, FieldDefinition>;
   readonly #after: ReadonlyMap<string, FieldDefinition>;
   readonly #added: ReadonlySet<string>;
+  readonly #problems: ErrorDetail[] = [];
 
   constructor(reader: Reader, plan: Plan) {
     this.#reader = reader;
@@ -39,17 +40,24 @@ export class DataCheck {
     this.#added = new Set(plan.steps.flatMap((step) => (step.step === "add" ? [step.field] : [])));
   }
 
-  /** @throws AppError `bad_request` with the number of records that contradict the new definition, and some of their ids. */
+  /**
+   * @throws AppError `bad_request` with everything that records contradict: by how many of them, and some of their ids.
+   */
   async refuse(): Promise<void> {
     if (this.#plan.before === null) return;
     for (const step of this.#plan.steps) {
       const field = "field" in step ? this.#after.get(step.field) : undefined;
       if (field !== undefined) await this.#refuseStep(step, field);
     }
+    if (this.#problems.length === 0) return;
+    const reasons = this.#problems.map(({ field, message }) => `field "${field}" ${message}`);
+    throw new AppError("bad_request", reasons.join("; "), { details: this.#problems });
   }
 
   /** How many records have a value in a field that is dropped. */
-  dropped(field: string): Promise<number> {
+  async dropped(field: string): Promise<number> {
+    // The owner column stays: the owner is hidden, not lost.
+    if (this.#before.get(field)?.owner === true) return 0;
     return this.#count(`${this.#column(field)} IS NOT NULL`);
   }
 
@@ -83,7 +91,9 @@ export class DataCheck {
     ] as const) {
       const limit = field[bound];
       if (limit === undefined || !rules.includes(bound)) continue;
-      const outside = `a ${isText ? "text" : "value"} that is ${bound === "min" ? "less" : "more"}`;
+      const outside = isText
+        ? `a text that is ${bound === "min" ? "shorter" : "longer"}`
+        : `a value ${bound === "min" ? "below" : "above"} it`;
       await this.#refuseWhere(field, bound, `cannot have "${bound}" ${limit}:`, outside, `${measure} ${sign} ?`, limit);
     }
     if (field.regex !== undefined && rules.includes("regex")) {
@@ -125,9 +135,7 @@ export class DataCheck {
     if (records === 0) return;
     const ids = `${examples.join(", ")}${records > examples.length ? ", …" : ""}`;
     const reason = `${why} ${count(records, "record")} ${records === 1 ? "has" : "have"} ${state} (${ids})`;
-    throw new AppError("bad_request", `field "${field.name}" ${reason}`, {
-      details: [{ field: field.name, rule, message: reason }],
-    });
+    this.#problems.push({ field: field.name, rule, message: reason });
   }
 
   /** Patterns are no part of SQL, so the values are read: as many at a time as are not too heavy. */

@@ -134,9 +134,14 @@ export async function applyDefinitionFiles(options: {
     const path = changed.find(({ parsed }) => parsed.definition.name === thrown.collection)?.path;
     throw new SetupError(`${path}: ${thrown.message}`);
   });
-  for (const [i, plan] of plans.entries())
-    if (plan.steps.length > 0)
-      options.logger.info(`Applied ${changed[i]?.file}`, { collection: plan.after.name, changes: describe(plan) });
+  for (const [i, plan] of plans.entries()) {
+    if (plan.steps.length === 0) continue;
+    const fields = { collection: plan.after.name, changes: describe(plan) };
+    // It may have come through the API since the file was applied last.
+    const isLossy = plan.steps.some(({ step }) => step === "drop");
+    if (isLossy) options.logger.warn(`Applied ${changed[i]?.file}, which dropped what it does not name`, fields);
+    else options.logger.info(`Applied ${changed[i]?.file}`, fields);
+  }
 }
 
 /** All definitions, and that their files were applied, in one transaction. */

@@ -1,6 +1,6 @@
 /** Collections: definitions and their validation, plans and migrations, definition files. */
 export { type Collection, columnName, ownerColumn } from "./collection.ts";
-export { Collections, collectionSchema, MigrationError, type SchemaChange } from "./collections.ts";
+export { Collections, collectionSchema, type Definitions, MigrationError, type SchemaChange } from "./collections.ts";
 export type { ParsedDefinition } from "./definition.ts";
 export { applyDefinitionFiles, changedDefinitions, readDefinitionFiles } from "./definition-files.ts";
 export { parseDefinition } from "./parse-definition.ts";

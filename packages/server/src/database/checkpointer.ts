@@ -5,7 +5,7 @@ import type { Connection } from "./connection.ts";
 /** Pages of 4 KiB. From `start` on the worker copies the log; at `limit` the writer waits until it has caught up. */
 const pages = { start: 2_000, limit: 16_384 };
 const lookEveryMs = 25;
-/** While another process reads an old state, the log cannot start over, and waiting for it again at once is no use. */
+/** While somebody reads an old state, the log cannot start over, and waiting for it again at once is no use. */
 const retryEveryMs = 2_000;
 
 /**
@@ -67,7 +67,7 @@ export class Checkpointer {
     const isWhole = result !== null && result.checkpointed === result.log;
     if (!isWhole) this.#nextLook = now + retryEveryMs;
     if (!isWhole && !this.#hasWarned)
-      this.#logger.warn("The write-ahead log cannot start over while another process reads the database; it grows", {
+      this.#logger.warn("The write-ahead log cannot start over while an old state of the database is read; it grows", {
         pages: result?.log,
       });
     this.#hasWarned = !isWhole;

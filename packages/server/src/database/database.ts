@@ -1,8 +1,9 @@
 import { statSync } from "node:fs";
-import { type Awaitable, Gate, SetupError } from "../kernel/index.ts";
+import { AppError, type Awaitable, Gate, SetupError } from "../kernel/index.ts";
 import type { Logger } from "../logging/index.ts";
 import { Checkpointer } from "./checkpointer.ts";
 import type { Connection } from "./connection.ts";
+import { asUnavailable } from "./errors.ts";
 import { Flusher } from "./flusher.ts";
 import type { LongRead } from "./long-read.ts";
 import { lockDatabase, openLogSync, openReader, openWriter, resolvePath } from "./open-file.ts";
@@ -29,6 +30,9 @@ export interface ModuleSchema {
   steps: readonly string[];
 }
 
+/** Reads on threads that run or wait. */
+const maxThreadReads = 32;
+
 /** The embedded database: `reader` for what is committed, `transact` for every change. */
 export class Database {
   readonly path: string;
@@ -39,6 +43,9 @@ export class Database {
   readonly #checkpointer: Checkpointer;
   readonly #closeLog: () => void;
   readonly #readers = new Gate(2);
+  readonly #threads = new Set<ThreadConnection>();
+  readonly #threadReads = new Set<Promise<unknown>>();
+  #isClosing = false;
 
   /** @throws SetupError with one readable line when the file cannot be used. */
   constructor(options: DatabaseOptions) {
@@ -93,17 +100,23 @@ export class Database {
     return this.#reader.longRead();
   }
 
-  /** Reads that would hold up the event loop, on a thread, all of them of one moment. Two at a time; others wait. */
-  readOnThread<T>(work: (reader: Reader) => Promise<T>): Promise<T> {
-    return this.#readers.run(async () => {
-      const thread = new ThreadConnection(this.path);
-      try {
-        await thread.run("BEGIN");
-        return await work(thread);
-      } finally {
-        await thread.close();
-      }
-    });
+  /**
+   * Reads that would hold up the event loop, on a thread, all of them of one moment. Two at a time; some others wait.
+   * @param signal aborted when nobody waits for the answer any more.
+   * @throws AppError `unavailable` when too many wait, or the disk cannot be read.
+   */
+  async readOnThread<T>(work: (reader: Reader) => Promise<T>, signal: AbortSignal): Promise<T> {
+    if (this.#threadReads.size >= maxThreadReads)
+      throw new AppError("unavailable", "Too much is being looked at already; try again in a moment.");
+    const reading = this.#readers.run(() => this.#readOnThread(work, signal));
+    this.#threadReads.add(reading);
+    try {
+      return await reading;
+    } catch (thrown) {
+      throw asUnavailable(thrown);
+    } finally {
+      this.#threadReads.delete(reading);
+    }
   }
 
   /** Bytes of the database file and of its log. */
@@ -134,15 +147,39 @@ export class Database {
   }
 
   /**
-   * Waits for what was accepted, copies the log into the file and closes it. A migration on a thread that takes longer than
-   * `graceMs` is taken back.
+   * Waits for what was accepted, copies the log into the file and closes it. What takes longer than `graceMs` is
+   * given up: a migration is taken back.
    */
   async close(graceMs = 10_000): Promise<void> {
-    await this.#writer.close(graceMs);
+    this.#isClosing = true;
+    const timer = setTimeout(() => this.#abandonReads(), graceMs);
+    await Promise.all([this.#writer.close(graceMs), Promise.allSettled(this.#threadReads)]);
+    clearTimeout(timer);
     await this.#checkpointer.close();
     this.#reader.close();
     this.#closeLog();
     this.#writeConnection.close();
     this.#lock?.close();
+  }
+
+  async #readOnThread<T>(work: (reader: Reader) => Promise<T>, signal: AbortSignal): Promise<T> {
+    if (this.#isClosing || signal.aborted)
+      throw new AppError("unavailable", "Nobody waits for this, or the service stops.");
+    const thread = new ThreadConnection(this.path);
+    this.#threads.add(thread);
+    const abandon = (): void => thread.abandon();
+    signal.addEventListener("abort", abandon);
+    try {
+      await thread.run("BEGIN");
+      return await work(thread);
+    } finally {
+      signal.removeEventListener("abort", abandon);
+      this.#threads.delete(thread);
+      await thread.close();
+    }
+  }
+
+  #abandonReads(): void {
+    for (const thread of this.#threads) thread.abandon();
   }
 }

@@ -31,7 +31,7 @@ test("a close leaves one file, also after checkpoints and work on threads", asyn
     await Bun.sleep(2);
   }
   await database.migrate((tx) => tx.run("ALTER TABLE big ADD COLUMN y TEXT"), "thread");
-  await database.readOnThread(async (reader) => reader.get("SELECT count(*) FROM big"));
+  await database.readOnThread(async (reader) => reader.get("SELECT count(*) FROM big"), new AbortController().signal);
   expect(database.sizes().log).toBeGreaterThan(0);
   await database.close();
   expect(
@@ -144,5 +144,72 @@ describe("migrations", () => {
     read.end();
     expect(() => all(read)).toThrow("took too long");
     await database.close();
+  });
+
+  test("a close takes back what takes too long, and begins nothing that waits", async () => {
+    const database = await withTable();
+    const slow = (name: string) =>
+      database.migrate(async (tx) => {
+        await tx.run(`ALTER TABLE t ADD COLUMN ${name} TEXT`);
+        await Bun.sleep(300);
+        await tx.run("SELECT 1");
+      }, "thread");
+    const waiting = [slow("a"), slow("b"), database.transact((tx) => tx.run("INSERT INTO t (n) VALUES (1)"))];
+    const settled = Promise.allSettled(waiting);
+    await Bun.sleep(50);
+    await database.close(20);
+    expect((await settled).map(({ status }) => status)).toEqual(["rejected", "rejected", "rejected"]);
+    const again = open(database.path);
+    expect([await columns(again), await numbers(again)]).toEqual([1, []]);
+    await again.close();
+  });
+});
+
+describe("reads on threads", () => {
+  const endless = "WITH RECURSIVE r(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM r LIMIT 3000000) SELECT max(n) FROM r";
+
+  test("are of one moment, whatever is written meanwhile", async () => {
+    const database = await withTable();
+    await database.transact((tx) => tx.run("INSERT INTO t VALUES (1)"));
+    const seen = await database.readOnThread(async (reader) => {
+      const count = () => reader.get<{ n: number }>("SELECT count(*) AS n FROM t");
+      const before = await count();
+      await database.transact((tx) => tx.run("INSERT INTO t VALUES (2)"));
+      await database.migrate((tx) => tx.run("ALTER TABLE t RENAME COLUMN n TO m"), "here");
+      return [before, await count(), await reader.all("SELECT n FROM t")];
+    }, new AbortController().signal);
+    expect(seen).toEqual([{ n: 1 }, { n: 1 }, [{ n: 1 }]]);
+    await database.close();
+  });
+
+  test("end with those who wait for them, and hold up nobody else; too many are refused", async () => {
+    const database = await withTable();
+    const gone = new AbortController();
+    const left = Array.from({ length: 40 }, () =>
+      database.readOnThread((reader) => Promise.resolve(reader.get(endless)), gone.signal),
+    );
+    const refused = Promise.allSettled(left);
+    await Bun.sleep(20);
+    gone.abort();
+    const reasons = (await refused).map((result) =>
+      result.status === "rejected" ? result.reason.code : result.status,
+    );
+    expect(new Set(reasons)).toEqual(new Set(["unavailable"]));
+    const row = await database.readOnThread(
+      async (reader) => reader.get("SELECT 1 AS n"),
+      new AbortController().signal,
+    );
+    expect(row).toEqual({ n: 1 });
+    await database.close();
+  });
+
+  test("are refused, and those that run are given up, at the end", async () => {
+    const database = await withTable();
+    const signal = new AbortController().signal;
+    const reads = [1, 2, 3].map(() => database.readOnThread((reader) => Promise.resolve(reader.get(endless)), signal));
+    const settled = Promise.allSettled(reads);
+    await Bun.sleep(20);
+    await database.close(10);
+    expect((await settled).map(({ status }) => status)).toEqual(["rejected", "rejected", "rejected"]);
   });
 });

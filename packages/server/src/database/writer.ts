@@ -99,6 +99,7 @@ export class Writer {
   #migrations = 0;
   /** That of the migration which runs. */
   #thread: ThreadConnection | null = null;
+  #isOutOfTime = false;
   readonly #closing = new Set<Promise<void>>();
   #turning: Promise<void> | null = null;
   #unsettled = 0;
@@ -134,10 +135,13 @@ export class Writer {
     });
   }
 
-  /** Refuses what comes from now on and waits for what was accepted; for a migration on a thread, `graceMs` at most. */
+  /** Refuses what comes from now on, and waits for what was accepted: `graceMs` at most, then the rest is refused, too. */
   async close(graceMs: number): Promise<void> {
     this.#refusal ??= new AppError("unavailable", "The service is stopping.");
-    const timer = setTimeout(() => this.#thread?.abandon(), graceMs);
+    const timer = setTimeout(() => {
+      this.#isOutOfTime = true;
+      this.#thread?.abandon();
+    }, graceMs);
     await this.#settled();
     clearTimeout(timer);
     await Promise.all(this.#closing);
@@ -166,6 +170,11 @@ export class Writer {
 
   /** What has waited longest: a migration, or the transactions before the next one. */
   async #turn(): Promise<void> {
+    if (this.#isOutOfTime) {
+      // A thread that was given up may hold the lock until its statement has ended: nothing more is begun.
+      for (const job of this.#queue.splice(0)) job.reject(this.#refusal);
+      return;
+    }
     const migrationAt = this.#migrations === 0 ? -1 : this.#queue.findIndex(({ migration }) => migration !== null);
     if (migrationAt === 0) {
       this.#migrations -= 1;
@@ -247,8 +256,14 @@ export class Writer {
 
   #committed(batch: Job[]): void {
     this.#unsettled += batch.length;
-    for (const { outcome } of batch) {
-      if (outcome !== null && "tx" in outcome) for (const effect of outcome.tx.atCommit) effect();
+    try {
+      for (const { outcome } of batch) {
+        if (outcome !== null && "tx" in outcome) for (const effect of outcome.tx.atCommit) effect();
+      }
+    } catch (error) {
+      // What is kept in memory is not what is committed.
+      this.#fail(batch, error);
+      return;
     }
     this.#flusher.flush().then(
       () => this.#settle(batch),

@@ -73,6 +73,13 @@ export interface EventRecorder {
 /** With more events than these, looking through them would hold up the event loop. */
 const manyEvents = 20_000;
 
+interface EventPageQuery {
+  readonly limit: number;
+  readonly offset: number;
+  /** Aborted when nobody waits for the answer any more. */
+  readonly signal: AbortSignal;
+}
+
 interface EventMatches {
   readonly items: LoggedEvent[];
   readonly total: number;
@@ -207,12 +214,12 @@ export class EventLog {
   }
 
   /** The events of a filter, newest first, and how many there are in all. A long log is read on a thread. */
-  async search(filter: EventFilter, page: { limit: number; offset: number }): Promise<EventMatches> {
+  async search(filter: EventFilter, page: EventPageQuery): Promise<EventMatches> {
     const { reader } = this.#database;
     const places = await placesOf(reader);
     const isLong = places !== null && places.last - places.first > manyEvents;
     if (!isLong) return searchEvents(reader, filter, page);
-    return this.#database.readOnThread((thread) => searchEvents(thread, filter, page));
+    return this.#database.readOnThread((thread) => searchEvents(thread, filter, page), page.signal);
   }
 
   /** The event at a place; null when it was trimmed. */

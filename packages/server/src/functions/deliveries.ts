@@ -150,7 +150,7 @@ export class Deliveries {
   /** A delivery with its event; null when it is over. */
   async get(head: DeliveryHead): Promise<Delivery | null> {
     const row = await this.#database.reader.get<{ depth: number; previous: string | null; event: string | null }>(
-      "SELECT depth, previous, event FROM _deliveries WHERE id = ?",
+      "SELECT depth, previous, event FROM _deliveries WHERE id = ? AND failedAt IS NULL",
       head.id,
     );
     if (row === null) return null;
@@ -178,13 +178,13 @@ export class Deliveries {
     return { open: (row?.n ?? 0) - (row?.failed ?? 0), failed: row?.failed ?? 0 };
   }
 
-  /** Those of some deliveries that have failed for good, and can be run again. */
-  async failed(ids: readonly number[]): Promise<Set<number>> {
-    const rows = await this.#database.reader.all<{ id: number }>(
-      "SELECT id FROM _deliveries WHERE failedAt IS NOT NULL AND id IN (SELECT value FROM json_each(?))",
+  /** When those of some deliveries that have failed for good did so last. They can be run again. */
+  async failed(ids: readonly number[]): Promise<Map<number, number>> {
+    const rows = await this.#database.reader.all<{ id: number; failedAt: number }>(
+      "SELECT id, failedAt FROM _deliveries WHERE failedAt IS NOT NULL AND id IN (SELECT value FROM json_each(?))",
       JSON.stringify(ids),
     );
-    return new Set(rows.map(({ id }) => id));
+    return new Map(rows.map(({ id, failedAt }) => [id, failedAt]));
   }
 
   /**

@@ -91,6 +91,42 @@ async function open(name: string, paths: readonly string[], width = 10) {
   };
 }
 
+describe("again", () => {
+  test("one that is made again in the moment in which it ends is made again, once", async () => {
+    const opened = await open("reopened.db", ["a"]);
+    await opened.change("x");
+    await opened.change("x");
+    const [first] = opened.running;
+    if (first === undefined) throw new Error("nothing runs");
+    const { end: _, ...head } = first;
+    // It was written down that it has failed, and at once that it is to be made again: the end comes after that.
+    opened.dispatcher.reopened(head);
+    await first.end("stays");
+    expect(opened.started).toEqual(["a x", "a x"]);
+    expect(opened.running.map(({ id }) => id)).toEqual([head.id]);
+    await opened.running[0]?.end();
+    expect(opened.running.map(({ id }) => id)).not.toContain(head.id);
+    expect(opened.started).toHaveLength(3);
+    await opened.running[0]?.end();
+    expect(opened.started).toHaveLength(3);
+    await opened.close();
+  });
+
+  test("one that is to be tried again while the files are loaded again is tried once", async () => {
+    const opened = await open("reloaded.db", ["a"]);
+    await opened.change("x");
+    const [first] = opened.running;
+    if (first === undefined) throw new Error("nothing runs");
+    const { end: _, ...head } = first;
+    opened.use(["a"]);
+    await first.end({ again: { ...head, failures: 1 } });
+    await Bun.sleep(5);
+    expect(opened.started).toHaveLength(2);
+    expect(opened.running.map(({ failures }) => failures)).toEqual([1]);
+    await opened.close();
+  });
+});
+
 describe("order", () => {
   test("the deliveries of an event run together, those of the record's next event after all of them", async () => {
     const opened = await open("order.db", ["a", "b"]);

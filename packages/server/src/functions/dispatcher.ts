@@ -45,6 +45,8 @@ export class Dispatcher {
   readonly #timers = new Map<number, Timer>();
   /** The path of each that runs, by its id. */
   readonly #running = new Map<number, string>();
+  /** Runs that are to be made again, and whose last attempt is not over here. */
+  readonly #reopened = new Map<number, DeliveryHead>();
   /** The last delivery that is on disk. */
   #writtenUntil = 0;
   #isFilling = false;
@@ -87,6 +89,11 @@ export class Dispatcher {
       return;
     }
     const chain = this.#chains.get(subject);
+    if (this.#running.has(id)) {
+      // Its last attempt has just been written down, and is not over here.
+      this.#reopened.set(id, delivery);
+      return;
+    }
     // A look into the table may have brought it already.
     if (chain?.some((each) => each.id === id) === true) return;
     line.known += 1;
@@ -176,8 +183,10 @@ export class Dispatcher {
   }
 
   #admit(delivery: DeliveryHead, line: Line): void {
-    line.known += 1;
     const chain = this.#chains.get(delivery.subject);
+    // One that ran while the files were loaded again, and is to be tried again, is there already.
+    if (chain?.some(({ id }) => id === delivery.id) === true) return;
+    line.known += 1;
     if (chain === undefined) {
       this.#chains.set(delivery.subject, [delivery]);
       this.#makeReady(delivery);
@@ -239,11 +248,14 @@ export class Dispatcher {
     if (line !== undefined) line.running += 1;
     const verdict = await this.#attempt(delivery);
     this.#running.delete(delivery.id);
+    const reopened = this.#reopened.get(delivery.id);
+    this.#reopened.delete(delivery.id);
     // The files may have changed meanwhile: the line of then is not that of now.
     const current = this.#lines.get(delivery.path);
     if (current !== undefined) current.running -= 1;
-    if (verdict === "over" || verdict === "stays") this.#leave(delivery);
-    else this.#again(delivery, verdict.again);
+    if (verdict !== "over" && verdict !== "stays") this.#again(delivery, verdict.again);
+    else if (reopened !== undefined) this.#again(delivery, reopened);
+    else this.#leave(delivery);
     if (this.#running.size === 0) {
       this.#idle.resolve();
       this.#idle = Promise.withResolvers<void>();

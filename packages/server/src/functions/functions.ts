@@ -150,7 +150,7 @@ export class Functions implements ScriptKind, EventRecorder {
   }
 
   /** Runs that are not over, then those that are, as long as the log has them; each newest first. */
-  runs(page: { limit: number; offset: number }): Promise<{ items: FunctionRun[]; total: number }> {
+  runs(page: { limit: number; offset: number; signal: AbortSignal }): Promise<{ items: FunctionRun[]; total: number }> {
     return listRuns({
       deliveries: this.#deliveries,
       events: this.#options.events,
@@ -268,8 +268,10 @@ export class Functions implements ScriptKind, EventRecorder {
     });
     if (isLast) {
       const isWritten = await this.#ledger.write(async (tx) => {
-        await this.#append(tx, run, "failed", resultOf({ status: "failed", error }, startedAt));
-        await this.#deliveries.fail(tx, delivery, this.#options.clock.now(), message);
+        // The time of the one tells which event the other is about.
+        const now = this.#options.clock.now();
+        await this.#append(tx, run, "failed", resultOf({ status: "failed", error }, startedAt), now);
+        await this.#deliveries.fail(tx, delivery, now, message);
       });
       return isWritten ? "over" : "stays";
     }
@@ -321,12 +323,13 @@ export class Functions implements ScriptKind, EventRecorder {
     run: RunOfTrigger,
     step: "started" | "completed" | "failed",
     result: object,
+    at: number = this.#options.clock.now(),
   ): Awaitable<unknown> {
     const { trigger, runId, eventId, actor } = run;
     const { collection, handler, eventType, path } = trigger;
     const payload = { collection, trigger: handler, eventType, filePath: path, eventId, runId, ...result };
     const principal = actingFor(actor, 0);
-    return this.#options.events.append(tx, { type: `function.${step}`, source: "functions", payload, principal });
+    return this.#options.events.append(tx, { type: `function.${step}`, source: "functions", payload, principal }, at);
   }
 }
 

@@ -22,14 +22,14 @@ export async function listRuns(options: {
   events: EventLog;
   /** Ids of the deliveries that run at the moment. */
   running: ReadonlySet<number>;
-  page: { limit: number; offset: number };
+  page: { limit: number; offset: number; signal: AbortSignal };
 }): Promise<{ items: FunctionRun[]; total: number }> {
   const { deliveries, events, running, page } = options;
   const { open } = await deliveries.counts();
   const waiting = await deliveries.open(page);
   const ended = await events.search(
     { types: ["function.completed", "function.failed"], from: null, to: null },
-    { limit: page.limit - waiting.length, offset: Math.max(0, page.offset - open) },
+    { ...page, limit: page.limit - waiting.length, offset: Math.max(0, page.offset - open) },
   );
   const endedRuns = ended.items.map(toEndedRun);
   const ids = endedRuns.map(({ runId }) => parseRunId(runId)?.deliveryId ?? -1);
@@ -37,10 +37,10 @@ export async function listRuns(options: {
   const items = [
     ...waiting.map((delivery) => toOpenRun(delivery, running.has(delivery.id))),
     // Of several ends of a run, the last one counts.
-    ...endedRuns.map((run, i) => ({
-      ...run,
-      canRetry: failed.has(ids[i] ?? -1) && endedRuns.findIndex(({ runId }) => runId === run.runId) === i,
-    })),
+    ...endedRuns.map((run, i) => {
+      const failedAt = failed.get(ids[i] ?? -1);
+      return { ...run, canRetry: failedAt !== undefined && toTimestamp(failedAt) === run.endedAt };
+    }),
   ];
   return { items, total: open + ended.total };
 }

@@ -42,8 +42,19 @@ export class RecordCounts {
     return counted.records;
   }
 
-  #follow({ type, seq }: LoggedEvent): void {
+  #follow(event: LoggedEvent): void {
+    const { type, seq } = event;
+    if (type === "system.collection.deleted") this.#forget(String(event.payload["name"]), event.timestamp);
     const change = this.#changes.get(type);
     if (change !== undefined && seq > change.counted.place) change.counted.records += change.by;
+  }
+
+  /** Unless there is another of that name by now. */
+  #forget(name: string, at: string): void {
+    const counted = this.#counted.get(name);
+    if (counted === undefined || counted.createdAt > at) return;
+    this.#counted.delete(name);
+    this.#changes.delete(`${name}.created`);
+    this.#changes.delete(`${name}.deleted`);
   }
 }

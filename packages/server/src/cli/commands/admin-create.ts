@@ -2,7 +2,7 @@ import { Auth, authSchema } from "../../auth/index.ts";
 import { Database } from "../../database/index.ts";
 import { EventLog } from "../../events/index.ts";
 import { AppError, Clock, SetupError } from "../../kernel/index.ts";
-import { type Command, textOption } from "../command.ts";
+import { type Command, textOption, UsageError } from "../command.ts";
 import { configOption, loadSettings } from "../settings.ts";
 
 /** Also while the service runs: the database lets both write. */
@@ -21,6 +21,7 @@ export const adminCreate: Command = {
       out: () => undefined,
     });
     const password = textOption(options, "password") ?? (await terminal.askSecret("Password: "));
+    if (password === "") throw new UsageError("no password was given");
     const clock = new Clock();
     const database = new Database({
       path: config.database,
@@ -42,7 +43,11 @@ export const adminCreate: Command = {
       });
       const values = await auth.users.prepare({ email, password });
       const { before } = await database.transact((tx) => auth.users.makeAdmin(tx, values));
-      terminal.out(before === null ? `Made the admin ${email}\n` : `${email} is an admin now, with this password\n`);
+      terminal.out(
+        before === null
+          ? `Made the admin ${email} in ${config.database}\n`
+          : `${email} is an admin now, with this password\n`,
+      );
       return 0;
     } catch (thrown) {
       if (!(thrown instanceof AppError)) throw thrown;

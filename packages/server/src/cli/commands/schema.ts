@@ -3,7 +3,7 @@ import { join } from "node:path";
 import type { CollectionDefinition, MigrationPlan, Schema } from "@socle/protocol";
 import { readDefinitions } from "../../app/index.ts";
 import { parseDefinition, readDefinitionFiles } from "../../collections/index.ts";
-import { AppError, isObject, SetupError } from "../../kernel/index.ts";
+import { AppError, count, isObject, SetupError } from "../../kernel/index.ts";
 import { type Command, type Invocation, UsageError } from "../command.ts";
 import { Remote, remoteOptions } from "../remote.ts";
 import { isLossy, schemaDiff } from "../schema-diff.ts";
@@ -35,7 +35,7 @@ export const schemaPull: Command = {
       const own = new Map(
         (await readDefinitionFiles(folder)).map(({ path, parsed }) => [parsed.definition.name, { path, parsed }]),
       );
-      const definitions = await readSchema(remote);
+      const { definitions } = await readSchema(remote);
       await mkdir(folder, { recursive: true });
       const { terminal } = invocation;
       for (const definition of definitions) {
@@ -47,19 +47,23 @@ export const schemaPull: Command = {
         terminal.out(`${before === undefined ? "Wrote" : "Changed"} ${path}\n`);
       }
       for (const { path } of own.values()) terminal.out(`${path} is only here; it was left alone\n`);
-      terminal.out(`${definitions.length} collections are as they are there\n`);
+      terminal.out(`Now as it is there: ${count(definitions.length, "collection")}\n`);
       return 0;
     }),
 };
 
 /** What the service has, checked: it may be of another version. */
-async function readSchema(remote: Remote): Promise<CollectionDefinition[]> {
-  const { body } = await remote.send("GET", schemaPath);
+async function readSchema(remote: Remote): Promise<{ definitions: CollectionDefinition[]; tag: string | null }> {
+  const { body, headers } = await remote.send("GET", schemaPath);
   const collections = isObject(body) ? body["collections"] : null;
   if (!Array.isArray(collections)) throw new SetupError("the service does not answer with collections");
   const definitions: CollectionDefinition[] = [];
   for (const item of collections) definitions.push((await parseDefinition(item)).definition);
-  return definitions;
+  return { definitions, tag: headers.get("etag") };
+}
+
+function ifMatch(tag: string | null): Record<string, string> {
+  return tag === null ? {} : { "If-Match": tag };
 }
 
 function isSame(a: CollectionDefinition, b: CollectionDefinition): boolean {
@@ -79,9 +83,12 @@ export const schemaPush: Command = {
   run: (invocation) =>
     withRemote(invocation, async (remote, { config, logger }) => {
       const { terminal, options } = invocation;
-      const there = new Map((await readSchema(remote)).map((definition) => [definition.name, definition]));
-      const schema = await localSchema(config.folder, await readDefinitions(config, logger), there);
-      const planned = await remote.send("PUT", `${schemaPath}?dryRun=true`, { body: schema });
+      const { definitions, tag } = await readSchema(remote);
+      const there = new Map(definitions.map((definition) => [definition.name, definition]));
+      const local = await localSchema(config.folder, await readDefinitions(config, logger), there);
+      const { schema } = local;
+      for (const note of local.notes) terminal.err(`${note}\n`);
+      const planned = await remote.send("PUT", `${schemaPath}?dryRun=true`, { body: schema, headers: ifMatch(tag) });
       const changes = changesOf(planned.body);
       const diff = schemaDiff(changes);
       if (diff === "") {
@@ -98,8 +105,7 @@ export const schemaPush: Command = {
         }
       }
       // Whatever was changed there since the plan was shown is not overwritten.
-      const seen = planned.headers.get("etag");
-      await remote.send("PUT", schemaPath, { body: schema, ...(seen !== null && { headers: { "If-Match": seen } }) });
+      await remote.send("PUT", schemaPath, { body: schema, headers: ifMatch(tag) });
       terminal.out("Done\n");
       return 0;
     }).catch((thrown: unknown) => {
@@ -117,20 +123,27 @@ async function localSchema(
   folder: string,
   definitions: readonly CollectionDefinition[],
   there: ReadonlyMap<string, CollectionDefinition>,
-): Promise<Schema> {
+): Promise<{ schema: Schema; notes: string[] }> {
   if (definitions.length === 0)
     throw new UsageError("there are no collections here; is this the folder of the configuration?");
   const files = await readDefinitionFiles(join(folder, "collections"));
   const renames = new Map(files.map(({ parsed }) => [parsed.definition.name, parsed.renamedFrom]));
-  const collections = definitions.map((definition) => ({
-    ...definition,
-    fields: definition.fields.map((field) => {
+  const notes: string[] = [];
+  const collections = definitions.map((definition) => {
+    const namesThere = new Set(there.get(definition.name)?.fields.map(({ name }) => name));
+    const fields = definition.fields.map((field) => {
       const renamedFrom = renames.get(definition.name)?.get(field.name);
-      const isThere = there.get(definition.name)?.fields.some(({ name }) => name === field.name) === true;
-      return renamedFrom === undefined || (isThere && renamedFrom !== null) ? field : { ...field, renamedFrom };
-    }),
-  }));
-  return { collections };
+      if (renamedFrom === undefined) return field;
+      if (renamedFrom === null || !namesThere.has(field.name)) return { ...field, renamedFrom };
+      if (namesThere.has(renamedFrom))
+        notes.push(
+          `${definition.name}: both ${renamedFrom} and ${field.name} are there, so ${field.name} is not taken for a rename of ${renamedFrom}`,
+        );
+      return field;
+    });
+    return { ...definition, fields };
+  });
+  return { schema: { collections }, notes };
 }
 
 function changesOf(body: unknown): MigrationPlan[] {

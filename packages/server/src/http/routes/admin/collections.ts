@@ -22,7 +22,10 @@ export function collectionRoutes({ schema }: Admin, bodyLimit: number): AdminRou
           return exchange.json(200, toPage(await schema.list(query), query));
         },
         async POST(exchange, admin) {
-          return exchange.json(201, await schema.create(await readObject(exchange.request, bodyLimit), admin));
+          const isDryRun = switchQuery(exchange, "dryRun");
+          const body = await readObject(exchange.request, bodyLimit);
+          if (isDryRun) return exchange.json(200, await schema.planCreate(body, exchange.request.signal));
+          return exchange.json(201, await schema.create(body, admin));
         },
       },
     },
@@ -37,11 +40,16 @@ export function collectionRoutes({ schema }: Admin, bodyLimit: number): AdminRou
           const body = await readObject(exchange.request, bodyLimit);
           return exchange.json(
             200,
-            isDryRun ? await schema.planUpdate(name, body) : await schema.update(name, body, admin),
+            isDryRun
+              ? await schema.planUpdate(name, body, exchange.request.signal)
+              : await schema.update(name, body, admin),
           );
         },
         async DELETE(exchange, admin) {
-          await schema.delete(exchange.param("name"), admin);
+          const name = exchange.param("name");
+          if (switchQuery(exchange, "dryRun"))
+            return exchange.json(200, await schema.planDelete(name, exchange.request.signal));
+          await schema.delete(name, admin);
           return exchange.empty();
         },
       },
@@ -49,17 +57,19 @@ export function collectionRoutes({ schema }: Admin, bodyLimit: number): AdminRou
     {
       path: "/api/admin/schema.json",
       methods: {
-        GET: (exchange) =>
-          exchange.respond(200, JSON.stringify(schema.schema()), {
+        GET(exchange) {
+          const { schema: all, fingerprint } = schema.schema();
+          return exchange.respond(200, JSON.stringify(all), {
             "Content-Type": "application/json",
-            ETag: `"${schema.fingerprint()}"`,
-          }),
+            ETag: `"${fingerprint}"`,
+          });
+        },
         async PUT(exchange, admin) {
           const isDryRun = switchQuery(exchange, "dryRun");
           const body = await readObject(exchange.request, bodyLimit);
           const seen = expected(exchange.request);
           const { changes, fingerprint } = isDryRun
-            ? await schema.planSchema(body, seen)
+            ? await schema.planSchema(body, seen, exchange.request.signal)
             : await schema.updateSchema(body, seen, admin);
           return exchange.respond(200, JSON.stringify({ changes }), {
             "Content-Type": "application/json",

@@ -17,7 +17,10 @@ export function eventRoutes(admin: Admin): AdminRoute[] {
         async GET(exchange) {
           const query = pageQuery(exchange);
           const filter = { types: typesOf(exchange), from: timeOf(exchange, "from"), to: timeOf(exchange, "to") };
-          return exchange.json(200, toPage(await admin.events(filter, query), query));
+          return exchange.json(
+            200,
+            toPage(await admin.events(filter, { ...query, signal: exchange.request.signal }), query),
+          );
         },
       },
     },

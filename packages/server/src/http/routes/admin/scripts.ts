@@ -14,7 +14,10 @@ export function scriptRoutes({ scripts }: Admin): AdminRoute[] {
       methods: {
         async GET(exchange) {
           const query = pageQuery(exchange);
-          return exchange.json(200, toPage(await scripts.functionRuns(query), query));
+          return exchange.json(
+            200,
+            toPage(await scripts.functionRuns({ ...query, signal: exchange.request.signal }), query),
+          );
         },
       },
     },
