@@ -169,19 +169,19 @@ export class Writer {
   }
 
   /** What has waited longest: a migration, or the transactions before the next one. */
-  async #turn(): Promise<void> {
+  #turn(): Promise<void> {
     if (this.#isOutOfTime) {
       // A thread that was given up may hold the lock until its statement has ended: nothing more is begun.
       for (const job of this.#queue.splice(0)) job.reject(this.#refusal);
-      return;
+      return Promise.resolve();
     }
     const migrationAt = this.#migrations === 0 ? -1 : this.#queue.findIndex(({ migration }) => migration !== null);
-    if (migrationAt === 0) {
-      this.#migrations -= 1;
-      for (const job of this.#queue.splice(0, 1)) await this.#migrate(job);
-    } else {
-      await this.#commit(this.#queue.splice(0, migrationAt < 0 ? maxBatch : Math.min(migrationAt, maxBatch)));
-    }
+    const [first] = this.#queue;
+    if (migrationAt !== 0 || first === undefined)
+      return this.#commit(this.#queue.splice(0, migrationAt < 0 ? maxBatch : Math.min(migrationAt, maxBatch)));
+    this.#migrations -= 1;
+    this.#queue.shift();
+    return this.#migrate(first);
   }
 
   async #commit(batch: Job[]): Promise<void> {

@@ -3,13 +3,19 @@ import type { RequestMinute } from "@socle/protocol";
 /** Upper bounds of the histogram's buckets, in milliseconds; one bucket more is for what took longer. */
 export const latencyBounds = [0.25, 0.5, 1, 2.5, 5, 10, 25, 50, 100, 250, 500, 1_000, 2_500, 5_000, 10_000] as const;
 const buckets = latencyBounds.length + 1;
+/** What clients make up is one method: counters must not grow with it. */
+const methods = ["GET", "POST", "PUT", "PATCH", "DELETE", "HEAD", "OPTIONS", "other"];
+const otherMethod = methods.length - 1;
+const methodPlaces = new Map(methods.slice(0, -1).map((method, place) => [method, place]));
+/** From 0xx to 5xx. */
+const classes = 6;
 const minuteMs = 60_000;
 const minutes = 60;
 
 /** Requests, errors and latency: in all, and for each minute of the last hour. Counting one touches a few numbers. */
 export class RequestMeter {
-  /** By method and the status' first digit, as `GET 2`. */
-  readonly #totals = new Map<string, number>();
+  /** By method and the status' first digit. */
+  readonly #totals = new Float64Array(methods.length * classes);
   readonly #histogram = new Float64Array(buckets);
   #sumMs = 0;
   /** Which minute since 1970 each place of the ring is about. */
@@ -22,8 +28,8 @@ export class RequestMeter {
   /** @param ms until the answer began. */
   count(method: string, status: number, ms: number): void {
     const at = this.#placeOf(Math.floor(Date.now() / minuteMs));
-    const key = totalKey(method, status);
-    this.#totals.set(key, (this.#totals.get(key) ?? 0) + 1);
+    const total = (methodPlaces.get(method) ?? otherMethod) * classes + Math.floor(status / 100);
+    this.#totals[total] = (this.#totals[total] ?? 0) + 1;
     this.#requests[at] = (this.#requests[at] ?? 0) + 1;
     if (status >= 500) this.#errors[at] = (this.#errors[at] ?? 0) + 1;
     else if (status >= 400) this.#clientErrors[at] = (this.#clientErrors[at] ?? 0) + 1;
@@ -48,10 +54,11 @@ export class RequestMeter {
     requests: number;
     sumMs: number;
   } {
-    const byClass = [...this.#totals].map(([key, requests]) => {
-      const [method = "", statusClass = ""] = key.split(" ");
-      return { method, statusClass: `${statusClass}xx`, requests };
-    });
+    const byClass = methods.flatMap((method, at) =>
+      [...this.#totals.subarray(at * classes, (at + 1) * classes)].flatMap((requests, first) =>
+        requests === 0 ? [] : [{ method, statusClass: `${first}xx`, requests }],
+      ),
+    );
     let requests = 0;
     const cumulated = [...this.#histogram].map((n) => {
       requests += n;
@@ -85,13 +92,6 @@ export class RequestMeter {
     }
     return at;
   }
-}
-
-const methods = ["GET", "POST", "PUT", "PATCH", "DELETE", "HEAD", "OPTIONS"];
-
-/** What clients make up is one method: counters must not grow with it. */
-function totalKey(method: string, status: number): string {
-  return `${methods.includes(method) ? method : "other"} ${Math.floor(status / 100)}`;
 }
 
 /** Within its bucket, a value is taken to lie where its rank is. */

@@ -1,4 +1,5 @@
 import { isReservedCollectionName, type Operation } from "@socle/protocol";
+import type { Collection } from "../../collections/index.ts";
 import { AppError, type Principal } from "../../kernel/index.ts";
 import type { RecordBody, Records } from "../../records/index.ts";
 import { isJsonType, readObject } from "../body.ts";
@@ -10,13 +11,19 @@ import type { Route } from "../router.ts";
 export function recordRoutes(options: { records: Records; bodyLimit: number }): Route[] {
   const { records, bodyLimit } = options;
 
+  /** What the service keeps for itself is no collection that is missing: there is nothing at such a path. */
+  function collectionOf(name: string): Collection {
+    try {
+      return records.collection(name);
+    } catch (thrown) {
+      const isOwn = name !== "users" && isReservedCollectionName(name);
+      throw isOwn ? new AppError("not_found", "There is nothing at this path.") : thrown;
+    }
+  }
+
   /** Collection (404), token (401) and role (401, 403), in this order; the body is not read before. */
   async function admit(exchange: Exchange, operation: Operation): Promise<Principal> {
-    const name = exchange.param("collection");
-    // What the service keeps for itself is no collection that is missing.
-    if (name !== "users" && isReservedCollectionName(name))
-      throw new AppError("not_found", "There is nothing at this path.");
-    const collection = records.collection(name);
+    const collection = collectionOf(exchange.param("collection"));
     const found = exchange.principal();
     const principal = found instanceof Promise ? await found : found;
     records.authorize(collection, operation, principal);
