@@ -185,10 +185,12 @@ describe("reads on threads", () => {
   test("end with those who wait for them, and hold up nobody else; too many are refused", async () => {
     const database = await withTable();
     const gone = new AbortController();
-    const left = Array.from({ length: 40 }, () =>
+    const left = Array.from({ length: 32 }, () =>
       database.readOnThread((reader) => Promise.resolve(reader.get(endless)), gone.signal),
     );
     const refused = Promise.allSettled(left);
+    const oneMore = database.readOnThread(async (reader) => reader.get("SELECT 1"), new AbortController().signal);
+    await expect(oneMore).rejects.toMatchObject({ code: "unavailable" });
     await Bun.sleep(20);
     gone.abort();
     const reasons = (await refused).map((result) =>

@@ -123,6 +123,9 @@ describe("again", () => {
     await Bun.sleep(5);
     expect(opened.started).toHaveLength(2);
     expect(opened.running.map(({ failures }) => failures)).toEqual([1]);
+    await opened.running[0]?.end();
+    await Bun.sleep(5);
+    expect(opened.started).toHaveLength(2);
     await opened.close();
   });
 });
