@@ -141,3 +141,21 @@ test("an admin from the environment is made once", async () => {
   const answer = await post(`${second.url}/api/auth/login`, { email: "boss@example.com", password: "a long password" });
   expect(answer.status).toBe(200);
 });
+
+test("the link of the start log makes the first admin, once; after a restart there is none", async () => {
+  const cwd = await project({});
+  const first = await serve(cwd);
+  const link = /link (http:\S+)\n/.exec(first.output())?.[1] ?? "";
+  expect(link.startsWith(`${first.url}/api/auth/setup?token=`)).toBe(true);
+  expect((await fetch(link)).status).toBe(200);
+  const made = await post(link, { email: "first@example.com", password: "correct horse" });
+  expect(made.status).toBe(201);
+  const { accessToken } = (await made.json()) as { accessToken: string };
+  const headers = { Authorization: `Bearer ${accessToken}` };
+  expect((await fetch(`${first.url}/api/admin/users`, { headers })).status).toBe(200);
+  expect((await post(link, { email: "second@example.com", password: "correct horse" })).status).toBe(404);
+  await first.stop();
+  const second = await serve(cwd);
+  expect(second.output()).not.toContain("setup");
+  expect((await fetch(link.replace(first.url, second.url))).status).toBe(404);
+});
