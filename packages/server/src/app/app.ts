@@ -15,6 +15,9 @@ import { definitionsFingerprint, watchDefinitions } from "./watch-definitions.ts
 /** How long a stop waits for requests that are running. */
 const graceMs = 10_000;
 
+/** How long answers may take to leave, at the end of that. */
+const answerMs = 500;
+
 export interface AppOptions {
   config: Config;
   logger: Logger;
@@ -131,7 +134,10 @@ export class App {
   async stop(): Promise<void> {
     const end = performance.now() + graceMs;
     this.#stopping.abort();
+    // A little earlier than connections are closed, so that who waits for what is given up is told.
+    const givingUp = setTimeout(() => this.#service.giveUp(), graceMs - answerMs);
     await this.#http.stop(graceMs);
+    clearTimeout(givingUp);
     await this.#scripts.stop(Math.max(0, end - performance.now()));
     await this.#retention.settled();
     await this.#service.close(Math.max(0, end - performance.now()));

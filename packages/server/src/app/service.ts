@@ -27,7 +27,9 @@ export interface Service {
   readonly auth: Auth;
   readonly records: Records;
   readonly storage: Storage;
-  /** See `Database.close`. */
+  /** See `Database`. */
+  giveUp(): void;
+  /** See `Database`. */
   close(graceMs?: number): Promise<void>;
 }
 
@@ -103,6 +105,7 @@ export async function openService({ config, logger, onFatal }: ServiceOptions): 
       auth,
       records,
       storage,
+      giveUp: () => database.giveUp(),
       close: (graceMs) => database.close(graceMs),
     };
   } catch (thrown) {

@@ -68,8 +68,10 @@ export class MigrationError extends AppError {
   }
 }
 
+/** What is wrong with a definition is said with its collection; a disk that does not work is about none. */
 function rethrow(collection: string, thrown: unknown): never {
-  throw thrown instanceof AppError ? new MigrationError(collection, thrown.message, thrown.details) : thrown;
+  const isRefusal = thrown instanceof AppError && thrown.code === "bad_request";
+  throw isRefusal ? new MigrationError(collection, thrown.message, thrown.details) : thrown;
 }
 
 function naming<T>(collection: string, work: () => T): T {

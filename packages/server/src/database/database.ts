@@ -3,7 +3,7 @@ import { AppError, type Awaitable, Gate, SetupError } from "../kernel/index.ts";
 import type { Logger } from "../logging/index.ts";
 import { Checkpointer } from "./checkpointer.ts";
 import type { Connection } from "./connection.ts";
-import { asUnavailable } from "./errors.ts";
+import { asUnavailable, stopping } from "./errors.ts";
 import { Flusher } from "./flusher.ts";
 import type { LongRead } from "./long-read.ts";
 import { lockDatabase, openLogSync, openReader, openWriter, resolvePath } from "./open-file.ts";
@@ -30,6 +30,10 @@ export interface ModuleSchema {
   steps: readonly string[];
 }
 
+function nobodyWaits(): AppError {
+  return new AppError("bad_request", "Whoever asked for this has gone.");
+}
+
 /** Reads on threads that run or wait. */
 const maxThreadReads = 32;
 
@@ -46,6 +50,7 @@ export class Database {
   readonly #threads = new Set<ThreadConnection>();
   readonly #threadReads = new Set<Promise<unknown>>();
   #isClosing = false;
+  #isOutOfTime = false;
 
   /** @throws SetupError with one readable line when the file cannot be used. */
   constructor(options: DatabaseOptions) {
@@ -108,13 +113,19 @@ export class Database {
   async readOnThread<T>(work: (reader: Reader) => Promise<T>, signal: AbortSignal): Promise<T> {
     if (this.#threadReads.size >= maxThreadReads)
       throw new AppError("unavailable", "Too much is being looked at already; try again in a moment.");
+    const gone = Promise.withResolvers<never>();
+    const leave = (): void => gone.reject(nobodyWaits());
+    signal.addEventListener("abort", leave);
     const reading = this.#readers.run(() => this.#readOnThread(work, signal));
     this.#threadReads.add(reading);
     try {
-      return await reading;
+      // Who has gone makes room at once; what ran for them keeps its place until its thread has ended.
+      return await Promise.race([reading, gone.promise]);
     } catch (thrown) {
       throw asUnavailable(thrown);
     } finally {
+      signal.removeEventListener("abort", leave);
+      reading.catch(() => undefined);
       this.#threadReads.delete(reading);
     }
   }
@@ -146,13 +157,21 @@ export class Database {
     });
   }
 
+  /** Refuses what was accepted and is not done, and what comes from now on: who waits for it is answered. */
+  giveUp(): void {
+    this.#isClosing = true;
+    this.#isOutOfTime = true;
+    this.#writer.giveUp();
+    for (const thread of this.#threads) thread.abandon(stopping());
+  }
+
   /**
    * Waits for what was accepted, copies the log into the file and closes it. What takes longer than `graceMs` is
    * given up: a migration is taken back.
    */
   async close(graceMs = 10_000): Promise<void> {
     this.#isClosing = true;
-    const timer = setTimeout(() => this.#abandonReads(), graceMs);
+    const timer = setTimeout(() => this.giveUp(), graceMs);
     await Promise.all([this.#writer.close(graceMs), Promise.allSettled(this.#threadReads)]);
     clearTimeout(timer);
     await this.#checkpointer.close();
@@ -163,11 +182,11 @@ export class Database {
   }
 
   async #readOnThread<T>(work: (reader: Reader) => Promise<T>, signal: AbortSignal): Promise<T> {
-    if (this.#isClosing || signal.aborted)
-      throw new AppError("unavailable", "Nobody waits for this, or the service stops.");
+    if (signal.aborted) throw nobodyWaits();
+    if (this.#isClosing) throw stopping();
     const thread = new ThreadConnection(this.path);
     this.#threads.add(thread);
-    const abandon = (): void => thread.abandon();
+    const abandon = (): void => thread.abandon(nobodyWaits());
     signal.addEventListener("abort", abandon);
     try {
       await thread.run("BEGIN");
@@ -175,11 +194,9 @@ export class Database {
     } finally {
       signal.removeEventListener("abort", abandon);
       this.#threads.delete(thread);
-      await thread.close();
+      const closed = thread.close();
+      // At the end nobody can wait for a statement that does not end.
+      if (!this.#isOutOfTime) await closed;
     }
-  }
-
-  #abandonReads(): void {
-    for (const thread of this.#threads) thread.abandon();
   }
 }

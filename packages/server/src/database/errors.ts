@@ -16,6 +16,10 @@ function sqliteCode(thrown: unknown): string | null {
   return thrown instanceof ForeignSqliteError ? thrown.code : ownCode(thrown);
 }
 
+export function stopping(): AppError {
+  return new AppError("unavailable", "The service is stopping.");
+}
+
 /** Whether a write was refused because another row has the same value in a unique column. */
 export function isUniqueViolation(thrown: unknown): boolean {
   const code = sqliteCode(thrown);
@@ -28,7 +32,7 @@ const outOfService = /^SQLITE_(FULL|IOERR|BUSY|LOCKED|READONLY|CANTOPEN|NOMEM)/;
 export function asUnavailable(thrown: unknown): unknown {
   const code = sqliteCode(thrown);
   if (code === null || !outOfService.test(code)) return thrown;
-  return new AppError("unavailable", `The database cannot be written at the moment: ${messageOf(thrown)}.`, {
+  return new AppError("unavailable", `The disk does not serve the database at the moment: ${messageOf(thrown)}.`, {
     cause: thrown,
   });
 }

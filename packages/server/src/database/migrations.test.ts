@@ -196,7 +196,7 @@ describe("reads on threads", () => {
     const reasons = (await refused).map((result) =>
       result.status === "rejected" ? result.reason.code : result.status,
     );
-    expect(new Set(reasons)).toEqual(new Set(["unavailable"]));
+    expect(new Set(reasons)).toEqual(new Set(["bad_request"]));
     const row = await database.readOnThread(
       async (reader) => reader.get("SELECT 1 AS n"),
       new AbortController().signal,

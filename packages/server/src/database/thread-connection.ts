@@ -1,4 +1,4 @@
-import { AppError } from "../kernel/index.ts";
+import type { AppError } from "../kernel/index.ts";
 import { ForeignSqliteError } from "./errors.ts";
 import type { StatementReply, StatementRequest } from "./thread-worker.ts";
 import type { Reader, Value } from "./types.ts";
@@ -9,12 +9,14 @@ export class ThreadConnection implements Reader {
   readonly #worker: Worker;
   #waiting: PromiseWithResolvers<unknown> | null = null;
   #failure: Error | null = null;
+  readonly #ended = Promise.withResolvers<void>();
 
   /** @param path of the database file. */
   constructor(path: string) {
     this.#path = path;
     this.#worker = new Worker(new URL("./thread-worker.ts", import.meta.url).href);
     this.#worker.onmessage = ({ data }: MessageEvent<StatementReply>) => this.#replied(data);
+    this.#worker.addEventListener("close", () => this.#ended.resolve());
     this.#worker.onerror = ({ message }) => this.#fail(new Error(`The database thread failed: ${message}`));
   }
 
@@ -30,17 +32,18 @@ export class ThreadConnection implements Reader {
     return this.#ask<number>("run", sql, values);
   }
 
-  /** Ends it in the middle of what it does; what was not committed is taken back. */
-  abandon(): void {
-    this.#fail(new AppError("unavailable", "The service is stopping."));
+  /** Ends it in the middle of what it does, which fails with `reason`; what was not committed is taken back. */
+  abandon(reason: AppError): void {
+    this.#fail(reason);
     this.#worker.terminate();
   }
 
-  /** Never rejects: when the thread has failed, it is over all the same. */
+  /** Resolves when the thread is gone: one that was abandoned ends when its statement does. Never rejects. */
   async close(): Promise<void> {
     await this.#send(null).catch(() => undefined);
     this.#worker.terminate();
     this.#fail(new Error("The database thread has ended"));
+    await this.#ended.promise;
   }
 
   #ask<T>(action: StatementRequest["do"], sql: string, values: Value[]): Promise<T> {

@@ -1,7 +1,7 @@
 import { AppError, type Awaitable } from "../kernel/index.ts";
 import type { Checkpointer } from "./checkpointer.ts";
 import type { Connection } from "./connection.ts";
-import { asUnavailable } from "./errors.ts";
+import { asUnavailable, stopping } from "./errors.ts";
 import type { Flusher } from "./flusher.ts";
 import type { SnapshotReader } from "./snapshot-reader.ts";
 import type { ThreadConnection } from "./thread-connection.ts";
@@ -137,14 +137,19 @@ export class Writer {
 
   /** Refuses what comes from now on, and waits for what was accepted: `graceMs` at most, then the rest is refused, too. */
   async close(graceMs: number): Promise<void> {
-    this.#refusal ??= new AppError("unavailable", "The service is stopping.");
-    const timer = setTimeout(() => {
-      this.#isOutOfTime = true;
-      this.#thread?.abandon();
-    }, graceMs);
+    this.#refusal ??= stopping();
+    const timer = setTimeout(() => this.giveUp(), graceMs);
     await this.#settled();
     clearTimeout(timer);
-    await Promise.all(this.#closing);
+    // A thread that was given up ends when its statement does, and the process may end before.
+    if (!this.#isOutOfTime) await Promise.all(this.#closing);
+  }
+
+  /** Refuses what was accepted and is not done, and what comes from now on. */
+  giveUp(): void {
+    this.#refusal ??= stopping();
+    this.#isOutOfTime = true;
+    this.#thread?.abandon(stopping());
   }
 
   async #settled(): Promise<void> {
