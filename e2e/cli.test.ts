@@ -145,7 +145,7 @@ test("an admin from the environment is made once", async () => {
 test("the link of the start log makes the first admin, once; after a restart there is none", async () => {
   const cwd = await project({});
   const first = await serve(cwd);
-  const link = /link (http:\S+)\n/.exec(first.output())?.[1] ?? "";
+  const link = /link, once and within 30 minutes: (http:\S+)\n/.exec(first.output())?.[1] ?? "";
   expect(link.startsWith(`${first.url}/api/auth/setup?token=`)).toBe(true);
   expect((await fetch(link)).status).toBe(200);
   const made = await post(link, { email: "first@example.com", password: "correct horse" });

@@ -31,10 +31,10 @@ export function quietLogger(lines: string[] = [], ring: LogRing = new LogRing())
   return new Logger({ level: "DEBUG", sinks });
 }
 
-export interface Answer {
+export interface Answer<T = Body> {
   status: number;
-  // Tests look into bodies of many shapes.
-  body: Body;
+  /** Its JSON: of the shape that the test says, or of any. */
+  body: T;
   bytes: Uint8Array;
   headers: Headers;
 }
@@ -54,7 +54,7 @@ export interface TestApi {
   config: Config;
   log: string[];
   /** The whole HTTP API but its socket. A body that is no string is sent as JSON. */
-  request(method: string, path: string, options?: RequestOptions): Promise<Answer>;
+  request<T = Body>(method: string, path: string, options?: RequestOptions): Promise<Answer<T>>;
   /** Before the end of the file's tests, which closes it too. */
   close(): Promise<void>;
   register(email: string): Promise<TokenResponse>;
@@ -129,7 +129,11 @@ export async function openApi(options: {
     meter,
   });
 
-  async function request(method: string, path: string, { body, token, headers }: RequestOptions = {}): Promise<Answer> {
+  async function request<T = Body>(
+    method: string,
+    path: string,
+    { body, token, headers }: RequestOptions = {},
+  ): Promise<Answer<T>> {
     const all = new Headers(body === undefined ? {} : { "Content-Type": "application/json" });
     if (token !== undefined) all.set("Authorization", `Bearer ${token}`);
     for (const [name, value] of Object.entries(headers ?? {})) {

@@ -13,8 +13,7 @@ test("the overview: what there is, and what was asked", async () => {
   await request("POST", "/api/posts", { body: {} });
   await request("GET", "/api/posts/none");
   const socket = await server.connect();
-  const { status, body } = await request("GET", "/api/admin/overview", { token });
-  const overview = body as unknown as Overview;
+  const { status, body: overview } = await request<Overview>("GET", "/api/admin/overview", { token });
   expect(status).toBe(200);
   expect(overview).toMatchObject({
     version: "test",

@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import type { FunctionRun } from "@socle/protocol";
+import type { FunctionRun, Page } from "@socle/protocol";
 import { openScripts } from "../../test/scripts.ts";
 import { until } from "../../test/sockets.ts";
 
@@ -25,14 +25,14 @@ const token = await opened.admin();
 const get = async (path: string) => (await request("GET", `/api/admin${path}`, { token })).body;
 
 async function runs(query = ""): Promise<{ items: FunctionRun[]; total: number }> {
-  return (await get(`/functions/runs${query}`)) as never;
+  return (await request<Page<FunctionRun>>("GET", `/api/admin/functions/runs${query}`, { token })).body;
 }
 
 const create = (name: string) => request("POST", "/api/items", { body: { name } });
 const seen = async (): Promise<number> => Number((await get("/collections/seen"))["records"]);
 
 test("what there is: functions and jobs, without their code", async () => {
-  expect(await get("/functions")).toEqual({
+  expect<unknown>(await get("/functions")).toEqual({
     items: [
       {
         collection: "items",
@@ -47,7 +47,7 @@ test("what there is: functions and jobs, without their code", async () => {
     total: 1,
     limit: 50,
     offset: 0,
-  } as never);
+  });
   const { items } = await get("/jobs");
   expect(items as unknown).toMatchObject([
     {
@@ -163,7 +163,7 @@ test("a run that is made again comes after what runs for its record, also when t
 
   const second = await openScripts({ folder: first.folder });
   const all = async (path: string): Promise<{ [name: string]: unknown }[]> =>
-    (await second.request("GET", path, { token: given })).body["items"] as never;
+    (await second.request<{ items: { [name: string]: unknown }[] }>("GET", path, { token: given })).body.items;
   const [failed] = await all("/api/admin/functions/runs");
   const retry = () => second.request("POST", `/api/admin/functions/runs/${failed?.["runId"]}/retry`, { token: given });
   const said = async (): Promise<unknown[]> => (await all("/api/seen")).map((record) => record["of"]).reverse();

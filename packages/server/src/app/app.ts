@@ -191,8 +191,10 @@ async function announce(service: Service, config: Config, logger: Logger): Promi
 async function inviteFirstAdmin({ firstAdmin }: Admin, url: string, logger: Logger): Promise<void> {
   const token = await firstAdmin.invite();
   if (token === null) return;
-  logger.info(`There is no admin yet. Make one with: socle admin create EMAIL`);
-  logger.info(`or, for 30 minutes, with the link ${url}${firstAdminPath}?token=${token}`);
+  logger.info("There is no admin yet. Make one with: socle admin create EMAIL");
+  logger.info(
+    `Or make the first admin with this link, once and within 30 minutes: ${url}${firstAdminPath}?token=${token}`,
+  );
 }
 
 async function seedAdmin(service: Service, config: Config, logger: Logger): Promise<void> {

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import type { EventSource } from "@socle/protocol";
+import type { EventSource, Page } from "@socle/protocol";
 import { openApi } from "../../test/kit.ts";
 
 const { service, request, admin } = await openApi({ collections: [{ name: "posts", fields: [] }] });
@@ -13,9 +13,9 @@ interface Listed {
 }
 
 async function list(query: string): Promise<{ items: Listed[]; total: number }> {
-  const { status, body } = await request("GET", `/api/admin/events?${query}`, { token });
+  const { status, body } = await request<Page<Listed>>("GET", `/api/admin/events?${query}`, { token });
   expect(status).toBe(200);
-  return body as never;
+  return body;
 }
 
 const start = 2_000_000_000_000;
@@ -80,5 +80,5 @@ test.each([
   "type=%2A%2A",
 ])("%s is refused", async (query) => {
   const { status, body } = await request("GET", `/api/admin/events?${query}`, { token });
-  expect([status, body["error"]?.["code"]]).toEqual([400, "bad_request" as never]);
+  expect<unknown>([status, body["error"]?.["code"]]).toEqual([400, "bad_request"]);
 });
