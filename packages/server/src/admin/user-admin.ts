@@ -28,6 +28,11 @@ export class UserAdmin {
     return this.#users.search({ search: filter.search, role, ...page });
   }
 
+  /** @throws AppError `not_found`: before a body is looked at. */
+  async refuseMissing(id: string): Promise<void> {
+    await this.#users.get(this.#database.reader, id);
+  }
+
   /** @throws AppError `not_found`. */
   async get(id: string): Promise<UserEntry> {
     const user = await this.#users.get(this.#database.reader, id);
@@ -51,7 +56,6 @@ export class UserAdmin {
 
   /** @throws AppError `not_found`, `bad_request` for a role that there is not, or for the last admin. */
   async setRole(id: string, body: Record<string, unknown>, admin: SignedIn): Promise<User> {
-    await this.#users.get(this.#database.reader, id);
     refuseOthers(body, ["role"]);
     const role = readRole(body["role"]);
     return this.#database.transact(async (tx) => {
@@ -68,7 +72,6 @@ export class UserAdmin {
    * @throws AppError `not_found`, `validation_error`.
    */
   async setPassword(id: string, body: Record<string, unknown>, admin: SignedIn): Promise<User> {
-    await this.#users.get(this.#database.reader, id);
     refuseOthers(body, ["password"]);
     const passwordHash = await this.#users.preparePassword(readPassword(body));
     const keptSession = id === admin.userId ? admin.sessionId : null;

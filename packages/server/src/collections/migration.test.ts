@@ -304,6 +304,21 @@ describe("files and database", () => {
     expect((await p.api.request("GET", "/api/posts")).status).toBe(401);
   });
 
+  test("a file that drops what came through the API since says so", async () => {
+    const p = await posts([text("a")]);
+    const fields = ["a", "added"].map((name) => ({ name, type: "string" as const }));
+    await migrate(p.api.service, {
+      define: [{ definition: { name: "posts", fields }, renamedFrom: new Map() }],
+      drop: [],
+    });
+    const kept = await p.to([text("a")]);
+    expect(kept.service.collections.get("posts")?.definition.fields).toHaveLength(2);
+    const dropped = await p.to([text("a", { max: 5 })]);
+    expect(dropped.log.filter((line) => line.startsWith("WARN"))).toEqual([
+      "WARN Applied 00.json, which dropped what it does not name",
+    ]);
+  });
+
   test("a collection that is pointed to cannot be dropped; one that is not goes with its records", async () => {
     const target = { name: "target", fields: [] };
     const source = { name: "source", fields: [{ name: "to", type: "relation", collection: "target" }] };

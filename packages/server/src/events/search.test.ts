@@ -78,6 +78,7 @@ test.each([
   "to=2026-11-21%20(x)",
   "limit=x",
   "type=%2A%2A",
+  `type=${"a,".repeat(20)}a`,
 ])("%s is refused", async (query) => {
   const { status, body } = await request("GET", `/api/admin/events?${query}`, { token });
   expect<unknown>([status, body["error"]?.["code"]]).toEqual([400, "bad_request"]);

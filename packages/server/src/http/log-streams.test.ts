@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import type { LogEntry } from "@socle/protocol";
+import type { LogEntry, Page } from "@socle/protocol";
 import { openServer, until } from "../../test/sockets.ts";
 
 const server = await openServer({});
@@ -36,6 +36,27 @@ async function adminWith(email: string): Promise<{ id: string; given: string }> 
   await request("PATCH", `/api/admin/users/${user.id}`, { token, body: { role: "admin" } });
   return { id: user.id, given: accessToken };
 }
+
+test("the list: the newest of the levels that are asked for, oldest first, in pages", async () => {
+  const list = async (query: string) => {
+    const { body } = await request<Page<LogEntry>>("GET", `/api/admin/logs?${query}`, { token });
+    return [body.items.map(({ level, message }) => `${level} ${message}`), body.total, body.limit, body.offset];
+  };
+  for (let n = 0; n < 3; n++) {
+    parts.logger.warn(`warned ${n}`);
+    parts.logger.error(`failed ${n}`);
+  }
+  expect(await list("level=WARN,ERROR&limit=3")).toEqual([
+    ["ERROR failed 1", "WARN warned 2", "ERROR failed 2"],
+    6,
+    3,
+    0,
+  ]);
+  expect(await list("level=ERROR&limit=1&offset=1")).toEqual([["ERROR failed 1"], 3, 1, 1]);
+  expect(await list("level=WARN&offset=9")).toEqual([[], 3, 100, 9]);
+  for (const bad of ["level=LOUD", "level=", "level=WARN,", "limit=x", "offset=-1"])
+    expect([bad, (await request("GET", `/api/admin/logs?${bad}`, { token })).status]).toEqual([bad, 400]);
+});
 
 test("entries come as they are logged, of the levels that are asked for", async () => {
   const all = await listen(token);

@@ -17,9 +17,7 @@ export function firstAdminRoutes({ firstAdmin, bodyLimit }: { firstAdmin: FirstA
           return exchange.json(200, { status: "open", expiresAt, next });
         },
         async POST(exchange) {
-          const inQuery = exchange.query("token");
-          if (inQuery !== null) await firstAdmin.check(inQuery);
-          const { token = inQuery, ...body } = await readObject(exchange.request, bodyLimit);
+          const { token = exchange.query("token"), ...body } = await readObject(exchange.request, bodyLimit);
           return exchange.json(201, await firstAdmin.create(body, token));
         },
       },

@@ -25,7 +25,7 @@ export function userRoutes({ users }: Admin, bodyLimit: number): AdminRoute[] {
         GET: async (exchange) => exchange.json(200, await users.get(exchange.param("id"))),
         async PATCH(exchange, admin) {
           const id = exchange.param("id");
-          await users.get(id);
+          await users.refuseMissing(id);
           return exchange.json(200, await users.setRole(id, await readObject(exchange.request, bodyLimit), admin));
         },
         async DELETE(exchange, admin) {
@@ -39,7 +39,7 @@ export function userRoutes({ users }: Admin, bodyLimit: number): AdminRoute[] {
       methods: {
         async POST(exchange, admin) {
           const id = exchange.param("id");
-          await users.get(id);
+          await users.refuseMissing(id);
           return exchange.json(200, await users.setPassword(id, await readObject(exchange.request, bodyLimit), admin));
         },
       },
