@@ -113,6 +113,7 @@ export async function openApi(options: {
     files: null,
     version: "test",
     bodyLimit: config["limits.body"],
+    listCacheSize: config["cache.size"],
     metricsToken: config["metrics.token"],
   };
   const router = new Router({

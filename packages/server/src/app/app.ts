@@ -97,6 +97,7 @@ export class App {
         port: config.port,
         corsOrigins: config["cors.origins"],
         bodyLimit: config["limits.body"],
+        listCacheSize: config["cache.size"],
         trustedProxies: config.trustedProxies,
       });
       const retention = new EventRetention({

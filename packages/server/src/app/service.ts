@@ -1,5 +1,5 @@
 import { join } from "node:path";
-import { Auth, authSchema } from "../auth/index.ts";
+import { Auth, authSchema, userTable } from "../auth/index.ts";
 import { applyDefinitionFiles, Collections, collectionSchema } from "../collections/index.ts";
 import type { Config } from "../config/index.ts";
 import { Database } from "../database/index.ts";
@@ -83,6 +83,10 @@ export async function openService({ config, logger, onFatal }: ServiceOptions): 
         userExists: (reader, id) => auth.users.exists(reader, id),
         fileExists: (reader, id) => storage.exists(reader, id),
       },
+      users: userTable,
+      cursorKey: () => auth.secretFor("cursors"),
+      logger: logger.for("records"),
+      slowQueryMs: config["log.slowQuery"],
     });
 
     await database.prepare([eventSchema, collectionSchema, authSchema, storageSchema, functionSchema, jobSchema]);

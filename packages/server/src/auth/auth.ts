@@ -225,6 +225,11 @@ export class Auth {
     return this.#respond(opened.user, opened.session, opened.refreshToken);
   }
 
+  /** A secret of this service's own, another for each purpose. */
+  secretFor(purpose: string): string {
+    return this.#issuer.secretFor(purpose);
+  }
+
   get #issuer(): AccessTokens {
     if (this.#tokens === null) throw new Error("Auth is used before its start");
     return this.#tokens;

@@ -3,4 +3,5 @@ export { Auth } from "./auth.ts";
 export { readCredentials, readPassword, readRole } from "./credentials.ts";
 export { authSchema } from "./schema.ts";
 export type { SessionChange } from "./sessions.ts";
+export { userTable } from "./user-rows.ts";
 export type { Users } from "./users.ts";

@@ -26,6 +26,11 @@ export class AccessTokens {
     this.#key = new TextEncoder().encode(secret.reveal());
   }
 
+  /** A secret that is made of the signing key, and does not give it away. */
+  secretFor(purpose: string): string {
+    return new Bun.CryptoHasher("sha256", this.#key).update(`socle ${purpose}`).digest("hex");
+  }
+
   async issue(claims: { sub: string; role: string; sid: string }, now: number, ttlMs: number): Promise<string> {
     const { SignJWT } = await import("jose");
     const issuedAt = Math.floor(now / 1_000);

@@ -2,6 +2,9 @@ import type { Role, User } from "@socle/protocol";
 import { isUniqueViolation, type Reader, type Transactor } from "../database/index.ts";
 import { AppError, newId, toTimestamp } from "../kernel/index.ts";
 
+/** Where users are kept, with the columns that may be shown. */
+export const userTable = { table: "_users", fields: ["id", "email", "role", "createdAt"] } as const;
+
 interface UserWithHash {
   user: User;
   passwordHash: string;

@@ -35,6 +35,7 @@ const values: { [path in KeyPath]: [unknown, string, unknown] } = {
   ],
   "limits.body": ["2MiB", "2097152", 2_097_152],
   "realtime.bufferLimit": ["2MiB", "2097152", 2_097_152],
+  "cache.size": ["1GiB", "1073741824", 1_073_741_824],
   "thumbs.cacheSize": ["1GiB", "1073741824", 1_073_741_824],
   "s3.endpoint": ["https://s3.example.com", "https://s3.example.com", "https://s3.example.com"],
   "s3.region": ["eu-west-1", "eu-west-1", "eu-west-1"],
@@ -48,6 +49,7 @@ const values: { [path in KeyPath]: [unknown, string, unknown] } = {
   "metrics.token": ["hush", "hush", "hush"],
   "log.level": ["WARN", "warn", "WARN"],
   "log.format": ["json", "JSON", "json"],
+  "log.slowQuery": ["2s", "2", 2_000],
 };
 
 function seen(config: Config, path: KeyPath): unknown {

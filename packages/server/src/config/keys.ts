@@ -64,6 +64,11 @@ export const keys = {
     "1MiB",
     "what may wait for a socket that reads slowly; with more it is cut off, and can resume",
   ),
+  "cache.size": key(
+    size(0, 1024 ** 4),
+    "32MiB",
+    "lists that are kept in memory, to be answered again while nothing changes",
+  ),
   "thumbs.cacheSize": key(size(0, 1024 ** 4), "256MiB", "thumbnails that are kept on disk"),
   "s3.endpoint": optional(httpUrl, "address of the S3-compatible store, for storage s3://…; without one, AWS"),
   "s3.region": optional(text, "region of the bucket"),
@@ -81,6 +86,11 @@ export const keys = {
   "metrics.token": optional(secret, "with this bearer token, /metrics answers to others than admins"),
   "log.level": key(textOf<LogLevel>(LOG_LEVELS), "INFO", "least level that is logged"),
   "log.format": key(textOf<LogFormat>(logFormats), "text", "how the terminal's log is written"),
+  "log.slowQuery": key(
+    duration(0),
+    "100ms",
+    "lists that take longer are logged, with their plan and the index that would help",
+  ),
 };
 
 export type KeyPath = keyof typeof keys;

@@ -3,6 +3,8 @@ import type { QueryParameters, Reader, Value } from "./types.ts";
 
 /** More than enough for every statement of hundreds of collections; a bound all the same. */
 const maxStatements = 4_000;
+/** A prepared statement takes memory with its text, and filters make texts that nobody repeats. */
+const maxCharacters = 1_000_000;
 
 type Binding = Value | { [name: string]: Value };
 type AnyStatement = Statement<unknown, Binding[]>;
@@ -11,6 +13,7 @@ type AnyStatement = Statement<unknown, Binding[]>;
 export class Connection implements Reader {
   readonly #driver: Driver;
   readonly #statements = new Map<string, AnyStatement>();
+  #characters = 0;
 
   constructor(path: string, options: { readonly: boolean }) {
     this.#driver = options.readonly
@@ -47,6 +50,11 @@ export class Connection implements Reader {
     this.#driver.run(sql);
   }
 
+  /** Adds a function of as many values as `work` has parameters. What it throws, the statement throws. */
+  define(name: string, work: (...values: Value[]) => Value): void {
+    this.#driver.function(name, work);
+  }
+
   close(): void {
     this.#forgetStatements();
     this.#driver.close();
@@ -55,9 +63,10 @@ export class Connection implements Reader {
   #prepare(sql: string): AnyStatement {
     let statement = this.#statements.get(sql);
     if (statement === undefined) {
-      if (this.#statements.size >= maxStatements) this.#forgetStatements();
+      if (this.#statements.size >= maxStatements || this.#characters > maxCharacters) this.#forgetStatements();
       statement = this.#driver.prepare<unknown, Binding[]>(sql);
       this.#statements.set(sql, statement);
+      this.#characters += sql.length;
     }
     return statement;
   }
@@ -65,6 +74,7 @@ export class Connection implements Reader {
   #forgetStatements(): void {
     for (const statement of this.#statements.values()) statement.finalize();
     this.#statements.clear();
+    this.#characters = 0;
   }
 }
 

@@ -1,12 +1,14 @@
 import { statSync } from "node:fs";
-import { AppError, type Awaitable, Gate, SetupError } from "../kernel/index.ts";
+import { type Awaitable, BoundedMap, SetupError } from "../kernel/index.ts";
 import type { Logger } from "../logging/index.ts";
 import { Checkpointer } from "./checkpointer.ts";
 import type { Connection } from "./connection.ts";
-import { asUnavailable, stopping } from "./errors.ts";
 import { Flusher } from "./flusher.ts";
+import { FrugalReader, TooManyVisits, VisitBudget } from "./frugal-reader.ts";
+import { addFunctions } from "./functions.ts";
 import type { LongRead } from "./long-read.ts";
 import { lockDatabase, openLogSync, openReader, openWriter, resolvePath } from "./open-file.ts";
+import { ReaderThreads } from "./reader-threads.ts";
 import { SnapshotReader } from "./snapshot-reader.ts";
 import { ThreadConnection } from "./thread-connection.ts";
 import type { Reader, Transactor } from "./types.ts";
@@ -30,12 +32,8 @@ export interface ModuleSchema {
   steps: readonly string[];
 }
 
-function nobodyWaits(): AppError {
-  return new AppError("bad_request", "Whoever asked for this has gone.");
-}
-
-/** Reads on threads that run or wait. */
-const maxThreadReads = 32;
+/** What takes less on a thread, with the way there and back, may be tried on the event loop again. */
+const lightMs = 1;
 
 /** The embedded database: `reader` for what is committed, `transact` for every change. */
 export class Database {
@@ -46,11 +44,10 @@ export class Database {
   readonly #lock: Connection | null;
   readonly #checkpointer: Checkpointer;
   readonly #closeLog: () => void;
-  readonly #readers = new Gate(2);
-  readonly #threads = new Set<ThreadConnection>();
-  readonly #threadReads = new Set<Promise<unknown>>();
-  #isClosing = false;
-  #isOutOfTime = false;
+  readonly #threads: ReaderThreads;
+  readonly #frugalReader: FrugalReader;
+  /** Kinds of queries that were too much for the event loop. */
+  readonly #heavy = new BoundedMap<string, true>(1_000);
 
   /** @throws SetupError with one readable line when the file cannot be used. */
   constructor(options: DatabaseOptions) {
@@ -58,7 +55,14 @@ export class Database {
     this.path = path;
     this.#lock = (options.exclusive ?? true) ? lockDatabase(path) : null;
     this.#writeConnection = openWriter(path);
-    this.#reader = new SnapshotReader(() => openReader(path));
+    const budget = new VisitBudget();
+    this.#reader = new SnapshotReader(() => {
+      const connection = openReader(path);
+      addFunctions(connection, budget.visit);
+      return connection;
+    });
+    this.#frugalReader = new FrugalReader(this.#reader, budget);
+    this.#threads = new ReaderThreads(path);
     const log = openLogSync(path);
     this.#closeLog = log.close;
     this.#checkpointer = new Checkpointer({
@@ -110,24 +114,33 @@ export class Database {
    * @param signal aborted when nobody waits for the answer any more.
    * @throws AppError `unavailable` when too many wait, or the disk cannot be read.
    */
-  async readOnThread<T>(work: (reader: Reader) => Promise<T>, signal: AbortSignal): Promise<T> {
-    if (this.#threadReads.size >= maxThreadReads)
-      throw new AppError("unavailable", "Too much is being looked at already; try again in a moment.");
-    const gone = Promise.withResolvers<never>();
-    const leave = (): void => gone.reject(nobodyWaits());
-    signal.addEventListener("abort", leave);
-    const reading = this.#readers.run(() => this.#readOnThread(work, signal));
-    this.#threadReads.add(reading);
-    try {
-      // Who has gone makes room at once; what ran for them keeps its place until its thread has ended.
-      return await Promise.race([reading, gone.promise]);
-    } catch (thrown) {
-      throw asUnavailable(thrown);
-    } finally {
-      signal.removeEventListener("abort", leave);
-      reading.catch(() => undefined);
-      this.#threadReads.delete(reading);
+  readOnThread<T>(work: (reader: Reader) => Promise<T>, signal: AbortSignal): Promise<T> {
+    return this.#threads.run(work, { signal, isLimited: false });
+  }
+
+  /**
+   * Reads that belong together and may look at many rows: on the event loop as long as they look at few, else once more
+   * on a thread, for ten seconds at most. Their statements say what they look at, see `visited`.
+   * @param kind the same for queries of which one is probably as much as another.
+   * @throws AppError as `readOnThread`, also when it takes too long.
+   */
+  async query<T>(
+    kind: string,
+    work: (reader: Reader, place: MigrationPlace) => Awaitable<T>,
+    signal: AbortSignal,
+  ): Promise<T> {
+    if (this.#heavy.get(kind) === undefined) {
+      try {
+        return await work(this.#frugalReader, "here");
+      } catch (thrown) {
+        if (!(thrown instanceof TooManyVisits)) throw thrown;
+        this.#heavy.set(kind, true);
+      }
     }
+    const start = performance.now();
+    const answer = await this.#threads.run(async (reader) => work(reader, "thread"), { signal, isLimited: true });
+    if (performance.now() - start < lightMs) this.#heavy.delete(kind);
+    return answer;
   }
 
   /** Bytes of the database file and of its log. */
@@ -159,10 +172,8 @@ export class Database {
 
   /** Refuses what was accepted and is not done, and what comes from now on: who waits for it is answered. */
   giveUp(): void {
-    this.#isClosing = true;
-    this.#isOutOfTime = true;
     this.#writer.giveUp();
-    for (const thread of this.#threads) thread.abandon(stopping());
+    this.#threads.giveUp();
   }
 
   /**
@@ -170,33 +181,13 @@ export class Database {
    * given up: a migration is taken back.
    */
   async close(graceMs = 10_000): Promise<void> {
-    this.#isClosing = true;
     const timer = setTimeout(() => this.giveUp(), graceMs);
-    await Promise.all([this.#writer.close(graceMs), Promise.allSettled(this.#threadReads)]);
+    await Promise.all([this.#writer.close(graceMs), this.#threads.close()]);
     clearTimeout(timer);
     await this.#checkpointer.close();
     this.#reader.close();
     this.#closeLog();
     this.#writeConnection.close();
     this.#lock?.close();
-  }
-
-  async #readOnThread<T>(work: (reader: Reader) => Promise<T>, signal: AbortSignal): Promise<T> {
-    if (signal.aborted) throw nobodyWaits();
-    if (this.#isClosing) throw stopping();
-    const thread = new ThreadConnection(this.path);
-    this.#threads.add(thread);
-    const abandon = (): void => thread.abandon(nobodyWaits());
-    signal.addEventListener("abort", abandon);
-    try {
-      await thread.run("BEGIN");
-      return await work(thread);
-    } finally {
-      signal.removeEventListener("abort", abandon);
-      this.#threads.delete(thread);
-      const closed = thread.close();
-      // At the end nobody can wait for a statement that does not end.
-      if (!this.#isOutOfTime) await closed;
-    }
   }
 }

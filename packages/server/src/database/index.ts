@@ -1,6 +1,7 @@
 /** The database: opening, one writer with group commit and flush, checkpoints, schema versions. Only here is SQLite. */
 export { Database, type DatabaseOptions, type ModuleSchema } from "./database.ts";
 export { isUniqueViolation } from "./errors.ts";
+export { visited } from "./functions.ts";
 export type { LongRead } from "./long-read.ts";
 export { identifier, type QueryParameters, type Reader, type Transactor, type Value } from "./types.ts";
 export { UserQueries } from "./user-query.ts";

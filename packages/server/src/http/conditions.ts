@@ -23,6 +23,14 @@ const dateForms = [
   /^[A-Z][a-z]{2} [A-Z][a-z]{2} [ \d]\d \d{2}:\d{2}:\d{2} \d{4}$/,
 ];
 
+/** Whether `If-None-Match` names a tag: the client has what it would be answered. */
+export function hasTag(headers: Headers, etag: string): boolean {
+  const header = headers.get("if-none-match");
+  if (header === null) return false;
+  const tags = tagsOf(header).map((tag) => tag.replace(/^W\//, ""));
+  return tags.includes("*") || tags.includes(etag);
+}
+
 /** The time of a header in seconds, or null when it holds none: such a header does not count. */
 function dateOf(header: string | null): number | null {
   if (header === null || !dateForms.some((form) => form.test(header))) return null;
@@ -44,11 +52,7 @@ export function checkConditions(headers: Headers, { etag, modifiedAt }: Validato
   } else if (unmodifiedSince !== null && modified > unmodifiedSince) {
     return 412;
   }
-  const ifNoneMatch = headers.get("if-none-match");
-  if (ifNoneMatch !== null) {
-    const tags = tagsOf(ifNoneMatch).map((tag) => tag.replace(/^W\//, ""));
-    return tags.includes("*") || tags.includes(etag) ? 304 : 200;
-  }
+  if (headers.get("if-none-match") !== null) return hasTag(headers, etag) ? 304 : 200;
   const modifiedSince = dateOf(headers.get("if-modified-since"));
   return modifiedSince !== null && modified <= modifiedSince ? 304 : 200;
 }

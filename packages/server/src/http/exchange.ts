@@ -62,9 +62,18 @@ export class Exchange {
     return token;
   }
 
+  /** What stands behind the `?`, as it was sent; "" without one. */
+  get search(): string {
+    const { url } = this.request;
+    const start = url.indexOf("?");
+    if (start < 0) return "";
+    const end = url.indexOf("#", start);
+    return end < 0 ? url.slice(start + 1) : url.slice(start + 1, end);
+  }
+
   /** A parameter of the query, or null. */
   query(name: string): string | null {
-    return new URLSearchParams(/\?([^#]*)/.exec(this.request.url)?.[1]).get(name);
+    return new URLSearchParams(this.search).get(name);
   }
 
   json(status: number, body: object): Response {
@@ -76,7 +85,11 @@ export class Exchange {
    * An answer whose JSON comes in pieces, each asked for when the client has taken the one before. When one fails, the
    * connection breaks off: no client takes a part for the whole.
    */
-  stream(status: number, pieces: AsyncGenerator<Uint8Array, void, void>): Response {
+  stream(
+    status: number,
+    pieces: AsyncGenerator<Uint8Array, void, void>,
+    headers: Readonly<Record<string, string>> = {},
+  ): Response {
     const onBroken = this.#onBrokenStream;
     let hasGone = false;
     const body = new ReadableStream<Uint8Array>(
@@ -100,11 +113,15 @@ export class Exchange {
       },
       { highWaterMark: 1 },
     );
-    return new Response(body, { status, headers: this.#headers("application/json") });
+    return new Response(body, { status, headers: { ...this.#headers("application/json"), ...headers } });
   }
 
   /** Any answer; `headers` come on top of those that every answer carries. */
-  respond(status: number, body: FileBody | string | null, headers: Readonly<Record<string, string>>): Response {
+  respond(
+    status: number,
+    body: FileBody | Uint8Array | string | null,
+    headers: Readonly<Record<string, string>>,
+  ): Response {
     return new Response(body, { status, headers: { ...this.#headers(null), ...headers } });
   }
 

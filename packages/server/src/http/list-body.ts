@@ -1,13 +1,22 @@
 import { nextTurn } from "../kernel/index.ts";
 import type { RecordPages } from "../records/index.ts";
-import type { Exchange } from "./exchange.ts";
 
 const encoder = new TextEncoder();
 const comma = 0x2c;
 
-/** (1) The opening and the first page, (2) each later page, (3) the ending. It holds one page at a time. */
-async function* pieces({ first, rest }: RecordPages): AsyncGenerator<Uint8Array, void, void> {
+/**
+ * The body of a long list, in pieces: (1) the opening and the first page, (2) each later page, (3) the ending. It holds
+ * one page at a time, and what has gone already as long as that is not more than `keepable` bytes.
+ * @param onWhole called with the whole body, once it has gone, if it was that small.
+ */
+export async function* piecesOf(
+  { first, rest }: RecordPages,
+  keepable: number,
+  onWhole: (body: Uint8Array) => void,
+): AsyncGenerator<Uint8Array, void, void> {
+  const gone = new Pieces(keepable);
   const opening = encoder.encode(`{"items":${JSON.stringify(first).slice(0, -1)}`);
+  gone.add(opening);
   let weight = opening.byteLength;
   try {
     // Whoever asks for the head alone goes after this piece.
@@ -20,15 +29,38 @@ async function* pieces({ first, rest }: RecordPages): AsyncGenerator<Uint8Array,
       const piece = encoder.encode(JSON.stringify(page.value));
       piece[0] = comma;
       weight = piece.byteLength;
-      yield piece.subarray(0, -1);
+      const inner = piece.subarray(0, -1);
+      gone.add(inner);
+      yield inner;
     }
   } finally {
     await rest?.return();
   }
-  yield encoder.encode("]}");
+  const ending = encoder.encode("]}");
+  gone.add(ending);
+  const whole = gone.whole();
+  if (whole !== null) onWhole(whole);
+  yield ending;
 }
 
-/** Answers a list: a short one at once, a long one as a stream. */
-export function answerList(exchange: Exchange, pages: RecordPages): Response {
-  return pages.rest === null ? exchange.json(200, { items: pages.first }) : exchange.stream(200, pieces(pages));
+/** Collects pieces, until they are too many bytes. */
+class Pieces {
+  readonly #limit: number;
+  #pieces: Uint8Array[] | null = [];
+  #bytes = 0;
+
+  constructor(limit: number) {
+    this.#limit = limit;
+  }
+
+  add(piece: Uint8Array): void {
+    this.#bytes += piece.byteLength;
+    if (this.#bytes > this.#limit) this.#pieces = null;
+    // What was yielded is the receiver's.
+    else this.#pieces?.push(piece.slice());
+  }
+
+  whole(): Uint8Array | null {
+    return this.#pieces === null ? null : Buffer.concat(this.#pieces);
+  }
 }

@@ -30,6 +30,8 @@ export interface HttpOptions {
   corsOrigins: readonly string[];
   /** Bytes. */
   bodyLimit: number;
+  /** Bytes of answers to lists that are kept. */
+  listCacheSize: number;
   /** How many entries of X-Forwarded-For, from the right, were written by proxies that are ours. */
   trustedProxies: number;
 }

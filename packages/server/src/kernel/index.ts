@@ -3,6 +3,7 @@ export { AppError, messageOf, SetupError } from "./app-error.ts";
 export { type Awaitable, inTurn } from "./awaitable.ts";
 export { BoundedMap } from "./bounded-map.ts";
 export { Clock, toTimestamp } from "./clock.ts";
+export { parseDatetime } from "./datetime.ts";
 export { Gate } from "./gate.ts";
 export { newId, randomToken } from "./ids.ts";
 export { isObject, JsonText, readJsonFile } from "./json.ts";
@@ -18,4 +19,5 @@ export {
 } from "./principal.ts";
 export { isSameSecret, Secret } from "./secret.ts";
 export { count, nearest, oneOf, quote } from "./text.ts";
+export { compareText, containsText, isAscii } from "./text-match.ts";
 export { nextTurn } from "./turn.ts";

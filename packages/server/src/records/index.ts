@@ -1,4 +1,4 @@
 /** Records: validation of values, permissions, create, read, update, delete, lists. */
-export { parseDatetime } from "./datetime.ts";
 export type { RecordPages } from "./list.ts";
-export { type RecordBody, Records } from "./records.ts";
+export { type QueryText, readQueryText } from "./query-text.ts";
+export { type ListState, type RecordBody, Records } from "./records.ts";

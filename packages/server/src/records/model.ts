@@ -62,6 +62,12 @@ export class Model {
     return `${this.#table}.${identifier(columnName(field))}`;
   }
 
+  /** The column of a field, or of what every record has. */
+  column(name: string): string {
+    const field = this.fields[this.positions.get(name) ?? -1];
+    return field === undefined ? `${this.#table}.${identifier(name)}` : this.#column(field);
+  }
+
   /** Changes the given columns and `updatedAt`, and answers the record. Parameters: their values, the time, the id. */
   update(fields: readonly FieldDefinition[]): string {
     const set = fields.map((field) => `${identifier(columnName(field))} = ?, `).join("");

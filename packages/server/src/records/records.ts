@@ -3,14 +3,21 @@ import type { Collection, Collections } from "../collections/index.ts";
 import type { Database, Transactor, Value } from "../database/index.ts";
 import type { EventLog } from "../events/index.ts";
 import { AppError, type Clock, JsonText, newId, type Principal, quote, toTimestamp } from "../kernel/index.ts";
+import type { Logger } from "../logging/index.ts";
 import { RecordCounts } from "./counts.ts";
 import { listRecords, type RecordPages } from "./list.ts";
 import { type Model, modelOf, type OwnedRow } from "./model.ts";
 import { ownerOfChanged, ownerOfNew } from "./ownership.ts";
+import type { RecordPage } from "./page.ts";
 import { authorize, authorizeOwner, onlyOwn } from "./permissions.ts";
+import { Queries } from "./queries.ts";
+import type { QueryText } from "./query-text.ts";
+import type { Access, UserTable } from "./reach.ts";
 import { type Lookups, References } from "./references.ts";
+import type { Row } from "./source.ts";
 import { type ValidatedBody, validateBody } from "./validate.ts";
 import { decode } from "./values.ts";
+import { Versions } from "./versions.ts";
 
 /** A request's body, or why it is none: the body's turn comes after the caller's rights and the record's existence. */
 export type RecordBody = Record<string, unknown> | AppError;
@@ -19,6 +26,22 @@ export type RecordBody = Record<string, unknown> | AppError;
 export interface SavedRecord {
   readonly record: StoredRecord;
   readonly json: JsonText;
+}
+
+/** What can be said of a list before it is read. */
+export interface ListState {
+  /** Changes when the list may have; null where nothing tells that. */
+  readonly version: string | null;
+  /** Whether everybody who may read it gets the same. */
+  readonly isShared: boolean;
+}
+
+/** Who asks for a list, and what for. */
+export interface ListRequest {
+  readonly principal: Principal;
+  readonly text: QueryText;
+  /** Aborted when nobody waits for the answer any more. */
+  readonly signal: AbortSignal;
 }
 
 /** Ids are made by the service; what has another form is not worth a look. */
@@ -36,6 +59,8 @@ export class Records {
   readonly #clock: Clock;
   readonly #references: References;
   readonly #counts: RecordCounts;
+  readonly #queries: Queries;
+  readonly #versions = new Versions();
 
   constructor(options: {
     database: Database;
@@ -43,12 +68,19 @@ export class Records {
     events: EventLog;
     clock: Clock;
     lookups: Lookups;
+    users: UserTable;
+    /** The secret that signs cursors; asked for when it is needed. */
+    cursorKey: () => string;
+    logger: Logger;
+    /** Queries that take longer, in milliseconds, are logged with advice. */
+    slowQueryMs: number;
   }) {
     this.#database = options.database;
     this.#collections = options.collections;
     this.#events = options.events;
     this.#clock = options.clock;
     this.#counts = new RecordCounts(options);
+    this.#queries = new Queries(options);
     this.#references = new References({ collections: options.collections, lookups: options.lookups });
   }
 
@@ -76,6 +108,44 @@ export class Records {
     authorize(collection, "read", principal);
     const owner = onlyOwn(collection, "read", principal) ? (principal?.userId ?? "") : null;
     return listRecords(this.#database, modelOf(collection), owner);
+  }
+
+  /**
+   * A page of a list that is filtered, sorted, or shows more or less of its records. The collection is looked up anew
+   * when a migration comes in between.
+   */
+  page(name: string, request: ListRequest): Promise<RecordPage> {
+    return this.#queries.page(name, request, {
+      collectionOf: (of) => {
+        const collection = this.collection(of);
+        authorize(collection, "read", request.principal);
+        return collection;
+      },
+      countAll: (collection) => this.count(collection),
+    });
+  }
+
+  /** @param text null for the whole list. */
+  listState(collection: Collection, principal: Principal, text: QueryText | null): ListState {
+    const userId = principal?.userId ?? null;
+    if (text === null) {
+      const access: Access = onlyOwn(collection, "read", principal) ? "own" : "all";
+      const version = this.#versions.of(new Map([[collection, access]]), userId);
+      return { version, isShared: collection.rules.read === "public" };
+    }
+    const { reached, isFleeting, isPersonal } = this.#queries.parse(collection, principal, text);
+    const version = isFleeting ? null : this.#versions.of(reached, userId);
+    const isOpen = [...reached.keys()].every(({ rules }) => rules.read === "public");
+    return { version, isShared: version !== null && isOpen && !isPersonal && text.cursor === undefined };
+  }
+
+  /** A record with what was asked for of it, and beside it. */
+  async getSelected(collection: Collection, principal: Principal, id: string, text: QueryText): Promise<Row> {
+    await this.get(collection, principal, id);
+    const selection = this.#queries.selection(collection, principal, text);
+    const record = await this.#queries.one(selection, principal, id);
+    if (record === null) throw missing(collection, id);
+    return record;
   }
 
   /** How many records a collection has. */
@@ -118,6 +188,7 @@ export class Records {
     await this.#database.transact(async (tx) => {
       const { model, row } = await this.#find(tx, name, principal, "delete", id);
       await tx.run(model.delete, id);
+      tx.afterCommit(() => this.#versions.changed(name, row.owner));
       await this.#events.append(tx, {
         type: `${name}.deleted`,
         source: "collections",
@@ -155,6 +226,7 @@ export class Records {
       () => tx.run(model.insert, id, timestamp, timestamp, owner, ...stored),
       () => this.#references.duplicates(tx, model, values, id),
     );
+    tx.afterCommit(() => this.#versions.changed(name, owner));
     const type = `${name}.created`;
     const json = JsonText.of(record);
     await this.#events.append(tx, { type, source: "collections", payload: json, principal, owner }, now);
@@ -190,6 +262,7 @@ export class Records {
     );
     if (updated === null) throw missing(model.collection, id);
     const record = model.toRecord(updated);
+    tx.afterCommit(() => this.#versions.changed(model.collection.name, owner, row.owner));
     const type = `${model.collection.name}.updated`;
     const json = JsonText.of(record);
     const previous = row.record;

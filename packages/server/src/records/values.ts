@@ -1,6 +1,6 @@
 import type { FieldDefinition, FieldType, JsonValue } from "@socle/protocol";
 import type { Value } from "../database/index.ts";
-import { parseDatetime } from "./datetime.ts";
+import { parseDatetime } from "../kernel/index.ts";
 
 /** How a type's values come in from JSON, lie in a column and go out again. */
 interface TypeCodec {

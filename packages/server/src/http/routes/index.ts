@@ -29,6 +29,8 @@ export interface RouteOptions {
   version: string;
   /** Bytes. */
   bodyLimit: number;
+  /** Bytes of answers to lists that are kept. */
+  listCacheSize: number;
   /** Where a request comes from. */
   addressOf: (request: Request) => string;
   upgrade: Upgrade;

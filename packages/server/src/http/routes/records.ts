@@ -1,15 +1,16 @@
 import { isReservedCollectionName, type Operation } from "@socle/protocol";
 import type { Collection } from "../../collections/index.ts";
 import { AppError, type Principal } from "../../kernel/index.ts";
-import type { RecordBody, Records } from "../../records/index.ts";
+import { type RecordBody, type Records, readQueryText } from "../../records/index.ts";
 import { isJsonType, readObject } from "../body.ts";
 import type { Exchange } from "../exchange.ts";
-import { answerList } from "../list-body.ts";
+import { Lists } from "../lists.ts";
 import type { Route } from "../router.ts";
 
 /** `/api/{collection}` and `/api/{collection}/:id` (spec, "Collection records"). */
-export function recordRoutes(options: { records: Records; bodyLimit: number }): Route[] {
+export function recordRoutes(options: { records: Records; bodyLimit: number; listCacheSize: number }): Route[] {
   const { records, bodyLimit } = options;
+  const lists = new Lists({ records, cacheSize: options.listCacheSize });
 
   /** What the service keeps for itself is no collection that is missing: there is nothing at such a path. */
   function collectionOf(name: string): Collection {
@@ -48,8 +49,7 @@ export function recordRoutes(options: { records: Records; bodyLimit: number }): 
       methods: {
         async GET(exchange) {
           const principal = await admit(exchange, "read");
-          const pages = await records.list(records.collection(exchange.param("collection")), principal);
-          return answerList(exchange, pages);
+          return lists.answer(exchange, records.collection(exchange.param("collection")), principal);
         },
         async POST(exchange) {
           const principal = await admit(exchange, "create");
@@ -64,7 +64,10 @@ export function recordRoutes(options: { records: Records; bodyLimit: number }): 
         async GET(exchange) {
           const principal = await admit(exchange, "read");
           const collection = records.collection(exchange.param("collection"));
-          return exchange.json(200, await records.get(collection, principal, exchange.param("id")));
+          const [id, { search }] = [exchange.param("id"), exchange];
+          const text = search === "" ? null : readQueryText(new URLSearchParams(search));
+          if (text === null) return exchange.json(200, await records.get(collection, principal, id));
+          return exchange.json(200, await records.getSelected(collection, principal, id, text));
         },
         async PUT(exchange) {
           const principal = await admit(exchange, "update");

@@ -1,6 +1,5 @@
 import type { Admin } from "../../../admin/index.ts";
-import { AppError, quote } from "../../../kernel/index.ts";
-import { parseDatetime } from "../../../records/index.ts";
+import { AppError, parseDatetime, quote } from "../../../kernel/index.ts";
 import type { Exchange } from "../../exchange.ts";
 import { pageQuery, toPage } from "../../page-query.ts";
 import type { AdminRoute } from "./for-admins.ts";

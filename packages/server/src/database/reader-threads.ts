@@ -1,0 +1,138 @@
+import { AppError, Gate } from "../kernel/index.ts";
+import { asUnavailable, stopping } from "./errors.ts";
+import { ThreadConnection } from "./thread-connection.ts";
+import type { Reader } from "./types.ts";
+
+/** Reads that run or wait. */
+const maxReads = 32;
+/** How long a thread without work is kept. */
+const keepMs = 30_000;
+/** Then nobody should wait any longer, and others want their turn. */
+const limitMs = 10_000;
+
+function nobodyWaits(): AppError {
+  return new AppError("bad_request", "Whoever asked for this has gone.");
+}
+
+function tookTooLong(): AppError {
+  return new AppError("unavailable", `This takes longer than ${limitMs / 1_000} seconds to look up; narrow it down.`);
+}
+
+export interface ThreadReadOptions {
+  /** Aborted when nobody waits for the answer any more. */
+  readonly signal: AbortSignal;
+  /** Whether it ends after ten seconds. */
+  readonly isLimited: boolean;
+}
+
+/** Reads that would hold up the event loop, each on a thread and of one moment: two at a time, some others wait. */
+export class ReaderThreads {
+  readonly #path: string;
+  readonly #gate = new Gate(2);
+  readonly #busy = new Set<ThreadConnection>();
+  readonly #idle = new Map<ThreadConnection, Timer>();
+  readonly #reads = new Set<Promise<unknown>>();
+  #isClosing = false;
+  #isOutOfTime = false;
+
+  /** @param path of the database file. */
+  constructor(path: string) {
+    this.#path = path;
+  }
+
+  /** @throws AppError `unavailable` when too many wait, it takes too long, or the disk cannot be read. */
+  async run<T>(work: (reader: Reader) => Promise<T>, { signal, isLimited }: ThreadReadOptions): Promise<T> {
+    if (this.#reads.size >= maxReads)
+      throw new AppError("unavailable", "Too much is being looked at already; try again in a moment.");
+    const end = new AbortController();
+    const ended = Promise.withResolvers<never>();
+    const giveUp = (reason: AppError): void => {
+      ended.reject(reason);
+      end.abort(reason);
+    };
+    const leave = (): void => giveUp(nobodyWaits());
+    signal.addEventListener("abort", leave);
+    const timer = isLimited ? setTimeout(() => giveUp(tookTooLong()), limitMs) : undefined;
+    const reading = this.#gate.run(() => this.#read(work, end.signal));
+    this.#reads.add(reading);
+    try {
+      // Who has gone makes room at once; what ran for them keeps its place until its thread has ended.
+      return await Promise.race([reading, ended.promise]);
+    } catch (thrown) {
+      throw asUnavailable(thrown);
+    } finally {
+      clearTimeout(timer);
+      signal.removeEventListener("abort", leave);
+      reading.catch(() => undefined);
+      this.#reads.delete(reading);
+    }
+  }
+
+  /** From now on nothing begins; what runs is ended. */
+  giveUp(): void {
+    this.#isClosing = true;
+    this.#isOutOfTime = true;
+    for (const thread of this.#busy) thread.abandon(stopping());
+  }
+
+  /** From now on nothing begins. Resolves once nothing runs. */
+  async close(): Promise<void> {
+    this.#isClosing = true;
+    await Promise.allSettled(this.#reads);
+    await Promise.all([...this.#idle.keys()].map((thread) => this.#discard(thread)));
+  }
+
+  async #read<T>(work: (reader: Reader) => Promise<T>, signal: AbortSignal): Promise<T> {
+    if (signal.aborted) throw signal.reason;
+    if (this.#isClosing) throw stopping();
+    const thread = this.#take();
+    let isSpent = false;
+    const abandon = (): void => {
+      isSpent = true;
+      thread.abandon(signal.reason);
+    };
+    signal.addEventListener("abort", abandon);
+    try {
+      await thread.run("BEGIN");
+      const answer = await work(thread);
+      await thread.run("COMMIT");
+      return answer;
+    } catch (thrown) {
+      isSpent = true;
+      throw thrown;
+    } finally {
+      signal.removeEventListener("abort", abandon);
+      this.#busy.delete(thread);
+      if (isSpent || this.#isClosing) {
+        const closed = thread.close();
+        // At the end nobody can wait for a statement that does not end.
+        if (!this.#isOutOfTime) await closed;
+      } else {
+        this.#keep(thread);
+      }
+    }
+  }
+
+  #take(): ThreadConnection {
+    const [kept] = this.#idle.keys();
+    if (kept !== undefined) {
+      clearTimeout(this.#idle.get(kept));
+      this.#idle.delete(kept);
+    }
+    const thread = kept ?? new ThreadConnection(this.#path);
+    this.#busy.add(thread);
+    return thread;
+  }
+
+  #keep(thread: ThreadConnection): void {
+    const timer = setTimeout(() => void this.#discard(thread), keepMs);
+    timer.unref();
+    this.#idle.set(thread, timer);
+  }
+
+  async #discard(thread: ThreadConnection): Promise<void> {
+    clearTimeout(this.#idle.get(thread));
+    this.#idle.delete(thread);
+    await thread.close();
+  }
+}

@@ -1,0 +1,216 @@
+import { expect, test } from "bun:test";
+import fc from "fast-check";
+import { quietLogger, temporaryFolder } from "../../test/kit.ts";
+import { Database, type Value } from "../database/index.ts";
+import { constantValue, type Facts } from "./expression.ts";
+import { parseExpression } from "./parse.ts";
+import { type Fields, toPredicate } from "./predicate.ts";
+import { toSql } from "./sql.ts";
+import { fill, shapeOf } from "./test-shapes.ts";
+
+const onFatal = (error: unknown): void => {
+  throw error;
+};
+
+function openDatabase(): Database {
+  return new Database({ path: `${temporaryFolder()}/test.db`, logger: quietLogger(), onFatal });
+}
+
+async function idsBySql(database: Database, text: string, facts: Facts): Promise<string[]> {
+  const { text: sql, values } = toSql(parseExpression(text, shapeOf("posts")), "p");
+  const bound = values.map((constant): Value => {
+    const value = constantValue(constant, facts);
+    return typeof value === "boolean" ? Number(value) : value;
+  });
+  const rows = await database.reader.all<{ id: string }>(
+    `SELECT p.id FROM posts p WHERE ${sql} ORDER BY p._seq`,
+    ...bound,
+  );
+  return rows.map(({ id }) => id);
+}
+
+function idsByPredicate(
+  records: { posts: readonly Fields[]; authors: readonly Fields[] },
+  text: string,
+  facts: Facts,
+): string[] {
+  const predicate = toPredicate(parseExpression(text, shapeOf("posts")));
+  const related = (collection: string, id: string): Fields | null => {
+    const all = collection === "posts" ? records.posts : records.authors;
+    const found = all.find((record) => record["id"] === id) ?? null;
+    const isHidden = collection === "authors" && (facts.userId === null || found?.["_owner"] !== facts.userId);
+    return isHidden ? null : found;
+  };
+  return records.posts
+    .filter((record) => predicate(record, { ...facts, related }))
+    .map((record) => String(record["id"]));
+}
+
+/** Few values, so that they meet; among them what is easily confused. */
+const texts = [
+  "",
+  "a",
+  "A",
+  "ab",
+  "b",
+  "é",
+  "É",
+  "straße",
+  "STRASSE",
+  "ς",
+  "Σ",
+  "ﬁ",
+  "\u{1f600}",
+  "\uffee",
+  "K",
+  "K",
+  "0",
+  "1",
+  "true",
+  "null",
+  "%",
+  "_",
+  "a%b",
+  "*",
+  "[a]",
+  "'",
+  '"',
+  "\\",
+  "ä\u0301",
+];
+const numbers = [0, 1, -1, 1.5, 5, 2 ** 53 - 1, 1e300, -1e-300, 0.1];
+const times = [
+  "2026-01-01T00:00:00.000Z",
+  "2026-03-01T09:30:00.000Z",
+  "2026-03-01T09:30:00.001Z",
+  "9999-12-31T23:59:59.999Z",
+];
+const members = ["a", "b", "größe", "x-y"];
+
+const json: fc.Arbitrary<Fields[string]> = fc.letrec<{ json: Fields[string] }>((tie) => ({
+  json: fc.oneof(
+    { maxDepth: 3 },
+    fc.constantFrom<Fields[string]>(null, true, false, ...texts, ...numbers),
+    fc.array(tie("json"), { maxLength: 3 }),
+    fc.dictionary(fc.constantFrom(...members), tie("json"), { maxKeys: 3 }),
+  ),
+})).json;
+
+const maybe = <T>(arbitrary: fc.Arbitrary<T>): fc.Arbitrary<T | null> => fc.option(arbitrary, { nil: null, freq: 3 });
+const text = fc.constantFrom(...texts);
+const postIds = ["p1", "p2", "p3", "p4", "p5"];
+const authorIds = ["a1", "a2", "a3"];
+
+const post = fc.record({
+  title: maybe(text),
+  slug: maybe(text),
+  count: maybe(fc.constantFrom(...numbers)),
+  score: maybe(fc.constantFrom(...numbers)),
+  published: maybe(fc.boolean()),
+  createdAt: fc.constantFrom(...times),
+  due: maybe(fc.constantFrom(...times)),
+  meta: maybe(json),
+  author: maybe(fc.constantFrom(...authorIds, "gone")),
+  parent: maybe(fc.constantFrom(...postIds, "gone")),
+});
+const author = fc.record({
+  _owner: fc.constantFrom("u1", "u2", null),
+  name: maybe(text),
+  age: maybe(fc.constantFrom(...numbers)),
+  notes: maybe(json),
+  boss: maybe(fc.constantFrom(...authorIds, "gone")),
+});
+const world = fc.record({
+  posts: fc.tuple(post, post, post, post, post).map((all) => all.map((one, i) => ({ id: postIds[i] ?? "", ...one }))),
+  authors: fc.tuple(author, author, author).map((all) => all.map((one, i) => ({ id: authorIds[i] ?? "", ...one }))),
+});
+
+const literal = (value: unknown): string => JSON.stringify(value).replaceAll("'", "\\u0027");
+const textPath = fc.constantFrom(
+  "title",
+  "slug",
+  "author",
+  "author.name",
+  "parent.title",
+  "parent.author.name",
+  "author.boss.name",
+  "id",
+);
+const numberPath = fc.constantFrom("count", "score", "author.age", "parent.count", "parent.parent.author.age");
+const timePath = fc.constantFrom("createdAt", "due", "parent.due");
+const jsonPath = fc
+  .tuple(
+    fc.constantFrom("meta", "author.notes", "parent.meta"),
+    fc.array(fc.constantFrom(...members), { maxLength: 2 }),
+  )
+  .map(([root, rest]) => [root, ...rest].join("."));
+const textSide = fc.oneof(textPath, text.map(literal), fc.constant("@user.id"));
+const numberSide = fc.oneof(numberPath, fc.constantFrom(...numbers).map(String));
+const timeSide = fc.oneof(
+  timePath,
+  fc.constantFrom(...times).map(literal),
+  fc.constantFrom("@now", "@today", '"2026-03-01"', '"2026-03-01T10:30:00+01:00"'),
+);
+const equal = fc.constantFrom("=", "!=");
+const ordered = fc.constantFrom("=", "!=", ">", ">=", "<", "<=");
+const contains = fc.constantFrom("~", "!~");
+const list = (side: fc.Arbitrary<string>): fc.Arbitrary<string> =>
+  fc.array(fc.oneof(side, fc.constant("null")), { minLength: 1, maxLength: 3 }).map((items) => `(${items.join(", ")})`);
+
+const term = fc
+  .oneof(
+    fc.tuple(textSide, ordered, textSide),
+    fc.tuple(textSide, contains, textSide),
+    fc.tuple(numberSide, ordered, numberSide),
+    fc.tuple(timePath, ordered, timeSide),
+    fc.tuple(timeSide, ordered, timePath),
+    fc.tuple(fc.constantFrom("published", "true", "false"), equal, fc.constantFrom("published", "true", "null")),
+    fc.tuple(
+      fc.oneof(textPath, numberPath, timePath, jsonPath, fc.constant("published"), fc.constant("@user.id")),
+      equal,
+      fc.constant("null"),
+    ),
+    fc.tuple(jsonPath, ordered, fc.oneof(textSide, numberSide)),
+    fc.tuple(fc.oneof(textSide, numberSide), ordered, jsonPath),
+    fc.tuple(jsonPath, equal, fc.constantFrom("true", "false", "published", "null")),
+    fc.tuple(jsonPath, contains, textSide),
+    fc.tuple(textPath, fc.constant("in"), list(textSide)),
+    fc.tuple(numberPath, fc.constant("in"), list(numberSide)),
+    fc.tuple(timePath, fc.constant("in"), list(timeSide)),
+    fc.tuple(jsonPath, fc.constant("in"), list(fc.oneof(textSide, numberSide, fc.constantFrom("true", "published")))),
+  )
+  .map((parts) => parts.join(" "));
+
+const expression: fc.Arbitrary<string> = fc.letrec<{ expression: string }>((tie) => ({
+  expression: fc.oneof(
+    { maxDepth: 3, withCrossShrink: true },
+    term,
+    fc.tuple(tie("expression"), fc.constantFrom("&&", "||"), tie("expression")).map((parts) => `(${parts.join(" ")})`),
+    tie("expression").map((inner) => `!(${inner})`),
+  ),
+})).expression;
+
+test("SQL and predicate agree, whatever the records and the expression", async () => {
+  const database = openDatabase();
+  const seed = Date.now() & 0x7fffffff;
+  console.log(`agreement: seed ${seed}`);
+  let matched = 0;
+  const property = fc.asyncProperty(
+    world,
+    fc.array(expression, { minLength: 1, maxLength: 25 }),
+    fc.constantFrom("u1", "u2", null),
+    async (records, expressions, userId) => {
+      await fill(database, records);
+      const facts: Facts = { now: Date.parse("2026-03-01T09:30:00.000Z"), userId };
+      for (const one of expressions) {
+        const bySql = await idsBySql(database, one, facts);
+        expect([one, ...bySql]).toEqual([one, ...idsByPredicate(records, one, facts)]);
+        if (bySql.length > 0 && bySql.length < records.posts.length) matched += 1;
+      }
+    },
+  );
+  await fc.assert(property, { seed, numRuns: 600 });
+  // A suite in which nothing matches, or everything, would agree about nothing.
+  expect(matched).toBeGreaterThan(500);
+  await database.close();
+});

@@ -1,0 +1,15 @@
+import { AppError } from "../kernel/index.ts";
+
+/** What is wrong with the text of an expression: its message says where, and what was expected. */
+export class ExpressionError extends AppError {
+  /** In the text, from 0. */
+  readonly offset: number;
+  /** Without the position. */
+  readonly problem: string;
+
+  constructor(offset: number, problem: string) {
+    super("bad_request", `at position ${offset + 1}: ${problem}`);
+    this.offset = offset;
+    this.problem = problem;
+  }
+}

@@ -1,0 +1,29 @@
+/** What the values of a field are to an expression. Relations, files and ids are text. */
+export type Kind = "text" | "number" | "boolean" | "datetime" | "json";
+
+/** A field that an expression can name. */
+export interface NamedField {
+  readonly name: string;
+  readonly kind: Kind;
+  /** Its column, unquoted. */
+  readonly column: string;
+  /** Whether it is the id of a record elsewhere, so that a path can go on. */
+  readonly isRelation: boolean;
+}
+
+/** What the records of a collection look like to an expression, for one class of callers. */
+export interface Shape {
+  /** The collection, as messages name it. */
+  readonly name: string;
+  /** The SQL name of its table, unquoted. */
+  readonly table: string;
+  /** The column that must hold the caller's id in a record that is reached through a relation; null where all may be read. */
+  readonly ownColumn: string | null;
+  field(name: string): NamedField | undefined;
+  fieldNames(): readonly string[];
+  /**
+   * Where a relation leads.
+   * @throws AppError when the caller may read nothing there.
+   */
+  follow(field: NamedField): Shape;
+}

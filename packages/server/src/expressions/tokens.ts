@@ -1,0 +1,129 @@
+import { quote } from "../kernel/index.ts";
+import { ExpressionError } from "./expression-error.ts";
+
+export const comparisons = ["=", "!=", ">", ">=", "<", "<=", "~", "!~"] as const;
+export type Comparison = (typeof comparisons)[number];
+
+type Sign = Comparison | "&&" | "||" | "!" | "(" | ")" | ",";
+
+/** A piece of an expression's text; `offset` is where it begins, from 0. */
+export type Token = { readonly offset: number } & (
+  | { readonly type: "symbol"; readonly symbol: Sign }
+  | { readonly type: "text"; readonly value: string }
+  | { readonly type: "number"; readonly value: number }
+  /** A path of names, or a word of the language. */
+  | { readonly type: "path"; readonly names: readonly string[] }
+  /** `@now`, `@user.id`, …, without the `@`. */
+  | { readonly type: "macro"; readonly name: string }
+  | { readonly type: "end" }
+);
+
+/** In each alternative, what comes first must not be the beginning of what comes later. */
+const symbol = /&&|\|\||>=|<=|!=|!~|[=><~!(),]/y;
+const space = /\s*/y;
+const number = /-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?(?![\p{L}\p{N}_.])/uy;
+/** Names of fields are narrower; members of JSON have names of many alphabets, with dashes. */
+const path = /[\p{L}_$][\p{L}\p{N}_$-]*(?:\.[\p{L}_$][\p{L}\p{N}_$-]*)*/uy;
+const macro = /@([A-Za-z][A-Za-z.]*)?/y;
+const string = /"(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*'/suy;
+
+const escapes: { readonly [letter: string]: string } = { n: "\n", r: "\r", t: "\t", "\\": "\\", '"': '"', "'": "'" };
+
+/** What people write who come from other languages. */
+const hints: { readonly [text: string]: string } = {
+  "==": 'write "="',
+  "<>": 'write "!="',
+  "&": 'write "&&"',
+  "|": 'write "||"',
+  "!>": "write !(a > b)",
+};
+
+function matchAt(pattern: RegExp, text: string, offset: number): RegExpExecArray | null {
+  pattern.lastIndex = offset;
+  return pattern.exec(text);
+}
+
+function readString(literal: string, offset: number): string {
+  const value = literal
+    .slice(1, -1)
+    .replace(/\\(?:u([0-9a-fA-F]{4})|(.))/gsu, (whole, code: string, letter: string) => {
+      if (code !== undefined) return String.fromCharCode(Number.parseInt(code, 16));
+      const plain = Object.hasOwn(escapes, letter) ? escapes[letter] : undefined;
+      if (plain !== undefined) return plain;
+      const allowed = `allowed are \\" \\' \\\\ \\n \\r \\t and \\u with four hexadecimal digits`;
+      throw new ExpressionError(offset, `the text has ${whole}, which is no escape; ${allowed}`);
+    });
+  if (!value.isWellFormed() || value.includes("\0"))
+    throw new ExpressionError(offset, "a text must be Unicode text without NUL and lone surrogates");
+  return value;
+}
+
+function unexpected(text: string, offset: number): ExpressionError {
+  const start = text.slice(offset);
+  if (start.startsWith('"') || start.startsWith("'"))
+    return new ExpressionError(offset, `this text has no end; expected ${start.slice(0, 1)}`);
+  const odd = /^(?:==|<>|!>|-?\d[\p{L}\p{N}_.]*|.)/su.exec(start)?.[0] ?? "";
+  if (/^-?\d/.test(odd)) return new ExpressionError(offset, `${quote(odd)} is no number`);
+  const hint = Object.hasOwn(hints, odd) ? `; ${hints[odd]}` : "";
+  return new ExpressionError(offset, `${quote(odd)} means nothing here${hint}`);
+}
+
+function tokenAt(text: string, offset: number): { token: Token; end: number } {
+  const begun = text[offset] ?? "";
+  const literal = begun === '"' || begun === "'" ? matchAt(string, text, offset) : null;
+  if (literal !== null) {
+    const value = readString(literal[0], offset);
+    return { token: { type: "text", value, offset }, end: string.lastIndex };
+  }
+  const digits = matchAt(number, text, offset);
+  if (digits !== null) {
+    const value = Number(digits[0]);
+    if (!Number.isFinite(value)) throw new ExpressionError(offset, `${quote(digits[0])} is too large for a number`);
+    return { token: { type: "number", value, offset }, end: number.lastIndex };
+  }
+  const names = matchAt(path, text, offset);
+  if (names !== null) return { token: { type: "path", names: names[0].split("."), offset }, end: path.lastIndex };
+  const word = matchAt(macro, text, offset);
+  if (word !== null) return { token: { type: "macro", name: word[1] ?? "", offset }, end: macro.lastIndex };
+  const isForeign = /^(?:==|<>|!>)/.test(text.slice(offset, offset + 2));
+  const sign = isForeign ? null : matchAt(symbol, text, offset);
+  // The pattern matches symbols alone.
+  if (sign !== null) return { token: { type: "symbol", symbol: sign[0] as Sign, offset }, end: symbol.lastIndex };
+  throw unexpected(text, offset);
+}
+
+/**
+ * The pieces of an expression, the last of them its end.
+ * @throws ExpressionError.
+ */
+export function tokensOf(text: string): Token[] {
+  const tokens: Token[] = [];
+  let offset = 0;
+  while (true) {
+    matchAt(space, text, offset);
+    offset = space.lastIndex;
+    if (offset >= text.length) {
+      tokens.push({ type: "end", offset });
+      return tokens;
+    }
+    const { token, end } = tokenAt(text, offset);
+    tokens.push(token);
+    offset = end;
+  }
+}
+
+/** A token as an error message shows it. */
+export function show(token: Token): string {
+  switch (token.type) {
+    case "symbol":
+      return `"${token.symbol}"`;
+    case "path":
+      return quote(token.names.join("."));
+    case "macro":
+      return quote(`@${token.name}`);
+    case "end":
+      return "the end";
+    default:
+      return quote(token.value);
+  }
+}

@@ -1,0 +1,60 @@
+import type { QueryText } from "../records/index.ts";
+
+/** The answer to a list that is the same for everybody. */
+export interface KeptList {
+  /** What was asked for; null for the whole list. */
+  readonly text: QueryText | null;
+  /** Of what it was made. */
+  readonly version: string;
+  readonly tag: string;
+  readonly body: Uint8Array;
+}
+
+/** What an entry takes beside its body and its key. */
+const overhead = 500;
+
+/** Answers to lists, by their address. It forgets those that were not asked for the longest once they take too much. */
+export class ListCache {
+  /** Larger answers are not kept: one of them would push out all others. */
+  readonly largest: number;
+  readonly #size: number;
+  readonly #lists = new Map<string, KeptList>();
+  #taken = 0;
+
+  /** @param size in bytes; 0 keeps nothing. */
+  constructor(size: number) {
+    this.#size = size;
+    this.largest = Math.floor(size / 16);
+  }
+
+  /** Whether it is still what would be answered is for the caller to see. */
+  get(address: string): KeptList | undefined {
+    const list = this.#lists.get(address);
+    if (list === undefined) return undefined;
+    this.#lists.delete(address);
+    this.#lists.set(address, list);
+    return list;
+  }
+
+  set(address: string, list: KeptList): void {
+    this.#forget(address);
+    if (list.body.byteLength > this.largest) return;
+    this.#lists.set(address, list);
+    this.#taken += weightOf(address, list);
+    for (const oldest of this.#lists.keys()) {
+      if (this.#taken <= this.#size) return;
+      this.#forget(oldest);
+    }
+  }
+
+  #forget(address: string): void {
+    const list = this.#lists.get(address);
+    if (list === undefined) return;
+    this.#lists.delete(address);
+    this.#taken -= weightOf(address, list);
+  }
+}
+
+function weightOf(address: string, { body }: KeptList): number {
+  return address.length * 4 + body.byteLength + overhead;
+}

@@ -1,0 +1,34 @@
+/** What ASCII letters are to SQLite's `lower`; everything else stays. */
+function lowerAscii(text: string): string {
+  return text.replace(/[A-Z]+/g, (letters) => letters.toLowerCase());
+}
+
+// biome-ignore lint/suspicious/noControlCharactersInRegex: the range is what ASCII is.
+const ascii = /^[\x00-\x7f]*$/;
+
+/** Whether a text is ASCII alone: then its case is one of 26 letters, which SQL knows, too. */
+export function isAscii(text: string): boolean {
+  return ascii.test(text);
+}
+
+/**
+ * Whether a text contains another, without regard to case: of the letters A to Z when what is looked for is ASCII, else
+ * of every alphabet.
+ */
+export function containsText(text: string, wanted: string): boolean {
+  if (isAscii(wanted)) return lowerAscii(text).includes(lowerAscii(wanted));
+  return text.toUpperCase().includes(wanted.toUpperCase());
+}
+
+/** Below zero, zero or above zero, in the order of code points, which is that of UTF-8 and so of SQLite. */
+export function compareText(a: string, b: string): number {
+  const length = Math.min(a.length, b.length);
+  for (let i = 0; i < length; i++) {
+    const [x, y] = [a.charCodeAt(i), b.charCodeAt(i)];
+    if (x === y) continue;
+    // Surrogates stand for code points above all others, and have smaller numbers than some of them.
+    const [isHighX, isHighY] = [x >= 0xd800 && x <= 0xdfff, y >= 0xd800 && y <= 0xdfff];
+    return isHighX === isHighY ? x - y : isHighX ? 1 : -1;
+  }
+  return a.length - b.length;
+}

@@ -1,0 +1,52 @@
+import { AppError, nearest, quote } from "../kernel/index.ts";
+
+/** The parameters that make a list a query; all others are ignored. */
+const queryParameters = ["filter", "sort", "limit", "cursor", "offset", "count", "fields", "expand"] as const;
+type QueryParameter = (typeof queryParameters)[number];
+
+/** The parameters of one request, as text. What has no value counts as not given. */
+export type QueryText = { readonly [name in QueryParameter]?: string };
+
+function isQueryParameter(name: string): name is QueryParameter {
+  return (queryParameters as readonly string[]).includes(name);
+}
+
+/**
+ * Picks what a query is made of; null when nothing of it is there.
+ * @throws AppError `bad_request` for a parameter that is there twice.
+ */
+export function readQueryText(parameters: Iterable<readonly [string, string]>): QueryText | null {
+  const found: { [name in QueryParameter]?: string } = {};
+  let isQuery = false;
+  const seen = new Set<string>();
+  for (const [name, value] of parameters) {
+    if (!isQueryParameter(name)) continue;
+    if (seen.has(name)) throw new AppError("bad_request", `"${name}" is there twice; give it once.`);
+    seen.add(name);
+    isQuery = true;
+    if (value !== "") found[name] = value;
+  }
+  return isQuery ? found : null;
+}
+
+/** What is wrong with a parameter. */
+export function refuseParameter(name: QueryParameter, problem: string): AppError {
+  return new AppError("bad_request", `"${name}": ${problem}${problem.endsWith("?") ? "" : "."}`);
+}
+
+/** @throws AppError `bad_request` for anything but a whole number between the two. */
+export function readWhole(query: QueryText, name: "limit" | "offset", min: number, max: number): number | null {
+  const text = query[name];
+  if (text === undefined) return null;
+  const value = /^\d{1,15}$/.test(text) ? Number(text) : Number.NaN;
+  if (!(value >= min && value <= max))
+    throw refuseParameter(name, `it must be a whole number from ${min} to ${max}, not ${quote(text)}`);
+  return value;
+}
+
+/** "title" → `; did you mean "title"?`, or what there is. */
+export function hintFor(name: string, names: readonly string[]): string {
+  const near = nearest(name, names);
+  if (near !== null) return `; did you mean "${near}"?`;
+  return `; there are: ${names.slice(0, 20).join(", ")}${names.length > 20 ? ", …" : ""}`;
+}

@@ -1,0 +1,218 @@
+import { type AppError, quote } from "../kernel/index.ts";
+import { type Model, modelOf } from "./model.ts";
+import { hintFor, type QueryText, refuseParameter } from "./query-text.ts";
+import type { Reach } from "./reach.ts";
+import { type Row, recordSource, type Source, userSource } from "./source.ts";
+
+/** How deep a path may lead, through relations in either direction. */
+const maxDepth = 3;
+/** Paths that one request may name. */
+const maxPaths = 20;
+
+/** What is answered beside a record under `expand`: the record that a field points to, or those that point to it. */
+export interface Expansion {
+  /** As it was asked for, and stands in the answer. */
+  readonly name: string;
+  /** Whether records elsewhere point here, instead of one of ours to them. */
+  readonly isBackward: boolean;
+  /** The field that holds the id: forward one of ours, backward one of theirs. */
+  readonly field: string;
+  readonly selection: Selection;
+}
+
+/** What of a record is answered: which fields, and what its relations lead to. */
+export class Selection {
+  readonly source: Source;
+  readonly expansions: Expansion[] = [];
+  /** The fields that were asked for, each with the ways into its JSON; null for all there are. */
+  #fields: Map<string, string[][] | null> | null = null;
+  readonly #pointer: string | null;
+  #columns: readonly string[] | null = null;
+
+  /** @param pointer the field by which records of the source point to others, where they are reached through it. */
+  constructor(source: Source, pointer: string | null = null) {
+    this.source = source;
+    this.#pointer = pointer;
+  }
+
+  /** Whether records go out as they are read. */
+  get isWhole(): boolean {
+    return this.#fields === null && this.expansions.length === 0;
+  }
+
+  /** The names that must be read: those that are answered, the id, and what relations are followed by. */
+  get columns(): readonly string[] {
+    this.#columns ??= this.source.names.filter(
+      (name) =>
+        name === "id" ||
+        name === this.#pointer ||
+        this.#fields === null ||
+        this.#fields.has(name) ||
+        this.expansions.some((expansion) => !expansion.isBackward && expansion.field === name),
+    );
+    return this.#columns;
+  }
+
+  /** From now on only fields that were asked for are answered. */
+  narrow(): void {
+    this.#fields ??= new Map();
+  }
+
+  /** `members` leads on into JSON; without any, the whole field is meant. */
+  ask(name: string, members: readonly string[]): void {
+    this.narrow();
+    const ways = this.#fields?.get(name);
+    if (members.length === 0 || ways === null) this.#fields?.set(name, null);
+    else this.#fields?.set(name, [...(ways ?? []), [...members]]);
+  }
+
+  askAll(): void {
+    for (const name of this.source.names) this.ask(name, []);
+  }
+
+  /** The record that is answered for a row, which must have been decoded. */
+  shape(row: Row, expanded: Row | null): Row {
+    const record: Row = this.#fields === null ? row : {};
+    for (const name of this.source.names) {
+      const ways = this.#fields?.get(name);
+      if (ways === undefined) continue;
+      record[name] = ways === null ? (row[name] ?? null) : pick(row[name] ?? null, ways);
+    }
+    if (expanded !== null) record["expand"] = expanded;
+    return record;
+  }
+}
+
+/** Only what lies on the given ways into a JSON value; what is not there is left out. */
+function pick(value: Row[string], ways: readonly (readonly string[])[]): Row[string] {
+  if (typeof value !== "object" || value === null || Array.isArray(value)) return null;
+  const picked: { [name: string]: Row[string] } = {};
+  for (const [name, inner] of Object.entries(value)) {
+    const further = ways.filter((way) => way[0] === name).map((way) => way.slice(1));
+    if (further.length === 0) continue;
+    const isWhole = further.some((way) => way.length === 0);
+    Object.defineProperty(picked, name, {
+      value: isWhole ? inner : pick(inner, further),
+      enumerable: true,
+      writable: true,
+      configurable: true,
+    });
+  }
+  return picked;
+}
+
+/** Reads `fields` and `expand`. */
+class SelectionParser {
+  readonly #reach: Reach;
+  readonly #parameter: "fields" | "expand";
+
+  constructor(reach: Reach, parameter: "fields" | "expand") {
+    this.#reach = reach;
+    this.#parameter = parameter;
+  }
+
+  paths(text: string): string[] {
+    const paths = text.split(",").map((path) => path.trim());
+    if (paths.length > maxPaths) throw refuseParameter(this.#parameter, `at most ${maxPaths} paths are allowed`);
+    if (paths.includes("")) throw refuseParameter(this.#parameter, "there is a comma too much, or a name is missing");
+    return paths;
+  }
+
+  field(root: Selection, path: string): void {
+    const names = path.split(".");
+    const last = names.pop() ?? "";
+    let at = root;
+    for (const [i, name] of names.entries()) {
+      if (at.source.field(name)?.type === "json") {
+        at.ask(name, [...names.slice(i + 1), last]);
+        return;
+      }
+      at = this.#expansion(at, name, i + 1, path);
+      at.narrow();
+    }
+    if (last === "*") at.askAll();
+    else if (at.source.names.includes(last)) at.ask(last, []);
+    else throw this.#unknown(at, last);
+  }
+
+  expand(root: Selection, path: string): void {
+    let at = root;
+    for (const [i, name] of path.split(".").entries()) at = this.#expansion(at, name, i + 1, path);
+  }
+
+  /** The selection that a step of a path leads to. */
+  #expansion(from: Selection, name: string, depth: number, path: string): Selection {
+    if (depth > maxDepth)
+      throw refuseParameter(this.#parameter, `${quote(path)} leads more than ${maxDepth} relations deep`);
+    const known = from.expansions.find((expansion) => expansion.name === name);
+    if (known !== undefined) return known.selection;
+    const backward = /^([A-Za-z][A-Za-z0-9_]*)\(([A-Za-z][A-Za-z0-9_]*)\)$/.exec(name);
+    const expansion =
+      backward === null ? this.#forward(from, name) : this.#backward(from, name, backward[1] ?? "", backward[2] ?? "");
+    from.expansions.push(expansion);
+    return expansion.selection;
+  }
+
+  #forward(from: Selection, name: string): Expansion {
+    const field = from.source.field(name);
+    if (field === null) {
+      if (from.source.names.includes(name)) throw this.#noRelation(name);
+      throw this.#unknown(from, name);
+    }
+    if (field.type !== "relation") throw this.#noRelation(name);
+    const target = this.#reach.target(field);
+    const source =
+      target === null
+        ? userSource(this.#reach.users, this.#reach.accessToUsers())
+        : recordSource(modelOf(target), this.#reach.accessTo(target));
+    return { name, isBackward: false, field: name, selection: new Selection(source) };
+  }
+
+  #backward(from: Selection, name: string, collectionName: string, fieldName: string): Expansion {
+    const collection = this.#reach.named(collectionName);
+    if (collection === undefined) {
+      const hint = hintFor(collectionName, this.#reach.collectionNames());
+      throw refuseParameter(this.#parameter, `there is no collection ${quote(collectionName)}${hint}`);
+    }
+    const model: Model = modelOf(collection);
+    const field = model.fields.find((candidate) => candidate.name === fieldName);
+    if (field?.type !== "relation" || field.collection !== from.source.name) {
+      const pointing = model.fields.filter(({ collection: target }) => target === from.source.name);
+      const hint =
+        pointing.length === 0
+          ? `no field of "${collectionName}" points to "${from.source.name}"`
+          : `it has ${pointing.map((one) => `${collectionName}(${one.name})`).join(", ")}`;
+      throw refuseParameter(this.#parameter, `${quote(name)} does not point to "${from.source.name}"; ${hint}`);
+    }
+    const source = recordSource(model, this.#reach.accessTo(collection));
+    return { name, isBackward: true, field: fieldName, selection: new Selection(source, fieldName) };
+  }
+
+  #noRelation(name: string): AppError {
+    const hint = 'name a relation, or as in "comments(post)" a collection and its field that points here';
+    return refuseParameter(this.#parameter, `${quote(name)} is no relation; ${hint}`);
+  }
+
+  #unknown(at: Selection, name: string): AppError {
+    const hint = hintFor(name, at.source.names);
+    return refuseParameter(this.#parameter, `"${at.source.name}" has no field ${quote(name)}${hint}`);
+  }
+}
+
+/**
+ * What of each record of a source is answered.
+ * @throws AppError `bad_request` for a path that leads nowhere or too deep.
+ */
+export function parseSelection(source: Source, text: Pick<QueryText, "fields" | "expand">, reach: Reach): Selection {
+  const selection = new Selection(source);
+  if (text.expand !== undefined) {
+    const parser = new SelectionParser(reach, "expand");
+    for (const path of parser.paths(text.expand)) parser.expand(selection, path);
+  }
+  if (text.fields !== undefined) {
+    const parser = new SelectionParser(reach, "fields");
+    selection.narrow();
+    for (const path of parser.paths(text.fields)) parser.field(selection, path);
+  }
+  return selection;
+}

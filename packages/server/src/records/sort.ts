@@ -1,0 +1,194 @@
+import type { Collection } from "../collections/index.ts";
+import type { Value } from "../database/index.ts";
+import { type Constant, ExpressionError, type Path, parsePath, pathSql, type Shape } from "../expressions/index.ts";
+import { quote } from "../kernel/index.ts";
+import { refuseParameter } from "./query-text.ts";
+
+/** Fields that a list may be sorted by. */
+const maxKeys = 5;
+
+interface SortKey {
+  readonly path: Path;
+  readonly isDescending: boolean;
+  /** Its value as SQL, and what stands for the `?` in it. */
+  readonly sql: string;
+  readonly constants: readonly Constant[];
+  /** Whether there may be records without a value. */
+  readonly isNullable: boolean;
+}
+
+/** A part of a list that begins behind a place: its condition, in which each value stands for a `?`. */
+export interface Segment {
+  readonly where: string;
+  readonly values: readonly (Value | Constant)[];
+}
+
+/** A place in a sorted list: the values that it is sorted by, and the hidden place of the record in its collection. */
+export interface Place {
+  readonly seq: number;
+  readonly values: readonly Value[];
+}
+
+/** What comes before every other value of a column's type. */
+const leastOf = { text: "''", datetime: "''", number: "-9e999", boolean: "0", json: null } as const;
+
+/**
+ * The order of a list. Ties are broken by the order of creation, in the direction of the last key: so an index over the
+ * keys gives the whole order. Without keys, the newest come first.
+ */
+export class Sort {
+  readonly #keys: readonly SortKey[];
+  readonly #seq: string;
+  readonly #isSeqDescending: boolean;
+
+  /** @param table the quoted SQL name of the collection's table. */
+  constructor(keys: readonly SortKey[], table: string, isSeqDescending = keys.at(-1)?.isDescending ?? true) {
+    this.#keys = keys;
+    this.#seq = `${table}._seq`;
+    this.#isSeqDescending = isSeqDescending;
+  }
+
+  /** Whether it is the order of creation, or that backwards. */
+  get isByCreation(): boolean {
+    return this.#keys.length === 0;
+  }
+
+  /** The names of fields of the collection itself by which it sorts, from the first, up to one that is something else. */
+  get leadingFields(): string[] {
+    const end = this.#keys.findIndex(({ path }) => path.hops.length > 0 || path.members.length > 0);
+    return this.#keys.slice(0, end < 0 ? this.#keys.length : end).map(({ path }) => path.field.name);
+  }
+
+  get constants(): readonly Constant[] {
+    return this.#keys.flatMap(({ constants }) => constants);
+  }
+
+  /** After ORDER BY; its `?` stand for `constants`. */
+  get order(): string {
+    const keys = this.#keys.map(({ sql, isDescending }) => `${sql} ${direction(isDescending)}`);
+    return [...keys, `${this.#seq} ${direction(this.#isSeqDescending)}`].join(", ");
+  }
+
+  /** What is selected to know the place of a record: `seq`, `k0`, `k1`, …; its `?` stand for `constants`. */
+  get placeColumns(): string {
+    return [`${this.#seq} AS seq`, ...this.#keys.map(({ sql }, i) => `${sql} AS k${i}`)].join(", ");
+  }
+
+  placeOf(row: { readonly [column: string]: Value }): Place {
+    return { seq: Number(row["seq"]), values: this.#keys.map((_, i) => row[`k${i}`] ?? null) };
+  }
+
+  /**
+   * What comes behind a place, as parts that follow each other: first what is equal in all keys but the last, then in
+   * fewer. Each is a range of an index over the keys, where there is one.
+   */
+  behind({ seq, values }: Place): Segment[] {
+    const last = this.#keys.at(-1);
+    const made: Segment = { where: `${this.#seq} ${beyondSign(this.#isSeqDescending)} ?`, values: [seq] };
+    const same = this.#keys.map((key, i) => equal(key, values[i] ?? null));
+    // One range of an index, when both go the same way and there is something to compare with.
+    const lastValue = values[this.#keys.length - 1] ?? null;
+    const isOneRange = last !== undefined && last.isDescending === this.#isSeqDescending && lastValue !== null;
+    const segments = isOneRange ? [] : [both([...same, made])];
+    for (let level = this.#keys.length - 1; level >= 0; level--) {
+      const key = this.#keys[level];
+      if (key === undefined) continue;
+      const isLast = level === this.#keys.length - 1;
+      const tie = isOneRange && isLast ? { column: this.#seq, seq } : null;
+      for (const segment of beyond(key, values[level] ?? null, tie))
+        segments.push(both([...same.slice(0, level), segment]));
+    }
+    return segments;
+  }
+}
+
+/** What lies behind the value of a key; with `tie`, also what is equal and was made behind it. */
+function beyond(key: SortKey, value: Value, tie: { column: string; seq: number } | null): Segment[] {
+  const { sql, constants, isDescending, path } = key;
+  if (value === null) {
+    // Nothing sorts before everything else, so it comes last when the order is turned.
+    if (isDescending) return [];
+    const least = leastOf[path.kind];
+    return [{ where: least === null ? `${sql} IS NOT NULL` : `${sql} >= ${least}`, values: constants }];
+  }
+  const sign = beyondSign(isDescending);
+  const further: Segment =
+    tie === null
+      ? { where: `${sql} ${sign} ?`, values: [...constants, value] }
+      : { where: `(${sql}, ${tie.column}) ${sign} (?, ?)`, values: [...constants, value, tie.seq] };
+  if (!isDescending || !key.isNullable) return [further];
+  return [further, { where: `${sql} IS NULL`, values: constants }];
+}
+
+function beyondSign(isDescending: boolean): "<" | ">" {
+  return isDescending ? "<" : ">";
+}
+
+function direction(isDescending: boolean): "DESC" | "ASC" {
+  return isDescending ? "DESC" : "ASC";
+}
+
+function equal({ sql, constants }: SortKey, value: Value): Segment {
+  if (value === null) return { where: `${sql} IS NULL`, values: constants };
+  return { where: `${sql} = ?`, values: [...constants, value] };
+}
+
+function both(segments: readonly Segment[]): Segment {
+  return {
+    where: segments.map(({ where }) => where).join(" AND "),
+    values: segments.flatMap(({ values }) => values),
+  };
+}
+
+function pathOf(name: string, shape: Shape): Path {
+  try {
+    return parsePath(name, shape);
+  } catch (thrown) {
+    throw thrown instanceof ExpressionError ? refuseParameter("sort", thrown.problem) : thrown;
+  }
+}
+
+/** Whether a definition asks for an index with the field in it. */
+function isIndexed(_field: string, _collection: Collection): boolean {
+  return false;
+}
+
+/** Whether some record may have no value at the end of a path. */
+function isNullable(path: Path, collection: Collection): boolean {
+  if (path.hops.length > 0 || path.members.length > 0) return true;
+  if (["id", "createdAt", "updatedAt"].includes(path.field.name)) return false;
+  return collection.definition.fields.find(({ name }) => name === path.field.name)?.required !== true;
+}
+
+/**
+ * Reads `sort`: names of fields, or paths to values elsewhere, each with a `-` where the greatest come first.
+ * @throws AppError `bad_request`; `unauthorized` or `forbidden` where a path leads to what the caller may not read.
+ */
+export function parseSort(text: string | undefined, collection: Collection, shape: Shape, table: string): Sort {
+  const parts = text === undefined ? [] : text.split(",").map((part) => part.trim());
+  if (parts.length > maxKeys) throw refuseParameter("sort", `at most ${maxKeys} fields are allowed`);
+  const keys: SortKey[] = [];
+  const seen = new Set<string>();
+  for (const part of parts) {
+    const name = part.replace(/^[-+]/, "");
+    if (name === "") throw refuseParameter("sort", "there is a comma too much, or a name is missing");
+    if (seen.has(name)) throw refuseParameter("sort", `${quote(name)} is there twice`);
+    seen.add(name);
+    const path = pathOf(name, shape);
+    if (path.kind === "json" && path.members.length === 0)
+      throw refuseParameter("sort", `${quote(name)} is JSON; name what is in it, such as ${name}.size`);
+    const { text: sql, values } = pathSql(path, table);
+    keys.push({
+      path,
+      isDescending: part.startsWith("-"),
+      sql,
+      constants: values,
+      isNullable: isNullable(path, collection),
+    });
+  }
+  // Creation is the order of the table itself, which needs no index: times never run backwards.
+  const last = keys.at(-1);
+  const isCreation = last?.path.hops.length === 0 && last.path.field.name === "createdAt";
+  if (last === undefined || !isCreation || isIndexed("createdAt", collection)) return new Sort(keys, table);
+  return new Sort(keys.slice(0, -1), table, last.isDescending);
+}

@@ -1,0 +1,85 @@
+import type { FieldDefinition, JsonValue } from "@socle/protocol";
+import { ownerColumn } from "../collections/index.ts";
+import { identifier } from "../database/index.ts";
+import type { Model } from "./model.ts";
+import type { Access, UserTable } from "./reach.ts";
+import { decode, needsDecoding } from "./values.ts";
+
+/** A row as it was read, and is being turned into a record. */
+export interface Row {
+  [field: string]: JsonValue;
+}
+
+/** Where records are read from when only some of their fields are wanted, or when a relation leads there. */
+export interface Source {
+  /** The collection, or "users". */
+  readonly name: string;
+  /** The SQL name of the table, quoted. */
+  readonly table: string;
+  /** The names that a record has, in their order. */
+  readonly names: readonly string[];
+  readonly access: Access;
+  /** A condition for what the caller may see; its `?` is the caller's id. Null where that is everything. */
+  readonly ownCondition: string | null;
+  /** Null for users, and for a name that is no field. */
+  field(name: string): FieldDefinition | null;
+  /** The column of a name. */
+  column(name: string): string;
+  /** What is selected for these names, with each value under its name. */
+  columns(names: readonly string[]): string;
+  /** The bytes that the values of these names take in a row, at least, as SQL. */
+  weight(names: readonly string[]): string;
+  /** Turns stored values into those of a record, in place. */
+  decode(rows: Row[], names: readonly string[]): void;
+}
+
+/** @param access what the caller may see of it. */
+export function recordSource(model: Model, access: Access): Source {
+  const { collection } = model;
+  const table = identifier(collection.table);
+  const fields = new Map(model.fields.map((field) => [field.name, field]));
+  return {
+    name: collection.name,
+    table,
+    names: ["id", "createdAt", "updatedAt", ...fields.keys()],
+    access,
+    ownCondition: access === "own" ? `${table}.${ownerColumn} = ?` : null,
+    field: (name) => fields.get(name) ?? null,
+    column: (name) => model.column(name),
+    columns: (names) => names.map((name) => `${model.column(name)} AS ${identifier(name)}`).join(", "),
+    weight: (names) => weightOf(names.map((name) => model.column(name))),
+    decode(rows, names) {
+      const decoded = names.flatMap((name) => {
+        const field = fields.get(name);
+        return field !== undefined && needsDecoding(field) ? [field] : [];
+      });
+      for (const row of rows)
+        for (const field of decoded) {
+          const value = row[field.name];
+          if (typeof value === "number" || typeof value === "string") row[field.name] = decode(field, value);
+        }
+    },
+  };
+}
+
+/** @param access what the caller may see of them. */
+export function userSource({ table, fields }: UserTable, access: Access): Source {
+  const quoted = identifier(table);
+  const column = (name: string): string => `${quoted}.${identifier(name)}`;
+  return {
+    name: "users",
+    table: quoted,
+    names: fields,
+    access,
+    ownCondition: access === "own" ? `${quoted}.id = ?` : null,
+    field: () => null,
+    column,
+    columns: (names) => names.map((name) => `${column(name)} AS ${identifier(name)}`).join(", "),
+    weight: (names) => weightOf(names.map(column)),
+    decode: () => undefined,
+  };
+}
+
+function weightOf(columns: readonly string[]): string {
+  return columns.map((column) => `coalesce(octet_length(${column}), 4)`).join(" + ");
+}

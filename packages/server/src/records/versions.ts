@@ -1,0 +1,74 @@
+import type { Collection } from "../collections/index.ts";
+import type { Access } from "./reach.ts";
+
+/** Owners of one collection whose last change is remembered; beyond, all of them count as changed. */
+const maxOwners = 10_000;
+
+interface Changes {
+  /** The last change of any record. */
+  last: number;
+  /** By owner, the last change of a record of theirs. */
+  readonly byOwner: Map<string, number>;
+  /** The last change of all who are not among them. */
+  ofOthers: number;
+}
+
+/**
+ * When the records of each collection changed last, as a number that only grows: what was read since then is still the
+ * same. In memory, for as long as the service runs. Somebody who sees only their own records is told of changes to
+ * those alone.
+ */
+export class Versions {
+  /** Numbers start over with the service, what they stand for does not come back. */
+  readonly #run = crypto.randomUUID().slice(0, 8);
+  readonly #changes = new Map<string, Changes>();
+  readonly #collections = new WeakMap<Collection, number>();
+  #now = 0;
+
+  /** To be called in the moment of the commit, for every owner whom the change is about. */
+  changed(collection: string, ...owners: readonly (string | null)[]): void {
+    this.#now += 1;
+    const changes = this.#of(collection);
+    changes.last = this.#now;
+    for (const owner of owners) {
+      if (owner === null) continue;
+      if (changes.byOwner.size >= maxOwners && !changes.byOwner.has(owner)) {
+        changes.byOwner.clear();
+        changes.ofOthers = this.#now;
+      }
+      changes.byOwner.set(owner, this.#now);
+    }
+  }
+
+  /** The version of all that a caller can see of some collections, and of their definitions. */
+  of(reached: ReadonlyMap<Collection, Access>, userId: string | null): string {
+    let version = this.#run;
+    for (const [collection, access] of reached) {
+      version += `.${this.#definitionOf(collection).toString(36)}`;
+      if (access === "none") continue;
+      const { last, byOwner, ofOthers } = this.#of(collection.name);
+      const change = access === "all" ? last : (byOwner.get(userId ?? "") ?? ofOthers);
+      version += `-${change.toString(36)}`;
+    }
+    return version;
+  }
+
+  #of(collection: string): Changes {
+    let changes = this.#changes.get(collection);
+    if (changes === undefined) {
+      changes = { last: 0, byOwner: new Map(), ofOthers: 0 };
+      this.#changes.set(collection, changes);
+    }
+    return changes;
+  }
+
+  #definitionOf(collection: Collection): number {
+    let number = this.#collections.get(collection);
+    if (number === undefined) {
+      this.#now += 1;
+      number = this.#now;
+      this.#collections.set(collection, number);
+    }
+    return number;
+  }
+}
