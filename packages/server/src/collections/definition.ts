@@ -7,9 +7,10 @@ import {
   type Permissions,
 } from "@socle/protocol";
 import * as z from "zod/mini";
-import { AppError, isObject, messageOf, nearest, oneOf, quote } from "../kernel/index.ts";
+import { AppError, isObject, messageOf, oneOf, quote } from "../kernel/index.ts";
 import { nameProblem } from "./names.ts";
 import { compilePattern } from "./pattern.ts";
+import { shapeProblems, unknownAttributes } from "./shapes.ts";
 
 /** SQLite allows 2,000 columns; nobody reads a form of more than this. */
 const maxFields = 500;
@@ -49,26 +50,6 @@ export interface ParsedDefinition {
   definition: CollectionDefinition;
   /** New name → old name, or null for a field that is new on purpose. */
   renamedFrom: ReadonlyMap<string, string | null>;
-}
-
-function unknownAttributes(object: object, shape: object, where: string): string[] {
-  const known = Object.keys(shape).filter((name) => name !== "$schema");
-  return Object.keys(object)
-    .filter((name) => !Object.hasOwn(shape, name))
-    .map((name) => {
-      const near = nearest(name, known);
-      const hint = near === null ? `; allowed: ${known.join(", ")}` : `; did you mean "${near}"?`;
-      return `${where}: unknown attribute ${quote(name)}${hint}`;
-    });
-}
-
-function shapeProblems(error: z.core.$ZodError, value: object, where: string): string[] {
-  return error.issues.map((issue) => {
-    const [attribute = ""] = issue.path.map(String);
-    const given = Object.hasOwn(value, attribute) ? Reflect.get(value, attribute) : undefined;
-    if (given === undefined) return `${where}: "${attribute}" is missing; it ${issue.message}`;
-    return `${where}: "${attribute}" ${issue.message}, not ${quote(given)}`;
-  });
 }
 
 function parseField(
