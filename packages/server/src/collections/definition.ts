@@ -9,6 +9,7 @@ import {
 import * as z from "zod/mini";
 import { AppError, isObject, messageOf, oneOf, quote } from "../kernel/index.ts";
 import { nameProblem } from "./names.ts";
+import { type FieldTypes, parseIndexes } from "./parse-indexes.ts";
 import { compilePattern } from "./pattern.ts";
 import { shapeProblems, unknownAttributes } from "./shapes.ts";
 
@@ -39,6 +40,7 @@ const definitionShape = {
   name: z.string(),
   fields: z.array(z.unknown()),
   permissions: z.unknown(),
+  indexes: z.unknown(),
   $schema: z.unknown(),
 };
 
@@ -130,6 +132,12 @@ function parsePermissions(input: unknown, problems: string[]): Permissions | und
   return result.data as Permissions;
 }
 
+/** Also of fields that are wrong, so that an index of one is not said to be of none. */
+function fieldTypes(input: unknown): FieldTypes {
+  if (!Array.isArray(input) || input.length > maxFields) return null;
+  return new Map(input.filter(isObject).map(({ name, type }) => [name, type]));
+}
+
 function collectionProblems(fields: readonly FieldDefinition[]): string[] {
   const problems: string[] = [];
   const seen = new Map<string, string>();
@@ -175,10 +183,12 @@ export async function parseDefinition(input: unknown): Promise<ParsedDefinition>
     problems.push(...collectionProblems(fields));
   }
   const permissions = parsePermissions(input["permissions"], problems);
+  const indexes = parseIndexes(input["indexes"], fieldTypes(input["fields"]), problems);
   if (problems.length > maxProblems)
     problems.splice(maxProblems, Infinity, `and ${problems.length - maxProblems} more`);
   if (problems.length > 0) throw new AppError("bad_request", problems.join("; "));
   const definition: CollectionDefinition = { name: String(input["name"]), fields };
   if (permissions !== undefined) definition.permissions = permissions;
+  if (indexes.length > 0) definition.indexes = indexes;
   return { definition, renamedFrom };
 }

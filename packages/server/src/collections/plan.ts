@@ -1,6 +1,7 @@
 import type { CollectionDefinition, FieldDefinition } from "@socle/protocol";
 import { AppError } from "../kernel/index.ts";
 import type { ParsedDefinition } from "./definition.ts";
+import { compareIndexes, type IndexStep } from "./indexes.ts";
 import { findRenames } from "./renames.ts";
 
 /** One change of a collection's table or rules, in the words of the spec's table "Schema migration". */
@@ -16,8 +17,9 @@ export type PlanStep =
   | { step: "retarget"; field: string; from: string; to: string }
   /** `stricter`: those of its rules that old values may break. */
   | { step: "rules"; field: string; stricter: readonly BoundRule[] }
+  | IndexStep
   | { step: "permissions" }
-  /** The same fields in another order. */
+  /** The same fields in another order, or the same indexes in other words. */
   | { step: "order" };
 
 /** The rules whose bounds can be moved. */
@@ -67,7 +69,7 @@ export function originOf(plan: Plan, field: string): string {
 }
 
 /**
- * The way from one definition to another, in the order in which it is gone: renames, drops, additions, rules.
+ * The way from one definition to another, in the order in which it is gone: renames, drops, additions, rules, indexes.
  * @throws AppError `bad_request` for a change that is refused whatever the data (a type change, an unclear rename).
  */
 export function planMigration(before: CollectionDefinition | null, parsed: ParsedDefinition): Plan {
@@ -100,7 +102,7 @@ export function planMigration(before: CollectionDefinition | null, parsed: Parse
     if (change.step === "retarget") return 0;
     return change.step === "owner" ? (change.on ? 2 : 1) : 3;
   };
-  steps.push(...additions, ...changes.sort((a, b) => rank(a) - rank(b)));
+  steps.push(...additions, ...changes.sort((a, b) => rank(a) - rank(b)), ...compareIndexes(before, after, renames));
   if (JSON.stringify(before.permissions ?? null) !== JSON.stringify(after.permissions ?? null))
     steps.push({ step: "permissions" });
   if (steps.length === 0 && JSON.stringify(before) !== JSON.stringify(after)) steps.push({ step: "order" });

@@ -43,3 +43,18 @@ export function findRenames(before: CollectionDefinition, parsed: ParsedDefiniti
   renames.set(onlyAdded.name, onlyRemoved.name);
   return renames;
 }
+
+/** Tells what an old name is called in the new definition: null for a field that is gone, itself for what is no field. */
+export function newNames(
+  before: CollectionDefinition,
+  after: CollectionDefinition,
+  renames: Renames,
+): (name: string) => string | null {
+  const names = new Map<string, string | null>(before.fields.map(({ name }) => [name, null]));
+  for (const { name } of after.fields) if (names.has(name) && !renames.has(name)) names.set(name, name);
+  for (const [name, oldName] of renames) names.set(oldName, name);
+  return (name) => {
+    const found = names.get(name);
+    return found === undefined ? name : found;
+  };
+}

@@ -17,5 +17,5 @@ export {
   system,
 } from "./principal.ts";
 export { isSameSecret, Secret } from "./secret.ts";
-export { count, nearest, oneOf, quote } from "./text.ts";
+export { allOf, count, nearest, oneOf, quote } from "./text.ts";
 export { nextTurn } from "./turn.ts";
