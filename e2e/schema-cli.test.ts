@@ -1,6 +1,6 @@
 /** `socle schema pull` and `push`: a schema goes from one installation to another. */
 import { describe, expect, test } from "bun:test";
-import { existsSync, readFileSync } from "node:fs";
+import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { type Finished, post, project, serve, socle } from "./kit.ts";
 
@@ -75,6 +75,25 @@ describe("push", () => {
       const { items } = (await (await fetch(`${remote.url}/api/posts`)).json()) as { items: object[] };
       expect(items).toMatchObject([{ b: "precious", a: null }]);
     }
+  });
+
+  test("indexes go along; one that goes is no loss, and nobody is asked", async () => {
+    const remote = await there({ ...posts, indexes: [["title", "teaser"]] });
+    const indexes = [["teaser"], { fields: ["title", "createdAt"], unique: true }];
+    const cwd = await project({ collections: [{ ...posts, indexes }] });
+    const done = await push(cwd, remote.url, ["--token", remote.token]);
+    const diff = [
+      "  ~ title, teaser: the index goes\n",
+      "  ~ teaser: an index comes\n",
+      "  ~ title, createdAt: a unique index comes\n",
+    ].join("");
+    expect(done).toEqual({ code: 0, stdout: `posts (0 records)\n${diff}Done\n`, stderr: "" });
+    expect<unknown>(await remote.schema()).toEqual({ collections: [{ ...posts, indexes }] });
+    const other = await project({ collections: [posts] });
+    await socle(["schema", "pull", remote.url, "--token", remote.token], { cwd: other });
+    const file = readdirSync(join(other, "collections")).map((name) => join(other, "collections", name));
+    expect(file.map((path) => JSON.parse(readFileSync(path, "utf8")))).toEqual([{ ...posts, indexes }]);
+    expect((await push(other, remote.url, ["--token", remote.token])).stdout).toContain("Nothing to do");
   });
 
   test("what is refused there is said, and nothing is changed", async () => {

@@ -1,5 +1,5 @@
 import type { User } from "./auth.ts";
-import type { CollectionDefinition, FieldDefinition, Permissions } from "./collections.ts";
+import type { CollectionDefinition, FieldDefinition, IndexDefinition, Permissions } from "./collections.ts";
 import type { Event } from "./events.ts";
 
 /** A list of the admin API. */
@@ -16,6 +16,7 @@ export interface CollectionEntry {
   name: string;
   fields: FieldDefinition[];
   permissions: Permissions | null;
+  indexes: IndexDefinition[];
   /** As it is stored. */
   definition: CollectionDefinition;
   createdAt: string;
@@ -37,14 +38,19 @@ export interface MigrationStep {
     | "unique"
     | "retarget"
     | "rules"
+    | "index"
     | "permissions"
     | "order";
   field?: string;
+  /** Of an index. */
+  fields?: string[];
+  /** Of an index: whether no two records may have the same values in its fields. */
+  unique?: boolean;
   /** Of a rename: the old name. Of a relation: the collection that it pointed to. */
   from?: string;
   /** Of a relation: the collection that it points to. */
   to?: string;
-  /** Whether the field becomes unique, or the owner; false when it no longer is. */
+  /** Whether the field becomes unique, or the owner, or the index is made; false when it no longer is. */
   on?: boolean;
   /** Records that it concerns: those that lose a value, where a field is dropped; else all that there are. */
   records: number;

@@ -59,10 +59,18 @@ export interface FieldDefinition {
   owner?: boolean;
 }
 
+/**
+ * Fields, or `createdAt` and `updatedAt`, by which records are found together, in this order. With `unique`, no two
+ * records have the same values in all of them; one with null in any of them never counts.
+ */
+export type IndexDefinition = string[] | { fields: string[]; unique?: boolean };
+
 export interface CollectionDefinition {
   name: string;
   fields: FieldDefinition[];
   permissions?: Permissions;
+  /** Beside what is indexed without asking: unique fields, relations, the owner. Left out where there are none. */
+  indexes?: IndexDefinition[];
 }
 
 /** The fields that the service manages on every record. */

@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import type { FieldDefinition, FieldType } from "@socle/protocol";
+import type { FieldDefinition, FieldType, IndexDefinition } from "@socle/protocol";
 import fc from "fast-check";
 import { lastSeq, openApi } from "../../test/kit.ts";
 import { randomSeed } from "../../test/random.ts";
@@ -57,12 +57,44 @@ const field = (name: string): fc.Arbitrary<FieldDefinition> =>
       };
     });
 
+interface IndexChoice {
+  readonly fields: readonly string[];
+  readonly unique: boolean;
+  readonly isShort: boolean;
+}
+
+const indexes: fc.Arbitrary<IndexChoice[]> = fc.array(
+  fc.record({
+    fields: fc.shuffledSubarray([...names, "createdAt"], { minLength: 1, maxLength: 3 }),
+    unique: fc.boolean(),
+    isShort: fc.boolean(),
+  }),
+  { maxLength: 3 },
+);
+
+/** What is left of a choice where only these fields are there. */
+function indexesOf(choices: readonly IndexChoice[], fields: readonly FieldDefinition[]): IndexDefinition[] {
+  const found = new Map<string, IndexDefinition>();
+  for (const { fields: chosen, unique, isShort } of choices) {
+    const left = chosen.filter(
+      (name) =>
+        // When a record is made is not the same in another collection.
+        (name === "createdAt" && !unique) || fields.some((each) => each.name === name && each.type !== "json"),
+    );
+    const long = { fields: left, ...(unique && { unique }) };
+    if (left.length > 0) found.set(left.join(), isShort && !unique ? left : long);
+  }
+  return [...found.values()];
+}
+
 /** One change: each name may go, come, change its rules, or take over what another one was. */
 interface Change {
   readonly fields: readonly FieldDefinition[];
   readonly origins: readonly (string | null)[];
   /** Whether a field that is there is only changed in its rules, so that not every change is refused for its type. */
   readonly keepsTypes: boolean;
+  /** Null for a change that says nothing about indexes. */
+  readonly indexes: readonly IndexChoice[] | null;
 }
 
 const change: fc.Arbitrary<Change> = fc.subarray(names).chain((chosen) =>
@@ -75,6 +107,7 @@ const change: fc.Arbitrary<Change> = fc.subarray(names).chain((chosen) =>
       ),
     ),
     keepsTypes: fc.boolean(),
+    indexes: fc.option(indexes),
   }),
 );
 
@@ -142,7 +175,8 @@ test("any sequence of changes", async () => {
       fc.array(fc.tuple(change, rows), { minLength: 1, maxLength: 5 }),
       rows,
       async (first, steps, choices) => {
-        const name = await create({ fields: first.fields });
+        let stored = indexesOf(first.indexes ?? [], first.fields);
+        const name = await create({ fields: first.fields, indexes: stored });
         let fields: readonly FieldDefinition[] = first.fields;
         await fill(name, fields, choices);
         for (const [next, more] of steps) {
@@ -155,7 +189,14 @@ test("any sequence of changes", async () => {
               : each;
           });
           const claimed = new Set(wanted.map((each, i) => (old.has(each.name) ? null : next.origins[i])));
+          // A field that took over an old one's values is what its indexes name from then on.
+          const newName = (oldName: string): string | undefined => {
+            const heir = wanted.find((each, i) => !old.has(each.name) && next.origins[i] === oldName)?.name;
+            return heir ?? (!old.has(oldName) || wanted.some((each) => each.name === oldName) ? oldName : undefined);
+          };
+          const sent = next.indexes === null ? null : indexesOf(next.indexes, wanted);
           const body = {
+            ...(sent !== null && { indexes: sent }),
             fields: wanted.map((each, i) =>
               old.has(each.name) ? each : { ...each, renamedFrom: next.origins[i] ?? null },
             ),
@@ -173,6 +214,12 @@ test("any sequence of changes", async () => {
             continue;
           }
           applied += 1;
+          const kept = stored.map((index): IndexDefinition => {
+            const follow = (list: string[]): string[] => list.map((each) => newName(each) ?? `${each} is gone`);
+            return Array.isArray(index) ? follow(index) : { ...index, fields: follow(index.fields) };
+          });
+          stored = sent ?? kept;
+          expect(answer.body["indexes"] as unknown).toEqual(stored);
           const moved = before.map((row) =>
             Object.fromEntries(
               wanted.map((each, i) => {
@@ -184,7 +231,7 @@ test("any sequence of changes", async () => {
             ),
           );
           expect(await listed(name)).toEqual(moved);
-          const fresh = await create({ fields: wanted });
+          const fresh = await create({ fields: wanted, indexes: stored });
           for (const row of moved)
             expect((await request("POST", `/api/${fresh}`, { token, body: row })).body["error"]).toBeUndefined();
           expect(await listed(fresh)).toEqual(moved);

@@ -26,6 +26,7 @@ describe("a collection", () => {
     const answer = await send("POST", "/collections", { $schema: "./x.json", ...definition });
     const entry = {
       ...definition,
+      indexes: [],
       definition,
       createdAt: expect.any(String),
       updatedAt: expect.any(String),

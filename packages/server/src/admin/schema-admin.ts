@@ -212,7 +212,7 @@ export class SchemaAdmin {
       for (const step of plan.steps) {
         const { stricter: _, ...shown } = { stricter: null, ...step };
         const isDrop = step.step === "drop";
-        const all = "field" in step ? records : 0;
+        const all = "field" in step || step.step === "index" ? records : 0;
         steps.push({ ...shown, records: isDrop ? await this.#collections.dropped(reader, plan, step.field) : all });
       }
       told.push({ collection: plan.after.name, action: plan.before === null ? "create" : "update", steps, records });
@@ -227,9 +227,9 @@ export class SchemaAdmin {
 
   async #entryOf(collection: Collection): Promise<CollectionEntry> {
     const { name, definition, createdAt, updatedAt } = collection;
-    const { fields, permissions = null } = definition;
+    const { fields, permissions = null, indexes = [] } = definition;
     const records = await this.#records.count(collection);
-    return { name, fields, permissions, definition, createdAt, updatedAt, records };
+    return { name, fields, permissions, indexes, definition, createdAt, updatedAt, records };
   }
 }
 

@@ -1,5 +1,11 @@
 import type { CollectionDefinition } from "@socle/protocol";
-import { type Definitions, type ParsedDefinition, parseDefinition, type SchemaChange } from "../collections/index.ts";
+import {
+  type Definitions,
+  keepIndexes,
+  type ParsedDefinition,
+  parseDefinition,
+  type SchemaChange,
+} from "../collections/index.ts";
 import { AppError, type Awaitable, isObject, nearest, oneOf, quote } from "../kernel/index.ts";
 
 /** Tells a change by the definitions that it is made to. */
@@ -9,7 +15,7 @@ export type ChangeBuilder = (definitions: Definitions) => Awaitable<SchemaChange
 export type Expected = readonly string[] | null;
 
 /** What PUT of a collection may hold. */
-const attributes = ["name", "fields", "permissions"];
+const attributes = ["name", "fields", "permissions", "indexes"];
 /** What GET answers beside these, and PUT lets be: so it can be sent back. */
 const answered = ["$schema", "definition", "createdAt", "updatedAt", "records"];
 
@@ -37,8 +43,9 @@ export function changeOf(name: string, body: Record<string, unknown>): ChangeBui
       name,
       fields: body["fields"] === undefined ? definition.fields : body["fields"],
       ...(permissions === undefined ? {} : { permissions }),
+      indexes: body["indexes"],
     });
-    return { define: [parsed], drop: [] };
+    return { define: [body["indexes"] === undefined ? keepIndexes(definition, parsed) : parsed], drop: [] };
   };
 }
 

@@ -3,7 +3,7 @@ import { count } from "../kernel/index.ts";
 
 const have = (records: number): string => `${count(records, "record")} ${records === 1 ? "has" : "have"} a value`;
 
-function describe({ step, field = "", from = "", to = "", on, records }: MigrationStep): string {
+function describe({ step, field = "", fields = [], unique, from = "", to = "", on, records }: MigrationStep): string {
   switch (step) {
     case "create":
       return "+ the collection";
@@ -25,6 +25,8 @@ function describe({ step, field = "", from = "", to = "", on, records }: Migrati
       return `~ ${field} points to ${to} instead of ${from}`;
     case "rules":
       return `~ ${field} has other rules`;
+    case "index":
+      return `~ ${fields.join(", ")}: ${on === true ? (unique === true ? "a" : "an") : "the"} ${unique === true ? "unique " : ""}index ${on === true ? "comes" : "goes"}`;
     case "permissions":
       return "~ permissions";
     case "order":

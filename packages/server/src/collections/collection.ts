@@ -4,6 +4,9 @@ import type { Pattern } from "./pattern.ts";
 /** The column of a record's owner; an owner field shows it and has no column of its own. */
 export const ownerColumn = "_owner";
 
+/** The times that every record has, in columns of the same names. */
+export const recordTimes = ["createdAt", "updatedAt"] as const;
+
 /** A collection in force: its definition, and what is derived from it. Immutable; a migration makes a new one. */
 export interface Collection {
   readonly name: string;
@@ -26,6 +29,14 @@ export function tableName(collection: string): string {
 /** The column that holds a field. */
 export function columnName(field: FieldDefinition): string {
   return field.owner === true ? ownerColumn : ownColumn(field.name);
+}
+
+/** The columns of what an index names: fields, and times of the record. */
+export function columnsOf({ fields }: CollectionDefinition, names: readonly string[]): string[] {
+  return names.map((name) => {
+    const field = fields.find((each) => each.name === name);
+    return field === undefined ? name : columnName(field);
+  });
 }
 
 /** The column of a field that is not the owner. SQLite keeps two names for the place of a row. */

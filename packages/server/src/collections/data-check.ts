@@ -1,7 +1,7 @@
 import type { ErrorDetail, FieldDefinition } from "@socle/protocol";
 import { identifier, type Reader, type Value } from "../database/index.ts";
 import { AppError, count, nextTurn, quote } from "../kernel/index.ts";
-import { columnName, isEmptySql, ownerColumn, tableName } from "./collection.ts";
+import { columnName, isEmptySql, ownerColumn, recordTimes, tableName } from "./collection.ts";
 import { compilePattern } from "./pattern.ts";
 import { type BoundRule, originOf, type Plan, type PlanStep } from "./plan.ts";
 
@@ -46,11 +46,14 @@ export class DataCheck {
   async refuse(): Promise<void> {
     if (this.#plan.before === null) return;
     for (const step of this.#plan.steps) {
+      if (step.step === "index" && step.on && step.unique) await this.#refuseDuplicates(step.fields);
       const field = "field" in step ? this.#after.get(step.field) : undefined;
       if (field !== undefined) await this.#refuseStep(step, field);
     }
     if (this.#problems.length === 0) return;
-    const reasons = this.#problems.map(({ field, message }) => `field "${field}" ${message}`);
+    const reasons = this.#problems.map(
+      ({ field, message }) => `field${field.includes(",") ? "s" : ""} "${field}" ${message}`,
+    );
     throw new AppError("bad_request", reasons.join("; "), { details: this.#problems });
   }
 
@@ -67,14 +70,14 @@ export class DataCheck {
     switch (step.step) {
       case "require": {
         const why = this.#added.has(name) ? "cannot be required: it is new and" : "cannot be required:";
-        return this.#refuseWhere(field, "required", why, "no value in it", isEmptySql(field, value));
+        return this.#refuseWhere(name, "required", why, "no value in it", isEmptySql(field, value));
       }
       case "unique":
-        return step.on ? this.#refuseDuplicates(field, value) : undefined;
+        return step.on ? this.#refuseDuplicates([name]) : undefined;
       case "retarget": {
         const why = `cannot point to "${step.to}" instead of "${step.from}":`;
         const old = this.#column(originOf(this.#plan, name));
-        return this.#refuseWhere(field, "relation", why, "a value in it", `${old} IS NOT NULL`);
+        return this.#refuseWhere(name, "relation", why, "a value in it", `${old} IS NOT NULL`);
       }
       case "rules":
         return this.#refuseBounds(field, value, step.stricter);
@@ -94,12 +97,19 @@ export class DataCheck {
       const outside = isText
         ? `a text that is ${bound === "min" ? "shorter" : "longer"}`
         : `a value ${bound === "min" ? "below" : "above"} it`;
-      await this.#refuseWhere(field, bound, `cannot have "${bound}" ${limit}:`, outside, `${measure} ${sign} ?`, limit);
+      await this.#refuseWhere(
+        field.name,
+        bound,
+        `cannot have "${bound}" ${limit}:`,
+        outside,
+        `${measure} ${sign} ?`,
+        limit,
+      );
     }
     if (field.regex !== undefined && rules.includes("regex")) {
       const offenders = await this.#unmatched(field.regex, value);
       this.#refuse(
-        field,
+        field.name,
         "regex",
         `cannot have "regex" ${quote(field.regex)}:`,
         "a text that does not match",
@@ -108,13 +118,22 @@ export class DataCheck {
     }
   }
 
-  async #refuseDuplicates(field: FieldDefinition, value: string): Promise<void> {
-    const repeated = `${value} IN (SELECT ${value} FROM ${this.#table} WHERE ${value} IS NOT NULL GROUP BY 1 HAVING count(*) > 1)`;
-    await this.#refuseWhere(field, "unique", "cannot be unique:", "a value that another has too", repeated);
+  /** Refuses records that have the same values in all of these fields, and null in none. */
+  async #refuseDuplicates(fields: readonly string[]): Promise<void> {
+    const values = fields.map((name) => this.#value(name));
+    const list = values.join(", ");
+    const isSet = values.map((value) => `${value} IS NOT NULL`).join(" AND ");
+    const places = values.map((_, i) => i + 1).join(", ");
+    const repeated = `(${list}) IN (SELECT ${list} FROM ${this.#table} WHERE ${isSet} GROUP BY ${places} HAVING count(*) > 1)`;
+    const [why, state] =
+      fields.length === 1
+        ? ["cannot be unique:", "a value that another has too"]
+        : ["cannot be unique together:", "values that another has too"];
+    await this.#refuseWhere(fields.join(", "), "unique", why, state, repeated);
   }
 
   async #refuseWhere(
-    field: FieldDefinition,
+    field: string,
     rule: DataRule,
     why: string,
     state: string,
@@ -130,12 +149,12 @@ export class DataCheck {
     this.#refuse(field, rule, why, state, { records, examples: rows.map(({ id }) => id) });
   }
 
-  #refuse(field: FieldDefinition, rule: DataRule, why: string, state: string, offenders: Offenders): void {
+  #refuse(field: string, rule: DataRule, why: string, state: string, offenders: Offenders): void {
     const { records, examples } = offenders;
     if (records === 0) return;
     const ids = `${examples.join(", ")}${records > examples.length ? ", …" : ""}`;
     const reason = `${why} ${count(records, "record")} ${records === 1 ? "has" : "have"} ${state} (${ids})`;
-    this.#problems.push({ field: field.name, rule, message: reason });
+    this.#problems.push({ field, rule, message: reason });
   }
 
   /** Patterns are no part of SQL, so the values are read: as many at a time as are not too heavy. */
@@ -184,8 +203,9 @@ export class DataCheck {
     return row?.n ?? 0;
   }
 
-  /** The value that a field will have. */
+  /** The value that a field, or a time of the record, will have. */
   #value(name: string): string {
+    if (recordTimes.some((time) => time === name)) return this.#qualified(name);
     const owner = this.#qualified(ownerColumn);
     const isOwner = this.#after.get(name)?.owner === true;
     if (this.#added.has(name)) return isOwner ? owner : "NULL";

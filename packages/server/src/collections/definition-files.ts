@@ -58,6 +58,7 @@ function refuseTwins(files: readonly DefinitionFile[]): void {
 function describe(plan: Plan): string {
   const steps = plan.steps.map((step) => {
     if (step.step === "rename") return `rename ${step.from} to ${step.field}`;
+    if (step.step === "index") return `${step.on ? "" : "drop "}index ${step.fields.join(" and ")}`;
     if (!("field" in step)) return step.step;
     return `${step.step} ${step.field}`;
   });

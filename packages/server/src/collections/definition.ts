@@ -7,9 +7,11 @@ import {
   type Permissions,
 } from "@socle/protocol";
 import * as z from "zod/mini";
-import { AppError, isObject, messageOf, nearest, oneOf, quote } from "../kernel/index.ts";
+import { AppError, isObject, messageOf, oneOf, quote } from "../kernel/index.ts";
 import { nameProblem } from "./names.ts";
+import { type FieldTypes, parseIndexes } from "./parse-indexes.ts";
 import { compilePattern } from "./pattern.ts";
+import { shapeProblems, unknownAttributes } from "./shapes.ts";
 
 /** SQLite allows 2,000 columns; nobody reads a form of more than this. */
 const maxFields = 500;
@@ -38,6 +40,7 @@ const definitionShape = {
   name: z.string(),
   fields: z.array(z.unknown()),
   permissions: z.unknown(),
+  indexes: z.unknown(),
   $schema: z.unknown(),
 };
 
@@ -49,26 +52,6 @@ export interface ParsedDefinition {
   definition: CollectionDefinition;
   /** New name → old name, or null for a field that is new on purpose. */
   renamedFrom: ReadonlyMap<string, string | null>;
-}
-
-function unknownAttributes(object: object, shape: object, where: string): string[] {
-  const known = Object.keys(shape).filter((name) => name !== "$schema");
-  return Object.keys(object)
-    .filter((name) => !Object.hasOwn(shape, name))
-    .map((name) => {
-      const near = nearest(name, known);
-      const hint = near === null ? `; allowed: ${known.join(", ")}` : `; did you mean "${near}"?`;
-      return `${where}: unknown attribute ${quote(name)}${hint}`;
-    });
-}
-
-function shapeProblems(error: z.core.$ZodError, value: object, where: string): string[] {
-  return error.issues.map((issue) => {
-    const [attribute = ""] = issue.path.map(String);
-    const given = Object.hasOwn(value, attribute) ? Reflect.get(value, attribute) : undefined;
-    if (given === undefined) return `${where}: "${attribute}" is missing; it ${issue.message}`;
-    return `${where}: "${attribute}" ${issue.message}, not ${quote(given)}`;
-  });
 }
 
 function parseField(
@@ -149,6 +132,12 @@ function parsePermissions(input: unknown, problems: string[]): Permissions | und
   return result.data as Permissions;
 }
 
+/** Also of fields that are wrong, so that an index of one is not said to be of none. */
+function fieldTypes(input: unknown): FieldTypes {
+  if (!Array.isArray(input) || input.length > maxFields) return null;
+  return new Map(input.filter(isObject).map(({ name, type }) => [name, type]));
+}
+
 function collectionProblems(fields: readonly FieldDefinition[]): string[] {
   const problems: string[] = [];
   const seen = new Map<string, string>();
@@ -194,10 +183,12 @@ export async function parseDefinition(input: unknown): Promise<ParsedDefinition>
     problems.push(...collectionProblems(fields));
   }
   const permissions = parsePermissions(input["permissions"], problems);
+  const indexes = parseIndexes(input["indexes"], fieldTypes(input["fields"]), problems);
   if (problems.length > maxProblems)
     problems.splice(maxProblems, Infinity, `and ${problems.length - maxProblems} more`);
   if (problems.length > 0) throw new AppError("bad_request", problems.join("; "));
   const definition: CollectionDefinition = { name: String(input["name"]), fields };
   if (permissions !== undefined) definition.permissions = permissions;
+  if (indexes.length > 0) definition.indexes = indexes;
   return { definition, renamedFrom };
 }

@@ -1,6 +1,8 @@
 import type { CollectionDefinition, FieldDefinition } from "@socle/protocol";
-import { AppError, quote } from "../kernel/index.ts";
+import { AppError } from "../kernel/index.ts";
 import type { ParsedDefinition } from "./definition.ts";
+import { compareIndexes, type IndexStep } from "./indexes.ts";
+import { findRenames } from "./renames.ts";
 
 /** One change of a collection's table or rules, in the words of the spec's table "Schema migration". */
 export type PlanStep =
@@ -15,8 +17,9 @@ export type PlanStep =
   | { step: "retarget"; field: string; from: string; to: string }
   /** `stricter`: those of its rules that old values may break. */
   | { step: "rules"; field: string; stricter: readonly BoundRule[] }
+  | IndexStep
   | { step: "permissions" }
-  /** The same fields in another order. */
+  /** The same fields in another order, or the same indexes in other words. */
   | { step: "order" };
 
 /** The rules whose bounds can be moved. */
@@ -27,42 +30,6 @@ export interface Plan {
   readonly before: CollectionDefinition | null;
   readonly after: CollectionDefinition;
   readonly steps: readonly PlanStep[];
-}
-
-const howToTell = `give each renamed field "renamedFrom": its old name, and each new one "renamedFrom": null`;
-
-/** Which old field each new field continues: new name → old name. */
-function findRenames(before: CollectionDefinition, parsed: ParsedDefinition): Map<string, string> {
-  const { definition: after, renamedFrom } = parsed;
-  const oldNames = new Set(before.fields.map((field) => field.name));
-  const renames = new Map<string, string>();
-  for (const [name, oldName] of renamedFrom) {
-    // Asked for again, as by a request that is sent twice: the old name is gone, the new one is there.
-    if (oldName === null || oldName === name || (!oldNames.has(oldName) && oldNames.has(name))) continue;
-    if (!oldNames.has(oldName))
-      throw new AppError("bad_request", `field "${name}": there is no field ${quote(oldName)} to rename`);
-    if ([...renames.values()].includes(oldName))
-      throw new AppError("bad_request", `two fields say that they were ${quote(oldName)}`);
-    renames.set(name, oldName);
-  }
-  const taken = new Set(renames.values());
-  const newNames = new Set(after.fields.map((field) => field.name));
-  const removed = before.fields.filter((field) => !newNames.has(field.name) && !taken.has(field.name));
-  const added = after.fields.filter(
-    (field) => !oldNames.has(field.name) && !renames.has(field.name) && renamedFrom.get(field.name) !== null,
-  );
-  const isLikely = added.some((field) => removed.some((old) => old.type === field.type));
-  if (!isLikely && (added.length < 2 || removed.length < 2)) return renames;
-  const [onlyAdded, onlyRemoved] = [added[0], removed[0]];
-  if (added.length > 1 || removed.length > 1 || onlyAdded === undefined || onlyRemoved === undefined) {
-    const names = (fields: FieldDefinition[]): string => fields.map((field) => `"${field.name}"`).join(", ");
-    throw new AppError(
-      "bad_request",
-      `fields ${names(removed)} are gone and ${names(added)} are new, so a rename cannot be told from a loss: ${howToTell}`,
-    );
-  }
-  renames.set(onlyAdded.name, onlyRemoved.name);
-  return renames;
 }
 
 function stricterRules(old: FieldDefinition, field: FieldDefinition): BoundRule[] {
@@ -102,7 +69,7 @@ export function originOf(plan: Plan, field: string): string {
 }
 
 /**
- * The way from one definition to another, in the order in which it is gone: renames, drops, additions, rules.
+ * The way from one definition to another, in the order in which it is gone: renames, drops, additions, rules, indexes.
  * @throws AppError `bad_request` for a change that is refused whatever the data (a type change, an unclear rename).
  */
 export function planMigration(before: CollectionDefinition | null, parsed: ParsedDefinition): Plan {
@@ -135,7 +102,7 @@ export function planMigration(before: CollectionDefinition | null, parsed: Parse
     if (change.step === "retarget") return 0;
     return change.step === "owner" ? (change.on ? 2 : 1) : 3;
   };
-  steps.push(...additions, ...changes.sort((a, b) => rank(a) - rank(b)));
+  steps.push(...additions, ...changes.sort((a, b) => rank(a) - rank(b)), ...compareIndexes(before, after, renames));
   if (JSON.stringify(before.permissions ?? null) !== JSON.stringify(after.permissions ?? null))
     steps.push({ step: "permissions" });
   if (steps.length === 0 && JSON.stringify(before) !== JSON.stringify(after)) steps.push({ step: "order" });

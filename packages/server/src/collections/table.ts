@@ -1,35 +1,29 @@
 import type { CollectionDefinition, FieldDefinition } from "@socle/protocol";
 import { identifier, type Transactor } from "../database/index.ts";
-import { columnName, columnTypes, ownColumn, ownerColumn, resolveRules, tableName } from "./collection.ts";
-import type { Plan, PlanStep } from "./plan.ts";
-
-interface Index {
-  readonly column: string;
-  readonly unique: boolean;
-}
-
-/** What is indexed without asking: unique fields, relations, and the owner where it is searched by. */
-function wantedIndexes(definition: CollectionDefinition): Index[] {
-  const indexes: Index[] = definition.fields
-    .filter((field) => field.unique === true || field.type === "relation")
-    .map((field) => ({ column: columnName(field), unique: field.unique === true }));
-  const hasOwner = indexes.some((index) => index.column === ownerColumn);
-  if (!hasOwner && resolveRules(definition).read === "owner") indexes.push({ column: ownerColumn, unique: false });
-  return indexes;
-}
+import { columnName, columnTypes, ownColumn, ownerColumn, tableName } from "./collection.ts";
+import { originOf, type Plan, type PlanStep } from "./plan.ts";
+import { isSameColumn, isSameIndex, type TableIndex, wantedIndexes } from "./table-indexes.ts";
 
 /** Whether a plan reads or writes every record, rather than the schema alone. */
-export function touchesRecords({ before, after, steps }: Plan): boolean {
-  if (before === null) return false;
+export function touchesRecords(plan: Plan): boolean {
+  if (plan.before === null) return false;
   const isLight = (step: PlanStep): boolean =>
-    ["permissions", "order", "rename"].includes(step.step) || (step.step === "rules" && step.stricter.length === 0);
-  if (!steps.every(isLight)) return true;
-  // A rule may ask for an index: where lists are by owner, it is searched by.
-  return wantedIndexes(before).length !== wantedIndexes(after).length;
+    ["permissions", "order", "rename"].includes(step.step) ||
+    (step.step === "rules" && step.stricter.length === 0) ||
+    (step.step === "index" && !step.on);
+  return !plan.steps.every(isLight) || makesIndex(plan.before, plan);
 }
 
-function sameColumn(a: string, b: string): boolean {
-  return a.toLowerCase() === b.toLowerCase();
+/** A rule may ask for an index, too: where lists are by owner, it is searched by. */
+function makesIndex(before: CollectionDefinition, plan: Plan): boolean {
+  const oldColumns = new Map(
+    plan.after.fields.map((field) => [columnName(field), columnName({ ...field, name: originOf(plan, field.name) })]),
+  );
+  const present = wantedIndexes(before);
+  return wantedIndexes(plan.after).some(({ columns, unique }) => {
+    const old = { columns: columns.map((column) => oldColumns.get(column) ?? column), unique };
+    return !present.some((index) => isSameIndex(index, old));
+  });
 }
 
 /** A collection's table, for as long as one migration runs. Fields have been checked; every name is quoted. */
@@ -115,40 +109,41 @@ export class Table {
   }
 
   async #dropColumn(column: string): Promise<void> {
-    for (const index of await this.#indexes())
-      if (sameColumn(index.column, column)) await this.#tx.run(`DROP INDEX ${identifier(index.name)}`);
+    for (const { name, columns } of await this.#indexes())
+      if (columns.some((each) => isSameColumn(each, column))) await this.#tx.run(`DROP INDEX ${identifier(name)}`);
     await this.#tx.run(`ALTER TABLE ${this.#sqlName} DROP COLUMN ${identifier(column)}`);
   }
 
-  async #indexes(): Promise<(Index & { name: string })[]> {
+  async #indexes(): Promise<(TableIndex & { name: string })[]> {
     // Pragmas as statements: their table-valued form is shadowed by a collection of that name.
-    const found: (Index & { name: string })[] = [];
+    const found: (TableIndex & { name: string })[] = [];
     const list = `PRAGMA index_list(${this.#sqlName})`;
     for (const index of await this.#tx.all<{ name: string; unique: number; origin: string }>(list)) {
       if (index.origin !== "c") continue;
       const columns = await this.#tx.all<{ name: string }>(`PRAGMA index_info(${identifier(index.name)})`);
-      found.push({ name: index.name, column: columns[0]?.name ?? "", unique: index.unique === 1 });
+      found.push({ name: index.name, columns: columns.map(({ name }) => name), unique: index.unique === 1 });
     }
     return found;
   }
 
   /** Drops the indexes that nothing asks for any more, and makes those that are missing. */
-  async #reconcileIndexes(wanted: readonly Index[]): Promise<void> {
+  async #reconcileIndexes(wanted: readonly TableIndex[]): Promise<void> {
     const present = await this.#indexes();
-    const isSame = (a: Index, b: Index): boolean => sameColumn(a.column, b.column) && a.unique === b.unique;
     for (const index of present)
-      if (!wanted.some((other) => isSame(index, other))) await this.#tx.run(`DROP INDEX ${identifier(index.name)}`);
+      if (!wanted.some((other) => isSameIndex(index, other)))
+        await this.#tx.run(`DROP INDEX ${identifier(index.name)}`);
     for (const index of wanted) {
-      if (present.some((other) => isSame(index, other))) continue;
+      if (present.some((other) => isSameIndex(index, other))) continue;
       const unique = index.unique ? "UNIQUE " : "";
-      const name = identifier(await this.#freeIndexName(index.column));
-      await this.#tx.run(`CREATE ${unique}INDEX ${name} ON ${this.#sqlName} (${identifier(index.column)})`);
+      const name = identifier(await this.#freeIndexName(index.columns));
+      const columns = index.columns.map(identifier).join(", ");
+      await this.#tx.run(`CREATE ${unique}INDEX ${name} ON ${this.#sqlName} (${columns})`);
     }
   }
 
-  /** After a rename, an index keeps the name that it got from the old name of its field. */
-  async #freeIndexName(column: string): Promise<string> {
-    const base = `${this.#name}.${column}`;
+  /** After a rename, an index keeps the name that it got from the old names of its fields. */
+  async #freeIndexName(columns: readonly string[]): Promise<string> {
+    const base = [this.#name, ...columns].join(".");
     for (let n = 1; ; n++) {
       const name = n === 1 ? base : `${base}.${n}`;
       const taken = await this.#tx.get("SELECT 1 FROM sqlite_schema WHERE name = ? COLLATE NOCASE", name);

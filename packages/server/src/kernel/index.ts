@@ -18,6 +18,6 @@ export {
   system,
 } from "./principal.ts";
 export { isSameSecret, Secret } from "./secret.ts";
-export { count, nearest, oneOf, quote } from "./text.ts";
+export { allOf, count, nearest, oneOf, quote } from "./text.ts";
 export { compareText, containsText, isAscii } from "./text-match.ts";
 export { nextTurn } from "./turn.ts";

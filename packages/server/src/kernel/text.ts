@@ -36,6 +36,12 @@ export function oneOf(words: readonly string[]): string {
   return `${words.slice(0, -1).join(", ")} or ${words.at(-1)}`;
 }
 
+/** "a, b and c". */
+export function allOf(words: readonly string[]): string {
+  if (words.length < 2) return words.join("");
+  return `${words.slice(0, -1).join(", ")} and ${words.at(-1)}`;
+}
+
 /** Whether a value is nested at most `depth` levels deep. */
 function isShallow(value: unknown, depth: number): boolean {
   if (typeof value !== "object" || value === null) return true;

@@ -1,5 +1,5 @@
 import type { FieldDefinition, StoredRecord } from "@socle/protocol";
-import { type Collection, columnName, ownerColumn } from "../collections/index.ts";
+import { type Collection, columnName, columnsOf, indexesOf, ownerColumn } from "../collections/index.ts";
 import { identifier } from "../database/index.ts";
 import { decode, needsDecoding } from "./values.ts";
 
@@ -11,6 +11,16 @@ export interface OwnedRow {
 
 const owned = "_owned_by";
 
+/** What no two records may have in common: the value of a unique field, or those of a unique index. */
+export interface UniqueKey {
+  readonly fields: readonly string[];
+  /**
+   * Finds another record that has it. Parameters: for each field its value and the id of the record itself, whose own
+   * value counts where the parameter is null; then that id.
+   */
+  readonly duplicate: string;
+}
+
 /** What is derived from a collection once and used by every request: its fields by name and its SQL. */
 export class Model {
   readonly collection: Collection;
@@ -20,6 +30,7 @@ export class Model {
   readonly ownerPosition: number;
   /** The positions of the fields that point to something. */
   readonly references: readonly number[];
+  readonly uniqueKeys: readonly UniqueKey[];
   /** The fields that have a column of their own, in the order of `insert`. */
   readonly storedFields: readonly FieldDefinition[];
   readonly #decoded: readonly FieldDefinition[];
@@ -45,6 +56,7 @@ export class Model {
     this.storedFields = this.fields.filter((field) => field.owner !== true);
     this.#decoded = this.fields.filter(needsDecoding);
     this.#table = identifier(collection.table);
+    this.uniqueKeys = this.#uniqueKeys();
     const selected = this.fields.map((field) => `${this.#column(field)} AS ${identifier(field.name)}`);
     this.#columns = ["id", "createdAt", "updatedAt", ...selected].join(", ");
     const stored = this.storedFields.map((field) => identifier(columnName(field)));
@@ -74,9 +86,19 @@ export class Model {
     return `UPDATE ${this.#table} SET ${set}updatedAt = ? WHERE id = ? RETURNING ${this.#columns}`;
   }
 
-  /** Whether another record has the value. Parameters: the value, the id of the record itself. */
-  duplicate(field: FieldDefinition): string {
-    return `SELECT 1 FROM ${this.#table} WHERE ${this.#column(field)} = ? AND id <> ?`;
+  #uniqueKeys(): UniqueKey[] {
+    const { definition } = this.collection;
+    const unique = this.fields.filter((field) => field.unique === true).map(({ name }) => [name]);
+    const indexed = indexesOf(definition).filter((index) => index.unique);
+    const keys = new Map([...unique, ...indexed.map(({ fields }) => fields)].map((fields) => [fields.join(), fields]));
+    return [...keys.values()].map((fields) => {
+      const conditions = columnsOf(definition, fields).map((name) => {
+        const column = identifier(name);
+        const own = `SELECT own.${column} FROM ${this.#table} AS own WHERE own.id = ?`;
+        return `${this.#table}.${column} = coalesce(?, (${own})) AND `;
+      });
+      return { fields, duplicate: `SELECT 1 FROM ${this.#table} WHERE ${conditions.join("")}id <> ?` };
+    });
   }
 
   /** The newest records, at most `limit` (in the text: a literal is measurably quicker). Parameter: the owner if `byOwner`. */

@@ -224,7 +224,7 @@ export class Records {
     }
     await this.#references.write(
       () => tx.run(model.insert, id, timestamp, timestamp, owner, ...stored),
-      () => this.#references.duplicates(tx, model, values, id),
+      () => this.#references.duplicates(tx, model, { id, values, createdAt: timestamp, updatedAt: timestamp }),
     );
     tx.afterCommit(() => this.#versions.changed(name, owner));
     const type = `${name}.created`;
@@ -258,7 +258,7 @@ export class Records {
     const updatedAt = toTimestamp(Math.max(now, Date.parse(row.record.updatedAt) + 1));
     const updated = await this.#references.write(
       () => tx.get<StoredRecord>(model.update(changed), ...stored, updatedAt, id),
-      () => this.#references.duplicates(tx, model, values, id),
+      () => this.#references.duplicates(tx, model, { id, values, updatedAt }),
     );
     if (updated === null) throw missing(model.collection, id);
     const record = model.toRecord(updated);
@@ -293,7 +293,7 @@ export class Records {
     const { values, problems } = body;
     await this.#references.check(tx, model, values, problems);
     if (problems.length === 0) return;
-    problems.push(...(await this.#references.duplicates(tx, model, values, id)));
+    problems.push(...(await this.#references.duplicates(tx, model, { id, values, problems })));
     throw AppError.validation(problems);
   }
 }

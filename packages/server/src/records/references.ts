@@ -1,13 +1,24 @@
 import type { ErrorDetail, FieldDefinition } from "@socle/protocol";
 import type { Collections } from "../collections/index.ts";
 import { isUniqueViolation, type Reader, type Transactor, type Value } from "../database/index.ts";
-import { AppError, type Awaitable, quote } from "../kernel/index.ts";
+import { AppError, type Awaitable, allOf, quote } from "../kernel/index.ts";
 import { type Model, modelOf } from "./model.ts";
 
 /** How records ask about what other modules keep. */
 export interface Lookups {
   userExists(reader: Reader, id: string): Awaitable<boolean>;
   fileExists(reader: Reader, id: string): Awaitable<boolean>;
+}
+
+/** A record that is to be written, as far as it is known: what is undefined stays as it is. */
+interface Candidate {
+  readonly id: string;
+  /** By the positions of the fields. */
+  readonly values: readonly (Value | undefined)[];
+  readonly createdAt?: string;
+  readonly updatedAt?: string;
+  /** What is wrong with it already; a value that was refused is not known. */
+  readonly problems?: readonly ErrorDetail[];
 }
 
 /** The checks of a body that only the database can answer. */
@@ -54,21 +65,28 @@ export class References {
     }
   }
 
-  /** The unique fields whose value another record has. */
-  async duplicates(
-    tx: Transactor,
-    model: Model,
-    values: readonly (Value | undefined)[],
-    id: string,
-  ): Promise<ErrorDetail[]> {
-    const problems: ErrorDetail[] = [];
-    for (const [position, field] of model.fields.entries()) {
-      const value = values[position];
-      if (field.unique !== true || value === null || value === undefined) continue;
-      if ((await tx.get(model.duplicate(field), value, id)) !== null)
-        problems.push({ field: field.name, rule: "unique", message: `${field.name} is taken by another record` });
+  /** What another record has that only one may have; a problem for each field. */
+  async duplicates(tx: Transactor, model: Model, candidate: Candidate): Promise<ErrorDetail[]> {
+    const { id, values, createdAt, updatedAt, problems = [] } = candidate;
+    const known = new Map([
+      ["createdAt", createdAt],
+      ["updatedAt", updatedAt],
+      ...model.fields.map(({ name }, position) => [name, values[position]] as const),
+    ]);
+    const found: ErrorDetail[] = [];
+    for (const { fields, duplicate } of model.uniqueKeys) {
+      const key = fields.map((name) => known.get(name));
+      const isRefused = fields.some((name, i) => key[i] === undefined && problems.some(({ field }) => field === name));
+      // Null never counts, and what does not change was no duplicate before.
+      if (isRefused || key.includes(null) || key.every((value) => value === undefined)) continue;
+      if ((await tx.get(duplicate, ...key.flatMap((value) => [value ?? null, id]), id)) === null) continue;
+      const message =
+        fields.length === 1
+          ? `${fields[0]} is taken by another record`
+          : `${allOf(fields)} together are taken by another record`;
+      found.push(...fields.map((field) => ({ field, rule: "unique" as const, message })));
     }
-    return problems;
+    return found;
   }
 
   #exists(tx: Transactor, field: FieldDefinition, id: string): Awaitable<boolean> {

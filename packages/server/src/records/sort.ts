@@ -1,4 +1,4 @@
-import type { Collection } from "../collections/index.ts";
+import { type Collection, indexesOf } from "../collections/index.ts";
 import type { Value } from "../database/index.ts";
 import { type Constant, ExpressionError, type Path, parsePath, pathSql, type Shape } from "../expressions/index.ts";
 import { quote } from "../kernel/index.ts";
@@ -149,8 +149,8 @@ function pathOf(name: string, shape: Shape): Path {
 }
 
 /** Whether a definition asks for an index with the field in it. */
-function isIndexed(_field: string, _collection: Collection): boolean {
-  return false;
+function isIndexed(field: string, { definition }: Collection): boolean {
+  return indexesOf(definition).some(({ fields }) => fields.includes(field));
 }
 
 /** Whether some record may have no value at the end of a path. */

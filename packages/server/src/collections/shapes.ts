@@ -1,0 +1,24 @@
+import type * as z from "zod/mini";
+import { nearest, quote } from "../kernel/index.ts";
+
+/** What an object holds that its shape does not know. */
+export function unknownAttributes(object: object, shape: object, where: string): string[] {
+  const known = Object.keys(shape).filter((name) => name !== "$schema");
+  return Object.keys(object)
+    .filter((name) => !Object.hasOwn(shape, name))
+    .map((name) => {
+      const near = nearest(name, known);
+      const hint = near === null ? `; allowed: ${known.join(", ")}` : `; did you mean "${near}"?`;
+      return `${where}: unknown attribute ${quote(name)}${hint}`;
+    });
+}
+
+/** What zod says about an object, in words that name the attribute and its value. */
+export function shapeProblems(error: z.core.$ZodError, value: object, where: string): string[] {
+  return error.issues.map((issue) => {
+    const [attribute = ""] = issue.path.map(String);
+    const given = Object.hasOwn(value, attribute) ? Reflect.get(value, attribute) : undefined;
+    if (given === undefined) return `${where}: "${attribute}" is missing; it ${issue.message}`;
+    return `${where}: "${attribute}" ${issue.message}, not ${quote(given)}`;
+  });
+}

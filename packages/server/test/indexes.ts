@@ -1,0 +1,35 @@
+/** What tests of indexes share: what SQLite says about those of a table. */
+import type { Service } from "../src/app/index.ts";
+import { identifier } from "../src/database/index.ts";
+
+interface FoundIndex {
+  readonly name: string;
+  /** Its columns, "unique" before them where it is. */
+  readonly text: string;
+  /** Where it begins in the file: another place when it is built again. */
+  readonly place: number;
+}
+
+/** The indexes of a table that migrations made, in the order of their columns. */
+export async function indexesIn(service: Service, table: string): Promise<FoundIndex[]> {
+  const { reader } = service.database;
+  const found: FoundIndex[] = [];
+  // A pragma answers from what the connection has read of the schema; a query reads again what has changed since.
+  await reader.get(`SELECT 1 FROM ${identifier(table)}`);
+  const list = `PRAGMA index_list(${identifier(table)})`;
+  for (const index of await reader.all<{ name: string; unique: number; origin: string }>(list)) {
+    if (index.origin !== "c") continue;
+    const columns = await reader.all<{ name: string }>(`PRAGMA index_info(${identifier(index.name)})`);
+    const place = await reader.get<{ rootpage: number }>(
+      "SELECT rootpage FROM sqlite_schema WHERE name = ?",
+      index.name,
+    );
+    const text = `${index.unique === 1 ? "unique " : ""}${columns.map(({ name }) => name).join(", ")}`;
+    found.push({ name: index.name, text, place: place?.rootpage ?? 0 });
+  }
+  return found.sort((a, b) => (a.text < b.text ? -1 : 1));
+}
+
+export async function indexTexts(service: Service, table: string): Promise<string[]> {
+  return (await indexesIn(service, table)).map(({ text }) => text);
+}
