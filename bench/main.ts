@@ -7,6 +7,7 @@ import { loadCities } from "./cities.ts";
 import { measureFiles } from "./files.ts";
 import { generator, type Load, type LoadRequest, type LoadResult, runLoad } from "./load/index.ts";
 import { median } from "./median.ts";
+import { measureQueries } from "./queries.ts";
 import { measureRealtime } from "./realtime.ts";
 import { measureScripts } from "./scripts.ts";
 import { type ServerProcess, startServer } from "./server.ts";
@@ -155,6 +156,7 @@ async function main(): Promise<void> {
     if (only === undefined || only === "realtime") await measureRealtime({ root, folder, rounds, seconds });
     if (only === undefined || only === "files") await measureFiles(root, folder);
     if (only === undefined || only === "functions") await measureScripts({ root, folder, rounds, seconds });
+    if (only === undefined || only === "queries") await measureQueries({ root, folder, rounds, seconds });
     if (only === undefined || only === "admin") await measureAdmin({ root, folder, rounds });
   } finally {
     for (const target of targets) await target.server.stop();

@@ -122,12 +122,13 @@ export class Database {
    * Reads that belong together and may look at many rows: on the event loop as long as they look at few, else once more
    * on a thread, for ten seconds at most. Their statements say what they look at, see `visited`.
    * @param kind the same for queries of which one is probably as much as another.
+   * @param signal aborted when nobody waits any more; asked for with a thread alone, as asking takes its time.
    * @throws AppError as `readOnThread`, also when it takes too long.
    */
   async query<T>(
     kind: string,
     work: (reader: Reader, place: MigrationPlace) => Awaitable<T>,
-    signal: AbortSignal,
+    signal: () => AbortSignal,
   ): Promise<T> {
     if (this.#heavy.get(kind) === undefined) {
       try {
@@ -138,7 +139,10 @@ export class Database {
       }
     }
     const start = performance.now();
-    const answer = await this.#threads.run(async (reader) => work(reader, "thread"), { signal, isLimited: true });
+    const answer = await this.#threads.run(async (reader) => work(reader, "thread"), {
+      signal: signal(),
+      isLimited: true,
+    });
     if (performance.now() - start < lightMs) this.#heavy.delete(kind);
     return answer;
   }

@@ -113,7 +113,7 @@ export class Exchange {
       },
       { highWaterMark: 1 },
     );
-    return new Response(body, { status, headers: { ...this.#headers("application/json"), ...headers } });
+    return new Response(body, { status, headers: Object.assign(this.#headers("application/json"), headers) });
   }
 
   /** Any answer; `headers` come on top of those that every answer carries. */
@@ -122,7 +122,7 @@ export class Exchange {
     body: FileBody | Uint8Array | string | null,
     headers: Readonly<Record<string, string>>,
   ): Response {
-    return new Response(body, { status, headers: { ...this.#headers(null), ...headers } });
+    return new Response(body, { status, headers: Object.assign(this.#headers(null), headers) });
   }
 
   /** The headers of the answer that makes a socket of the connection. */

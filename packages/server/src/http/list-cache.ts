@@ -1,9 +1,5 @@
-import type { QueryText } from "../records/index.ts";
-
 /** The answer to a list that is the same for everybody. */
 export interface KeptList {
-  /** What was asked for; null for the whole list. */
-  readonly text: QueryText | null;
   /** Of what it was made. */
   readonly version: string;
   readonly tag: string;

@@ -1,6 +1,6 @@
 import type { Collection } from "../collections/index.ts";
 import type { Principal } from "../kernel/index.ts";
-import { type ListState, type QueryText, type Records, readQueryText } from "../records/index.ts";
+import type { PreparedList, Records } from "../records/index.ts";
 import { hasTag } from "./conditions.ts";
 import type { Exchange } from "./exchange.ts";
 import { piecesOf } from "./list-body.ts";
@@ -8,16 +8,16 @@ import { ListCache } from "./list-cache.ts";
 
 const encoder = new TextEncoder();
 
-/** A list that is asked for. */
+/** A list that is asked for, and is to be read. */
 interface Asked {
   readonly collection: Collection;
   readonly principal: Principal;
-  readonly text: QueryText | null;
-  /** Collection and query, as they were sent. */
-  readonly address: string;
-  readonly state: ListState;
+  readonly list: PreparedList;
   /** Null where only the body can tell whether it has changed. */
   readonly tag: string | null;
+  /** Keeps the answer for the next who asks, if it is no longer than `keepable` bytes. */
+  readonly keep: (body: Uint8Array) => void;
+  readonly keepable: number;
 }
 
 /**
@@ -36,70 +36,57 @@ export class Lists {
 
   /** The caller may read the collection. */
   answer(exchange: Exchange, collection: Collection, principal: Principal): Response | Promise<Response> {
-    const { search } = exchange;
-    const address = `${collection.name}?${search}`;
-    const kept = this.#cache.get(address);
-    const text = kept === undefined ? readQueryText(new URLSearchParams(search)) : kept.text;
-    const state = this.#records.listState(collection, principal, text);
-    if (kept !== undefined && state.isShared && kept.version === state.version) {
-      const headers = headersOf(kept.tag, principal);
-      if (hasTag(exchange.request.headers, kept.tag)) return exchange.respond(304, null, headers);
-      return exchange.respond(200, kept.body, { ...headers, ...json });
-    }
-    const tag = tagOf(state, principal, search);
+    const list = this.#records.prepareList(collection, principal, exchange.search);
+    const { version, isShared } = this.#records.listState(collection, principal, list);
+    // Cursors are their caller's own, so whoever is signed in has their own pages.
+    const reader = isShared && list.query === null ? "" : (principal?.userId ?? "");
+    const address = `${reader} ${collection.name}?${list.search}`;
+    const kept = isShared && version !== null ? this.#cache.get(address) : undefined;
+    if (kept !== undefined && kept.version === version) return this.#fresh(exchange, kept.tag, kept.body, principal);
+    const tag = version === null ? null : `"${version}-${Bun.hash(address).toString(36)}"`;
     if (tag !== null && hasTag(exchange.request.headers, tag))
       return exchange.respond(304, null, headersOf(tag, principal));
-    const asked: Asked = { collection, principal, text, address, state, tag };
-    return text === null ? this.#whole(exchange, asked) : this.#page(exchange, asked, text);
+    const keep = (body: Uint8Array): void => {
+      if (isShared && version !== null && tag !== null) this.#cache.set(address, { version, tag, body });
+    };
+    const asked: Asked = { collection, principal, list, tag, keep, keepable: isShared ? this.#cache.largest : 0 };
+    return list.query === null ? this.#whole(exchange, asked) : this.#page(exchange, asked);
   }
 
-  async #whole(exchange: Exchange, asked: Asked): Promise<Response> {
-    const { collection, principal, tag } = asked;
+  async #whole(exchange: Exchange, { collection, principal, tag, keep, keepable }: Asked): Promise<Response> {
     const pages = await this.#records.list(collection, principal);
-    if (pages.rest === null) return this.#once(exchange, asked, JSON.stringify({ items: pages.first }));
-    const pieces = piecesOf(pages, asked.state.isShared ? this.#cache.largest : 0, (body) => this.#keep(asked, body));
-    return exchange.stream(200, pieces, headersOf(tag, principal));
+    if (pages.rest === null)
+      return this.#once(exchange, { principal, tag, keep, keepable }, JSON.stringify({ items: pages.first }));
+    return exchange.stream(200, piecesOf(pages, keepable, keep), headersOf(tag, principal));
   }
 
-  async #page(exchange: Exchange, asked: Asked, text: QueryText): Promise<Response> {
-    const { collection, principal } = asked;
-    const { signal } = exchange.request;
-    return this.#once(
-      exchange,
-      asked,
-      JSON.stringify(await this.#records.page(collection.name, { principal, text, signal })),
-    );
+  async #page(exchange: Exchange, asked: Asked): Promise<Response> {
+    const { collection, principal, list } = asked;
+    const signal = (): AbortSignal => exchange.request.signal;
+    const page = await this.#records.page(list, { name: collection.name, principal, signal });
+    return this.#once(exchange, asked, JSON.stringify(page));
   }
 
-  #once(exchange: Exchange, asked: Asked, text: string): Response {
-    const { principal } = asked;
-    if (asked.tag === null) {
-      const tag = `"${Bun.hash(text).toString(36)}"`;
-      if (hasTag(exchange.request.headers, tag)) return exchange.respond(304, null, headersOf(tag, principal));
-      return exchange.respond(200, text, { ...headersOf(tag, principal), ...json });
-    }
-    const isKept = asked.state.isShared && this.#cache.largest > 0;
-    if (isKept) this.#keep(asked, encoder.encode(text));
-    return exchange.respond(200, text, { ...headersOf(asked.tag, principal), ...json });
+  #once(exchange: Exchange, asked: Omit<Asked, "collection" | "list">, text: string): Response {
+    const { principal, tag, keep, keepable } = asked;
+    // Where no version tells whether it is the same, the text does.
+    if (tag === null) return this.#fresh(exchange, `"${Bun.hash(text).toString(36)}"`, text, principal);
+    if (text.length <= keepable) keep(encoder.encode(text));
+    return exchange.respond(200, text, headersOf(tag, principal, json));
   }
 
-  #keep({ address, text, state: { version }, tag }: Asked, body: Uint8Array): void {
-    if (version !== null && tag !== null) this.#cache.set(address, { text, version, tag, body });
+  #fresh(exchange: Exchange, tag: string, body: Uint8Array | string, principal: Principal): Response {
+    if (hasTag(exchange.request.headers, tag)) return exchange.respond(304, null, headersOf(tag, principal));
+    return exchange.respond(200, body, headersOf(tag, principal, json));
   }
 }
 
-const json = { "Content-Type": "application/json" } as const;
-
-/** With a version, an address and a caller, a list is known. */
-function tagOf({ version, isShared }: ListState, principal: Principal, search: string): string | null {
-  if (version === null) return null;
-  const caller = isShared ? "" : `-${principal?.userId ?? ""}`;
-  const query = search === "" ? "" : `-${Bun.hash(search).toString(36)}`;
-  return `"${version}${query}${caller}"`;
-}
+const json = "application/json";
 
 /** A list may be kept by whoever asked for it, and must be asked for again before it is shown. */
-function headersOf(tag: string | null, principal: Principal): Record<string, string> {
-  const control = principal === null ? "no-cache" : "private, no-cache";
-  return tag === null ? { "Cache-Control": control } : { "Cache-Control": control, ETag: tag };
+function headersOf(tag: string | null, principal: Principal, type?: string): Record<string, string> {
+  const headers: Record<string, string> = { "Cache-Control": principal === null ? "no-cache" : "private, no-cache" };
+  if (tag !== null) headers["ETag"] = tag;
+  if (type !== undefined) headers["Content-Type"] = type;
+  return headers;
 }

@@ -28,9 +28,9 @@ export class Cursors {
 
   /** The cursor of the record at a place. */
   write({ seq, values }: Place, scope: CursorScope): string {
-    const all = JSON.stringify([seq, ...values]);
-    const text = all.length <= maxCharacters ? all : JSON.stringify([seq]);
-    const payload = Buffer.from(text).toString("base64url");
+    const json = values.length === 0 ? "" : JSON.stringify(values);
+    const isKept = json !== "" && json.length <= maxCharacters;
+    const payload = `${seq.toString(36)}${isKept ? `.${Buffer.from(json).toString("base64url")}` : ""}`;
     return `${this.#sign(payload, scope)}${payload}`;
   }
 
@@ -45,9 +45,10 @@ export class Cursors {
         "cursor",
         "it is none that this list gave: collection, filter, sort and caller must be those of the page before, and the text as it was",
       );
+    const [seq = "", encoded] = payload.split(".");
     // It was signed, so it was written above.
-    const [seq, ...values] = JSON.parse(Buffer.from(payload, "base64url").toString()) as [number, ...Value[]];
-    return { seq, values: values.length === 0 ? null : values };
+    const values = encoded === undefined ? null : (JSON.parse(Buffer.from(encoded, "base64url").toString()) as Value[]);
+    return { seq: Number.parseInt(seq, 36), values };
   }
 
   #sign(payload: string, { collection, sort, filter, userId }: CursorScope): string {

@@ -58,9 +58,9 @@ export class Expander {
   }
 
   async #weighed(selection: Selection, rows: Row[]): Promise<Weighed[]> {
-    const { source, expansions } = selection;
+    const { expansions } = selection;
     const weights = rows.map(weightOf);
-    source.decode(rows, selection.columns);
+    selection.decode(rows);
     if (expansions.length === 0)
       return rows.map((row, i) => ({ record: selection.shape(row, null), weight: weights[i] ?? 0 }));
     const beside: Row[] = rows.map(() => ({}));
@@ -142,7 +142,7 @@ export class Expander {
       const sum = `SELECT sum(${source.weight(columns)}) AS bytes ${from}`;
       this.#count((await this.#reader.get<{ bytes: number | null }>(sum, ...values))?.bytes ?? 0, source);
     }
-    const rows = await this.#reader.all<Row>(`SELECT ${source.columns(columns)} ${from}${order}`, ...values);
+    const rows = await this.#reader.all<Row>(`SELECT ${selection.sql} ${from}${order}`, ...values);
     if (!isMany) for (const row of rows) this.#count(weightOf(row), source);
     return rows;
   }

@@ -1,20 +1,12 @@
 import type { Collection } from "../collections/index.ts";
-import { visited } from "../database/index.ts";
-import {
-  caller,
-  type Expression,
-  ExpressionError,
-  eachOperand,
-  parseExpression,
-  type Shape,
-  toSql,
-} from "../expressions/index.ts";
+import { type Expression, ExpressionError, eachOperand, parseExpression, type Shape } from "../expressions/index.ts";
 import { quote } from "../kernel/index.ts";
+import { ListSql } from "./list-sql.ts";
 import { modelOf } from "./model.ts";
 import { type QueryText, readWhole, refuseParameter } from "./query-text.ts";
 import type { Access, Reach } from "./reach.ts";
 import { parseSelection, type Selection } from "./selection.ts";
-import { parseSort, type Segment, type Sort } from "./sort.ts";
+import { parseSort, type Sort } from "./sort.ts";
 import { recordSource, type Source } from "./source.ts";
 
 /** Records of a page, unless it says how many. */
@@ -26,23 +18,17 @@ export interface ListQuery {
   readonly text: QueryText;
   readonly source: Source;
   readonly filter: Expression | null;
-  /** What holds for every record of the list; "" where that are all, in the order of creation. */
-  readonly condition: Segment;
-  /** Whether the list is the whole collection. */
-  readonly isAll: boolean;
-  /** The same for queries of which one is about as much work as another. */
-  readonly kind: string;
+  readonly sql: ListSql;
   readonly sort: Sort;
   readonly limit: number;
-  readonly offset: number;
   readonly hasTotal: boolean;
   readonly selection: Selection;
   /** The collections that the answer depends on, and what the caller may see of each. */
   readonly reached: ReadonlyMap<Collection, Access>;
   /** Whether it depends on what has no version: the users, the time. */
   readonly isFleeting: boolean;
-  /** Whether it names the caller. */
-  readonly isPersonal: boolean;
+  /** Whether everybody who asks gets the same records. */
+  readonly isOpen: boolean;
 }
 
 /**
@@ -60,8 +46,6 @@ export function parseListQuery(collection: Collection, text: QueryText, reach: R
     throw refuseParameter("offset", 'it cannot stand beside "cursor", which says where the page begins');
   if (text.count !== undefined && text.count !== "exact")
     throw refuseParameter("count", `it must be exact, not ${quote(text.count)}`);
-  const condition = conditionOf({ source, filter, isSimple: sort.isByCreation && offset === 0 });
-  const extent = offset === 0 ? "" : `offset ${Math.floor(Math.log2(offset))}`;
   const selection = parseSelection(source, text, reach);
   const macros = filter === null ? new Set<string>() : macrosOf(filter);
   return {
@@ -69,30 +53,17 @@ export function parseListQuery(collection: Collection, text: QueryText, reach: R
     text,
     source,
     filter,
-    condition,
-    isAll: filter === null && source.ownCondition === null,
-    kind: [source.table, condition.where, sort.order, text.count ?? "", extent].join(" "),
+    sql: new ListSql({ source, filter, sort, offset }),
     sort,
     limit,
-    offset,
     hasTotal: text.count === "exact",
     selection,
     reached: reach.reached,
     isFleeting: reach.hasReachedUsers || macros.has("now") || macros.has("today"),
-    isPersonal: macros.has("user.id"),
-  };
-}
-
-/** @param isSimple that no more rows are looked at than are answered, as long as all are. */
-function conditionOf(list: { source: Source; filter: Expression | null; isSimple: boolean }): Segment {
-  const { source, filter, isSimple } = list;
-  const own = source.ownCondition;
-  const filterSql = filter === null ? null : toSql(filter, source.table);
-  if (own === null && filterSql === null && isSimple) return { where: "", values: [] };
-  const parts = [visited(source.table), own, filterSql === null ? null : `(${filterSql.text})`];
-  return {
-    where: parts.filter((part) => part !== null).join(" AND "),
-    values: [...(own === null ? [] : [caller]), ...(filterSql?.values ?? [])],
+    isOpen:
+      !reach.hasReachedUsers &&
+      !macros.has("user.id") &&
+      [...reach.reached.keys()].every(({ rules }) => rules.read === "public"),
   };
 }
 

@@ -1,9 +1,11 @@
+import type { Collection } from "../collections/index.ts";
 import type { Reader, Value } from "../database/index.ts";
 import { type Constant, constantValue, type Facts } from "../expressions/index.ts";
-import { AppError } from "../kernel/index.ts";
+import { AppError, type Awaitable } from "../kernel/index.ts";
 import type { CursorScope, Cursors } from "./cursor.ts";
 import { Expander } from "./expand.ts";
 import type { ListQuery } from "./list-query.ts";
+import { type Plans, planOf } from "./plans.ts";
 import { refuseParameter } from "./query-text.ts";
 import type { Place, Segment } from "./sort.ts";
 import type { Row } from "./source.ts";
@@ -28,31 +30,21 @@ export interface PageOptions {
   readonly cursor: string | null;
   readonly facts: Facts;
   readonly cursors: Cursors;
+  readonly plans: Plans;
   /** How many records the collection has. */
-  readonly countAll: () => Promise<number>;
+  readonly countAll: (collection: Collection) => Promise<number>;
 }
+
+const whole = [null] as const;
 
 /** A query for one caller, at one moment. */
 export class PageReader {
   readonly #query: ListQuery;
   readonly #options: PageOptions;
-  readonly #scope: CursorScope;
 
   constructor(query: ListQuery, options: PageOptions) {
     this.#query = query;
     this.#options = options;
-    const { collection, text } = query;
-    this.#scope = {
-      collection: `${collection.name} ${collection.createdAt}`,
-      sort: text.sort ?? "",
-      filter: text.filter ?? "",
-      userId: options.facts.userId,
-    };
-  }
-
-  /** The statement that reads the page, and what stands for its `?`. */
-  get statement(): { readonly sql: string; readonly values: readonly Value[] } {
-    return this.#select(this.#query.source.columns(this.#query.selection.columns), null, this.#query.limit + 1);
   }
 
   /**
@@ -62,71 +54,111 @@ export class PageReader {
   async read(reader: Reader): Promise<RecordPage> {
     const { limit, selection, hasTotal } = this.#query;
     const { cursor, facts } = this.#options;
-    const segments = cursor === null ? [null] : await this.#behind(reader, cursor);
-    const size = await this.#affordable(reader, segments, limit + 1);
-    const columns = selection.source.columns(selection.columns);
-    const rows = await this.#take<Row>(reader, columns, segments, size);
+    const segments = cursor === null ? whole : await this.#behind(reader, cursor);
+    const size = limit <= fewRecords ? limit + 1 : await this.#affordable(reader, segments, limit + 1);
+    const taken = this.#take<Row>(reader, selection.sql, segments, size);
+    const rows = taken instanceof Promise ? await taken : taken;
     const hasMore = rows.length > limit || size <= limit;
     if (rows.length > limit) rows.pop();
     const last = hasMore ? rows.at(-1)?.["id"] : null;
     const nextCursor = typeof last === "string" ? await this.#cursorOf(reader, last) : null;
-    const total = hasTotal ? { total: await this.#count(reader) } : {};
-    const items = selection.isWhole
-      ? decoded(selection.source.decode, rows, selection.columns)
-      : await new Expander(reader, facts.userId).records(selection, rows);
-    return { items, nextCursor, ...total };
+    const total = hasTotal ? await this.#count(reader) : null;
+    if (selection.isWhole) selection.decode(rows);
+    const items = selection.isWhole ? rows : await new Expander(reader, facts.userId).records(selection, rows);
+    return total === null ? { items, nextCursor } : { items, nextCursor, total };
+  }
+
+  /** How the first page is read. */
+  plan(reader: Reader): Promise<string[]> {
+    const { sql, selection, limit } = this.#query;
+    return planOf(reader, sql.first(selection.sql, limit + 1), this.#bind(sql.values(null)));
+  }
+
+  #scope(): CursorScope {
+    const { collection, text } = this.#query;
+    return {
+      collection: `${collection.name} ${collection.createdAt}`,
+      sort: text.sort ?? "",
+      filter: text.filter ?? "",
+      userId: this.#options.facts.userId,
+    };
   }
 
   async #count(reader: Reader): Promise<number> {
-    const { source, condition, isAll } = this.#query;
-    if (isAll) return this.#options.countAll();
-    const sql = `SELECT count(*) AS n FROM ${source.table} WHERE ${condition.where}`;
-    return (await reader.get<{ n: number }>(sql, ...this.#bind(condition.values)))?.n ?? 0;
+    const { sql } = this.#query;
+    if (sql.isAll) return this.#options.countAll(this.#query.collection);
+    return (await reader.get<{ n: number }>(sql.count.sql, ...this.#bind(sql.count.values)))?.n ?? 0;
   }
 
   /** Takes rows from parts of a list that follow each other, until there are enough. */
-  async #take<T>(reader: Reader, columns: string, segments: readonly (Segment | null)[], limit: number): Promise<T[]> {
-    const rows: T[] = [];
+  #take<T>(reader: Reader, columns: string, segments: readonly (Segment | null)[], limit: number): Awaitable<T[]> {
+    const [only = null] = segments;
+    if (segments.length === 1) return this.#select<T>(reader, columns, only, limit);
+    return this.#takeEach<T>(reader, columns, segments, limit);
+  }
+
+  async #takeEach<T>(
+    reader: Reader,
+    columns: string,
+    segments: readonly (Segment | null)[],
+    limit: number,
+  ): Promise<T[]> {
+    let rows: T[] = [];
     for (const segment of segments) {
-      const { sql, values } = this.#select(columns, segment, limit - rows.length);
-      const found = await reader.all<T>(sql, ...values);
-      if (segments.length === 1) return found;
-      rows.push(...found);
+      rows = rows.concat(await this.#select<T>(reader, columns, segment, limit - rows.length));
       if (rows.length >= limit) break;
     }
     return rows;
   }
 
-  #select(columns: string, segment: Segment | null, limit: number): { sql: string; values: Value[] } {
-    const { source, sort, offset, condition } = this.#query;
-    const conditions = [condition.where, segment?.where ?? ""].filter((condition) => condition !== "");
-    const where = conditions.length === 0 ? "" : ` WHERE ${conditions.join(" AND ")}`;
-    // A literal is measurably quicker than a parameter.
-    const extent = offset === 0 ? `LIMIT ${limit}` : `LIMIT ${limit} OFFSET ${offset}`;
-    return {
-      sql: `SELECT ${columns} FROM ${source.table}${where} ORDER BY ${sort.order} ${extent}`,
-      values: this.#bind([...condition.values, ...(segment?.values ?? []), ...sort.constants]),
+  #select<T>(reader: Reader, columns: string, segment: Segment | null, limit: number): Awaitable<T[]> {
+    const { selection, sql } = this.#query;
+    const values = this.#bind(sql.values(segment));
+    const isFirst = segment === null && columns === selection.sql && limit === this.#query.limit + 1;
+    const plain = isFirst ? sql.first(columns, limit) : sql.select({ columns, segment, limit, isWatched: false });
+    const read = (isBounded: boolean): Awaitable<T[]> => {
+      if (isBounded) return reader.all<T>(plain, ...values);
+      return reader.all<T>(sql.select({ columns, segment, limit, isWatched: true }), ...values);
     };
+    const isBounded = this.#isBounded(reader, { sql: plain, values, segment });
+    return isBounded instanceof Promise ? isBounded.then(read) : read(isBounded);
+  }
+
+  /** Whether a statement looks at no more rows than it answers. */
+  #isBounded(
+    reader: Reader,
+    statement: { sql: string; values: readonly Value[]; segment: Segment | null },
+  ): Awaitable<boolean> {
+    const {
+      collection,
+      sql: { constraints },
+    } = this.#query;
+    if (constraints === null) return false;
+    const { plans } = this.#options;
+    const known = plans.known(collection, statement.sql);
+    if (known !== undefined) return known;
+    const all = constraints + (statement.segment?.constraints ?? 0);
+    return plans.learn(reader, collection, { ...statement, constraints: all });
   }
 
   /** The parts of the list behind a cursor: several where an index finds each of them, else one. */
   async #behind(reader: Reader, cursor: string): Promise<Segment[]> {
     const segments = this.#query.sort.behind(await this.#placeOf(reader, cursor));
     if (segments.length === 1) return segments;
-    const { sql, values } = this.#select("1", null, 1);
-    const plan = await reader.all<{ detail: string }>(`EXPLAIN QUERY PLAN ${sql}`, ...values);
-    if (!plan.some(({ detail }) => detail.startsWith("USE TEMP B-TREE"))) return segments;
+    const plan = await this.plan(reader);
+    if (!plan.some((step) => step.startsWith("USE TEMP B-TREE"))) return segments;
     // Without an index each part would be searched, and sorted, by itself.
     return [
       {
         where: `(${segments.map(({ where }) => `(${where})`).join(" OR ")})`,
         values: segments.flatMap((segment) => segment.values),
+        constraints: Number.NaN,
       },
     ];
   }
 
   async #placeOf(reader: Reader, cursor: string): Promise<Place> {
-    const { seq, values } = this.#options.cursors.read(cursor, this.#scope);
+    const { seq, values } = this.#options.cursors.read(cursor, this.#scope());
     const { sort, source } = this.#query;
     if (values !== null || sort.isByCreation) return { seq, values: values ?? [] };
     const row = await reader.get<{ [column: string]: Value }>(
@@ -140,18 +172,13 @@ export class PageReader {
   }
 
   async #cursorOf(reader: Reader, id: string): Promise<string | null> {
-    const { sort, source } = this.#query;
-    const row = await reader.get<{ [column: string]: Value }>(
-      `SELECT ${sort.placeColumns} FROM ${source.table} WHERE id = ?`,
-      ...this.#bind(sort.constants),
-      id,
-    );
-    return row === null ? null : this.#options.cursors.write(sort.placeOf(row), this.#scope);
+    const { sort, sql } = this.#query;
+    const row = await reader.get<{ [column: string]: Value }>(sql.place, ...this.#bind(sort.constants), id);
+    return row === null ? null : this.#options.cursors.write(sort.placeOf(row), this.#scope());
   }
 
   /** How many of the records fit into a page, at least one. */
   async #affordable(reader: Reader, segments: readonly (Segment | null)[], wanted: number): Promise<number> {
-    if (wanted <= fewRecords + 1) return wanted;
     const { source, columns } = this.#query.selection;
     const rows = await this.#take<{ bytes: number }>(reader, `${source.weight(columns)} AS bytes`, segments, wanted);
     let [bytes, fitting] = [0, 0];
@@ -176,9 +203,4 @@ export class PageReader {
       return typeof constant === "boolean" ? Number(constant) : constant;
     });
   }
-}
-
-function decoded(decode: ListQuery["source"]["decode"], rows: Row[], names: readonly string[]): Row[] {
-  decode(rows, names);
-  return rows;
 }

@@ -1,5 +1,5 @@
 import type { Collection, Collections } from "../collections/index.ts";
-import type { Database } from "../database/index.ts";
+import type { Database, MigrationPlace, Reader } from "../database/index.ts";
 import { BoundedMap, isAdmin, type Principal } from "../kernel/index.ts";
 import type { Logger } from "../logging/index.ts";
 import { Cursors } from "./cursor.ts";
@@ -8,13 +8,14 @@ import { indexAdvice } from "./index-advice.ts";
 import { type ListQuery, parseListQuery } from "./list-query.ts";
 import { modelOf } from "./model.ts";
 import { PageReader, type RecordPage } from "./page.ts";
-import type { QueryText } from "./query-text.ts";
+import { Plans } from "./plans.ts";
+import { type QueryText, readQueryText } from "./query-text.ts";
 import { Reach, type UserTable } from "./reach.ts";
 import { parseSelection, type Selection } from "./selection.ts";
 import { type Row, recordSource } from "./source.ts";
 
 /** Queries that are remembered in their parsed form, and the longest text that is worth it. */
-const maxQueries = 500;
+const maxQueries = 1_500;
 const maxCharacters = 1_000;
 /** How often a query is begun anew because a migration came in between. */
 const maxAttempts = 5;
@@ -33,59 +34,108 @@ export interface QueriesOptions {
   slowQueryMs: number;
 }
 
+/** What somebody asks for of a list. */
+export interface PreparedList {
+  /** As it was sent. */
+  readonly search: string;
+  /** Null for the whole list. */
+  readonly query: ListQuery | null;
+  readonly cursor: string | null;
+}
+
+/** Who asks for a page of which collection. */
+export interface PageRequest {
+  readonly name: string;
+  readonly principal: Principal;
+  /** Aborted when nobody waits for the answer any more. Asked for only when that may take a while. */
+  readonly signal: () => AbortSignal;
+  /** The collection of a name, if the caller may still read it. */
+  readonly collectionOf: (name: string) => Collection;
+  readonly countAll: (collection: Collection) => Promise<number>;
+}
+
+function decoded(text: string): string {
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    // What is no text is no cursor, and is refused as one.
+    return text;
+  }
+}
+
 /** Lists that are filtered, sorted and cut into pages, and what is shown beside records. */
 export class Queries {
   readonly #options: QueriesOptions;
   readonly #cursors: Cursors;
-  readonly #parsed = new BoundedMap<string, ListQuery>(maxQueries);
+  readonly #plans = new Plans();
+  /** Hashes of what was asked for of late. */
+  readonly #asked = new Uint32Array(4_096);
+  /** By what was asked for, without its cursor; null where nothing of it makes a query. */
+  readonly #prepared = new BoundedMap<string, ListQuery | null>(maxQueries);
 
   constructor(options: QueriesOptions) {
     this.#options = options;
     this.#cursors = new Cursors(options.cursorKey);
   }
 
-  /** @throws AppError, see `parseListQuery`. */
-  parse(collection: Collection, principal: Principal, text: QueryText): ListQuery {
-    const { filter = "", sort = "", limit = "", offset = "", count = "", fields = "", expand = "" } = text;
+  /**
+   * What somebody asks for.
+   * @param search the parameters as they were sent, percent-encoded.
+   * @throws AppError, see `parseListQuery`.
+   */
+  prepare(collection: Collection, principal: Principal, search: string): PreparedList {
+    if (search === "") return { search, query: null, cursor: null };
+    // The next page is the same query with another cursor.
+    const found = search.includes("cursor=") ? /(^|&)cursor=([^&]*)/.exec(search) : null;
+    const base = found === null ? search : search.replace(found[0], `${found[1]}cursor=`);
     const caller = isAdmin(principal) ? "admin" : principal === null ? "nobody" : "user";
-    const hasCursor = text.cursor === undefined ? "" : "cursor";
-    const key = [collection.name, caller, filter, sort, limit, offset, count, fields, expand, hasCursor].join("\n");
-    const known = this.#parsed.get(key);
-    if (known !== undefined && this.#isCurrent(known, collection)) return known;
-    const { collections, users } = this.#options;
-    const query = parseListQuery(collection, text, new Reach({ collections, users, principal }));
-    if (key.length <= maxCharacters) this.#parsed.set(key, query);
-    return query;
+    const key = `${collection.name} ${caller} ${base}`;
+    let query = this.#prepared.get(key);
+    if (query === undefined || (query !== null && !this.#isCurrent(query, collection))) {
+      const text = readQueryText(new URLSearchParams(base));
+      const { collections, users } = this.#options;
+      query = text && parseListQuery(collection, text, new Reach({ collections, users, principal }));
+      if (key.length <= maxCharacters && this.#isAskedAgain(key)) this.#prepared.set(key, query);
+    }
+    const given = decoded(found?.[2] ?? "");
+    return { search, query, cursor: given === "" ? (query?.text.cursor ?? null) : given };
   }
 
-  /**
-   * One page of a list.
-   * @param countAll how many records the collection has.
-   */
-  async page(
-    name: string,
-    caller: { readonly principal: Principal; readonly text: QueryText; readonly signal: AbortSignal },
-    {
-      collectionOf,
-      countAll,
-    }: { collectionOf: (name: string) => Collection; countAll: (of: Collection) => Promise<number> },
-  ): Promise<RecordPage> {
-    const { principal, text, signal } = caller;
-    for (let attempt = 1; ; attempt++) {
-      const collection = collectionOf(name);
-      const query = this.parse(collection, principal, text);
-      const reader = new PageReader(query, {
-        cursor: text.cursor ?? null,
+  /** One page of a list, read anew when a migration comes in between. */
+  async page(list: PreparedList, options: PageRequest): Promise<RecordPage> {
+    const { name, principal, signal, collectionOf, countAll } = options;
+    const { database, collections, slowQueryMs } = this.#options;
+    let { query, cursor } = list;
+    for (let attempt = 1; query !== null; attempt++) {
+      const { reached } = query;
+      const page = new PageReader(query, {
+        cursor,
         facts: { now: Date.now(), userId: principal?.userId ?? null },
         cursors: this.#cursors,
-        countAll: () => countAll(collection),
+        plans: this.#plans,
+        countAll,
       });
+      let took = 0;
+      const work = async (reader: Reader, place: MigrationPlace): Promise<RecordPage> => {
+        // On the event loop, definitions and tables change in the same moment.
+        if (place === "thread")
+          for (const collection of reached.keys())
+            if (!(await collections.isInForce(reader, collection))) throw new SchemaHasChanged();
+        const start = performance.now();
+        const found = await page.read(reader);
+        took = performance.now() - start;
+        return found;
+      };
       try {
-        return await this.#run(query, reader, signal);
+        const found = await database.query(query.sql.kind, work, signal);
+        if (took > slowQueryMs) await this.#logSlow(query, page, took);
+        return found;
       } catch (thrown) {
         if (!(thrown instanceof SchemaHasChanged) || attempt >= maxAttempts) throw thrown;
+        ({ query, cursor } = this.prepare(collectionOf(name), principal, list.search));
       }
     }
+    throw new Error("The whole list has no pages");
   }
 
   /** What of one record is answered. */
@@ -105,40 +155,26 @@ export class Queries {
     return record ?? null;
   }
 
-  async #run(query: ListQuery, page: PageReader, signal: AbortSignal): Promise<RecordPage> {
-    const { database, collections, slowQueryMs } = this.#options;
-    let took = 0;
-    const answer = await database.query(
-      query.kind,
-      async (reader, place) => {
-        // On the event loop, definitions and tables change in the same moment.
-        if (place === "thread")
-          for (const collection of query.reached.keys())
-            if (!(await collections.isInForce(reader, collection))) throw new SchemaHasChanged();
-        const start = performance.now();
-        const found = await page.read(reader);
-        took = performance.now() - start;
-        return found;
-      },
-      signal,
-    );
-    if (took > slowQueryMs) await this.#logSlow(query, page, took);
-    return answer;
-  }
-
   async #logSlow(query: ListQuery, page: PageReader, took: number): Promise<void> {
     const { database, logger } = this.#options;
-    const { sql, values } = page.statement;
-    const steps = await database.reader.all<{ detail: string }>(`EXPLAIN QUERY PLAN ${sql}`, ...values);
     const { filter, sort } = query.text;
     logger.warn("A query was slow", {
       collection: query.collection.name,
       ms: Math.round(took),
       ...(filter === undefined ? {} : { filter }),
       ...(sort === undefined ? {} : { sort }),
-      plan: steps.map(({ detail }) => detail).join("; "),
+      plan: (await page.plan(database.reader)).join("; "),
       index: indexAdvice(query),
     });
+  }
+
+  /** What is asked for once is not remembered: that would cost more than it saves. */
+  #isAskedAgain(key: string): boolean {
+    const hash = Bun.hash.crc32(key);
+    const place = hash % this.#asked.length;
+    const isKnown = this.#asked[place] === hash;
+    this.#asked[place] = hash;
+    return isKnown;
   }
 
   /** Whether what a query was made of is what is in force. */

@@ -10,7 +10,7 @@ import { type Model, modelOf, type OwnedRow } from "./model.ts";
 import { ownerOfChanged, ownerOfNew } from "./ownership.ts";
 import type { RecordPage } from "./page.ts";
 import { authorize, authorizeOwner, onlyOwn } from "./permissions.ts";
-import { Queries } from "./queries.ts";
+import { type PageRequest, type PreparedList, Queries } from "./queries.ts";
 import type { QueryText } from "./query-text.ts";
 import type { Access, UserTable } from "./reach.ts";
 import { type Lookups, References } from "./references.ts";
@@ -34,14 +34,6 @@ export interface ListState {
   readonly version: string | null;
   /** Whether everybody who may read it gets the same. */
   readonly isShared: boolean;
-}
-
-/** Who asks for a list, and what for. */
-export interface ListRequest {
-  readonly principal: Principal;
-  readonly text: QueryText;
-  /** Aborted when nobody waits for the answer any more. */
-  readonly signal: AbortSignal;
 }
 
 /** Ids are made by the service; what has another form is not worth a look. */
@@ -111,13 +103,19 @@ export class Records {
   }
 
   /**
-   * A page of a list that is filtered, sorted, or shows more or less of its records. The collection is looked up anew
-   * when a migration comes in between.
+   * What somebody asks for of a list, with the parameters as they were sent.
+   * @throws AppError `bad_request` for parameters that are wrong.
    */
-  page(name: string, request: ListRequest): Promise<RecordPage> {
-    return this.#queries.page(name, request, {
-      collectionOf: (of) => {
-        const collection = this.collection(of);
+  prepareList(collection: Collection, principal: Principal, search: string): PreparedList {
+    return this.#queries.prepare(collection, principal, search);
+  }
+
+  /** A page of a list that is filtered, sorted, or shows more or less of its records. */
+  page(list: PreparedList, request: Pick<PageRequest, "name" | "principal" | "signal">): Promise<RecordPage> {
+    return this.#queries.page(list, {
+      ...request,
+      collectionOf: (name) => {
+        const collection = this.collection(name);
         authorize(collection, "read", request.principal);
         return collection;
       },
@@ -125,18 +123,15 @@ export class Records {
     });
   }
 
-  /** @param text null for the whole list. */
-  listState(collection: Collection, principal: Principal, text: QueryText | null): ListState {
+  listState(collection: Collection, principal: Principal, { query }: PreparedList): ListState {
     const userId = principal?.userId ?? null;
-    if (text === null) {
+    if (query === null) {
       const access: Access = onlyOwn(collection, "read", principal) ? "own" : "all";
       const version = this.#versions.of(new Map([[collection, access]]), userId);
       return { version, isShared: collection.rules.read === "public" };
     }
-    const { reached, isFleeting, isPersonal } = this.#queries.parse(collection, principal, text);
-    const version = isFleeting ? null : this.#versions.of(reached, userId);
-    const isOpen = [...reached.keys()].every(({ rules }) => rules.read === "public");
-    return { version, isShared: version !== null && isOpen && !isPersonal && text.cursor === undefined };
+    const version = query.isFleeting ? null : this.#versions.of(query.reached, userId);
+    return { version, isShared: query.isOpen };
   }
 
   /** A record with what was asked for of it, and beside it. */

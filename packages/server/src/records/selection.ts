@@ -28,6 +28,8 @@ export class Selection {
   #fields: Map<string, string[][] | null> | null = null;
   readonly #pointer: string | null;
   #columns: readonly string[] | null = null;
+  #sql: string | null = null;
+  #decode: ((rows: readonly Row[]) => void) | null = null;
 
   /** @param pointer the field by which records of the source point to others, where they are reached through it. */
   constructor(source: Source, pointer: string | null = null) {
@@ -51,6 +53,18 @@ export class Selection {
         this.expansions.some((expansion) => !expansion.isBackward && expansion.field === name),
     );
     return this.#columns;
+  }
+
+  /** The columns as SQL. From the first call on the selection must not change. */
+  get sql(): string {
+    this.#sql ??= this.source.columns(this.columns);
+    return this.#sql;
+  }
+
+  /** Turns what was read into values of records, in place. */
+  decode(rows: readonly Row[]): void {
+    this.#decode ??= this.source.decoder(this.columns);
+    this.#decode(rows);
   }
 
   /** From now on only fields that were asked for are answered. */
@@ -199,11 +213,21 @@ class SelectionParser {
   }
 }
 
+const wholes = new WeakMap<Source, Selection>();
+
+/** All fields of a source, and nothing beside them. */
+function wholeOf(source: Source): Selection {
+  const known = wholes.get(source) ?? new Selection(source);
+  wholes.set(source, known);
+  return known;
+}
+
 /**
  * What of each record of a source is answered.
  * @throws AppError `bad_request` for a path that leads nowhere or too deep.
  */
 export function parseSelection(source: Source, text: Pick<QueryText, "fields" | "expand">, reach: Reach): Selection {
+  if (text.expand === undefined && text.fields === undefined) return wholeOf(source);
   const selection = new Selection(source);
   if (text.expand !== undefined) {
     const parser = new SelectionParser(reach, "expand");

@@ -21,6 +21,8 @@ interface SortKey {
 export interface Segment {
   readonly where: string;
   readonly values: readonly (Value | Constant)[];
+  /** How many comparisons it is. */
+  readonly constraints: number;
 }
 
 /** A place in a sorted list: the values that it is sorted by, and the hidden place of the record in its collection. */
@@ -83,41 +85,30 @@ export class Sort {
    * fewer. Each is a range of an index over the keys, where there is one.
    */
   behind({ seq, values }: Place): Segment[] {
-    const last = this.#keys.at(-1);
-    const made: Segment = { where: `${this.#seq} ${beyondSign(this.#isSeqDescending)} ?`, values: [seq] };
+    const made: Segment = {
+      where: `${this.#seq} ${beyondSign(this.#isSeqDescending)} ?`,
+      values: [seq],
+      constraints: 1,
+    };
     const same = this.#keys.map((key, i) => equal(key, values[i] ?? null));
-    // One range of an index, when both go the same way and there is something to compare with.
-    const lastValue = values[this.#keys.length - 1] ?? null;
-    const isOneRange = last !== undefined && last.isDescending === this.#isSeqDescending && lastValue !== null;
-    const segments = isOneRange ? [] : [both([...same, made])];
-    for (let level = this.#keys.length - 1; level >= 0; level--) {
-      const key = this.#keys[level];
-      if (key === undefined) continue;
-      const isLast = level === this.#keys.length - 1;
-      const tie = isOneRange && isLast ? { column: this.#seq, seq } : null;
-      for (const segment of beyond(key, values[level] ?? null, tie))
-        segments.push(both([...same.slice(0, level), segment]));
-    }
+    const segments = [both([...same, made])];
+    for (const [level, key] of [...this.#keys.entries()].reverse())
+      for (const segment of beyond(key, values[level] ?? null)) segments.push(both([...same.slice(0, level), segment]));
     return segments;
   }
 }
 
-/** What lies behind the value of a key; with `tie`, also what is equal and was made behind it. */
-function beyond(key: SortKey, value: Value, tie: { column: string; seq: number } | null): Segment[] {
-  const { sql, constants, isDescending, path } = key;
+/** What lies behind a value of a key. */
+function beyond({ sql, constants, isDescending, isNullable, path }: SortKey, value: Value): Segment[] {
   if (value === null) {
     // Nothing sorts before everything else, so it comes last when the order is turned.
     if (isDescending) return [];
     const least = leastOf[path.kind];
-    return [{ where: least === null ? `${sql} IS NOT NULL` : `${sql} >= ${least}`, values: constants }];
+    return [{ where: least === null ? `${sql} IS NOT NULL` : `${sql} >= ${least}`, values: constants, constraints: 1 }];
   }
-  const sign = beyondSign(isDescending);
-  const further: Segment =
-    tie === null
-      ? { where: `${sql} ${sign} ?`, values: [...constants, value] }
-      : { where: `(${sql}, ${tie.column}) ${sign} (?, ?)`, values: [...constants, value, tie.seq] };
-  if (!isDescending || !key.isNullable) return [further];
-  return [further, { where: `${sql} IS NULL`, values: constants }];
+  const further = { where: `${sql} ${beyondSign(isDescending)} ?`, values: [...constants, value], constraints: 1 };
+  if (!isDescending || !isNullable) return [further];
+  return [further, { where: `${sql} IS NULL`, values: constants, constraints: 1 }];
 }
 
 function beyondSign(isDescending: boolean): "<" | ">" {
@@ -129,14 +120,15 @@ function direction(isDescending: boolean): "DESC" | "ASC" {
 }
 
 function equal({ sql, constants }: SortKey, value: Value): Segment {
-  if (value === null) return { where: `${sql} IS NULL`, values: constants };
-  return { where: `${sql} = ?`, values: [...constants, value] };
+  if (value === null) return { where: `${sql} IS NULL`, values: constants, constraints: 1 };
+  return { where: `${sql} = ?`, values: [...constants, value], constraints: 1 };
 }
 
 function both(segments: readonly Segment[]): Segment {
   return {
     where: segments.map(({ where }) => where).join(" AND "),
     values: segments.flatMap(({ values }) => values),
+    constraints: segments.length,
   };
 }
 

@@ -29,12 +29,22 @@ export interface Source {
   columns(names: readonly string[]): string;
   /** The bytes that the values of these names take in a row, at least, as SQL. */
   weight(names: readonly string[]): string;
-  /** Turns stored values into those of a record, in place. */
-  decode(rows: Row[], names: readonly string[]): void;
+  /** Turns the stored values of these names into those of a record, in place. */
+  decoder(names: readonly string[]): (rows: readonly Row[]) => void;
 }
+
+const sources = new WeakMap<Model, Map<Access, Source>>();
 
 /** @param access what the caller may see of it. */
 export function recordSource(model: Model, access: Access): Source {
+  const known = sources.get(model) ?? new Map<Access, Source>();
+  sources.set(model, known);
+  const source = known.get(access) ?? makeRecordSource(model, access);
+  known.set(access, source);
+  return source;
+}
+
+function makeRecordSource(model: Model, access: Access): Source {
   const { collection } = model;
   const table = identifier(collection.table);
   const fields = new Map(model.fields.map((field) => [field.name, field]));
@@ -48,16 +58,18 @@ export function recordSource(model: Model, access: Access): Source {
     column: (name) => model.column(name),
     columns: (names) => names.map((name) => `${model.column(name)} AS ${identifier(name)}`).join(", "),
     weight: (names) => weightOf(names.map((name) => model.column(name))),
-    decode(rows, names) {
+    decoder(names) {
       const decoded = names.flatMap((name) => {
         const field = fields.get(name);
         return field !== undefined && needsDecoding(field) ? [field] : [];
       });
-      for (const row of rows)
-        for (const field of decoded) {
-          const value = row[field.name];
-          if (typeof value === "number" || typeof value === "string") row[field.name] = decode(field, value);
-        }
+      return (rows) => {
+        for (const field of decoded)
+          for (const row of rows) {
+            const value = row[field.name];
+            if (typeof value === "number" || typeof value === "string") row[field.name] = decode(field, value);
+          }
+      };
     },
   };
 }
@@ -76,7 +88,7 @@ export function userSource({ table, fields }: UserTable, access: Access): Source
     column,
     columns: (names) => names.map((name) => `${column(name)} AS ${identifier(name)}`).join(", "),
     weight: (names) => weightOf(names.map(column)),
-    decode: () => undefined,
+    decoder: () => () => undefined,
   };
 }
 
