@@ -1,4 +1,14 @@
-import type { Credentials, Health, RecordList, StoredRecord, SystemFields, User } from "@socle/protocol";
+import type {
+  Credentials,
+  Health,
+  RecordList,
+  RecordPage,
+  RecordQuery,
+  RecordSelection,
+  StoredRecord,
+  SystemFields,
+  User,
+} from "@socle/protocol";
 import { type Listener, Realtime, type SubscribeOptions } from "./realtime.ts";
 import { StorageClient } from "./storage.ts";
 import { type ClientOptions, Transport } from "./transport.ts";
@@ -8,9 +18,11 @@ export type NewRecord<T> = Partial<Omit<T, keyof SystemFields>>;
 
 /** The records of one collection. Every method throws `SocleError`. */
 export interface CollectionClient<T extends SystemFields> {
-  /** Newest first. */
+  /** All of them, newest first. */
   list(): Promise<T[]>;
-  get(id: string): Promise<T>;
+  /** A page of what matches. With `fields` or `expand`, `R` is what a record then looks like. */
+  page<R = T>(query?: RecordQuery): Promise<RecordPage<R>>;
+  get<R = T>(id: string, selection?: RecordSelection): Promise<R>;
   create(values: NewRecord<T>): Promise<T>;
   /** Only the fields that are given change; null clears one. */
   update(id: string, values: Partial<T>): Promise<T>;
@@ -66,7 +78,8 @@ export class SocleClient {
     const recordPath = (id: string): string => `${path}/${encodeURIComponent(id)}`;
     return {
       list: async () => (await transport.json<RecordList<T>>("GET", path)).items,
-      get: (id) => transport.json("GET", recordPath(id)),
+      page: ({ limit = 1_000, ...query } = {}) => transport.json("GET", `${path}${searchOf({ limit, ...query })}`),
+      get: (id, selection = {}) => transport.json("GET", `${recordPath(id)}${searchOf(selection)}`),
       create: (values) => transport.json("POST", path, values),
       update: (id, values) => transport.json("PUT", recordPath(id), values),
       delete: async (id) => {
@@ -87,4 +100,12 @@ export class SocleClient {
   close(): void {
     this.#realtime.close();
   }
+}
+
+/** The parameters as an address has them; what is null or undefined is left out. */
+function searchOf(parameters: RecordQuery): string {
+  const search = new URLSearchParams();
+  for (const [name, value] of Object.entries(parameters))
+    if (value !== null && value !== undefined) search.set(name, String(value));
+  return search.size === 0 ? "" : `?${search}`;
 }

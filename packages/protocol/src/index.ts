@@ -5,5 +5,6 @@ export * from "./collections.ts";
 export * from "./errors.ts";
 export * from "./events.ts";
 export * from "./health.ts";
+export * from "./queries.ts";
 export * from "./realtime.ts";
 export * from "./storage.ts";

@@ -118,7 +118,16 @@ function refuse(left: Side, right: Side, why: string): ExpressionError {
   return new ExpressionError(right.term.offset, problem);
 }
 
+function contained(operator: "~" | "!~", left: Side, right: Side): [Operand, Operand] {
+  if (left.operand.kind !== "text" && left.operand.kind !== "json")
+    throw new ExpressionError(left.term.offset, `${operator} looks in texts; ${describe(left)}, cannot contain one`);
+  if (right.operand.kind !== "text")
+    throw new ExpressionError(right.term.offset, `${operator} looks for a text, not for ${describe(right)}`);
+  return [left.operand, right.operand];
+}
+
 function compared(operator: Comparison | "in", first: Side, second: Side): [Operand, Operand] {
+  if (operator === "~" || operator === "!~") return contained(operator, first, second);
   const isTime = first.operand.kind === "datetime" || second.operand.kind === "datetime";
   const left = isTime ? asDatetime(first) : first;
   const right = isTime ? asDatetime(second) : second;
@@ -128,11 +137,6 @@ function compared(operator: Comparison | "in", first: Side, second: Side): [Oper
   if (isOrder && kinds.includes("null")) throw refuse(left, right, `: ${operator} needs two values`);
   if (isOrder && kinds.includes("boolean")) throw refuse(left, right, `: ${operator} means nothing for booleans`);
   // What is inside JSON is ordered by the value that it is compared with.
-  if (operator !== "~" && operator !== "!~") return [left.operand, right.operand];
-  if (right.operand.kind !== "text")
-    throw new ExpressionError(right.term.offset, `${operator} looks for a text, not for ${describe(right)}`);
-  if (left.operand.kind !== "text" && left.operand.kind !== "json")
-    throw new ExpressionError(left.term.offset, `${operator} looks in texts; ${describe(left)}, cannot contain one`);
   return [left.operand, right.operand];
 }
 

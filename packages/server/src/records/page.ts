@@ -1,3 +1,4 @@
+import type { RecordPage } from "@socle/protocol";
 import type { Collection } from "../collections/index.ts";
 import type { Reader, Value } from "../database/index.ts";
 import { type Constant, constantValue, type Facts } from "../expressions/index.ts";
@@ -9,15 +10,6 @@ import { type Plans, planOf } from "./plans.ts";
 import { refuseParameter } from "./query-text.ts";
 import type { Place, Segment } from "./sort.ts";
 import type { Row } from "./source.ts";
-
-/** One page of a query. */
-export interface RecordPage {
-  readonly items: Row[];
-  /** Where the next one begins; null after the last. */
-  readonly nextCursor: string | null;
-  /** How many match in all, where that was asked for. */
-  readonly total?: number;
-}
 
 /** With more records than these, it is asked first what they weigh. */
 const fewRecords = 64;
@@ -51,7 +43,7 @@ export class PageReader {
    * Reads the page; all from one moment, if `reader` is of one.
    * @throws AppError `bad_request` for a cursor that is none of this list.
    */
-  async read(reader: Reader): Promise<RecordPage> {
+  async read(reader: Reader): Promise<RecordPage<Row>> {
     const { limit, selection, hasTotal } = this.#query;
     const { cursor, facts } = this.#options;
     const segments = cursor === null ? whole : await this.#behind(reader, cursor);

@@ -1,3 +1,4 @@
+import type { RecordPage } from "@socle/protocol";
 import type { Collection, Collections } from "../collections/index.ts";
 import type { Database, MigrationPlace, Reader } from "../database/index.ts";
 import { BoundedMap, isAdmin, type Principal } from "../kernel/index.ts";
@@ -7,7 +8,7 @@ import { Expander } from "./expand.ts";
 import { indexAdvice } from "./index-advice.ts";
 import { type ListQuery, parseListQuery } from "./list-query.ts";
 import { modelOf } from "./model.ts";
-import { PageReader, type RecordPage } from "./page.ts";
+import { PageReader } from "./page.ts";
 import { Plans } from "./plans.ts";
 import { type QueryText, readQueryText } from "./query-text.ts";
 import { Reach, type UserTable } from "./reach.ts";
@@ -102,7 +103,7 @@ export class Queries {
   }
 
   /** One page of a list, read anew when a migration comes in between. */
-  async page(list: PreparedList, options: PageRequest): Promise<RecordPage> {
+  async page(list: PreparedList, options: PageRequest): Promise<RecordPage<Row>> {
     const { name, principal, signal, collectionOf, countAll } = options;
     const { database, collections, slowQueryMs } = this.#options;
     let { query, cursor } = list;
@@ -116,7 +117,7 @@ export class Queries {
         countAll,
       });
       let took = 0;
-      const work = async (reader: Reader, place: MigrationPlace): Promise<RecordPage> => {
+      const work = async (reader: Reader, place: MigrationPlace): Promise<RecordPage<Row>> => {
         // On the event loop, definitions and tables change in the same moment.
         if (place === "thread")
           for (const collection of reached.keys())

@@ -1,4 +1,4 @@
-import type { FieldDefinition, Operation, StoredRecord } from "@socle/protocol";
+import type { FieldDefinition, Operation, RecordPage, StoredRecord } from "@socle/protocol";
 import type { Collection, Collections } from "../collections/index.ts";
 import type { Database, Transactor, Value } from "../database/index.ts";
 import type { EventLog } from "../events/index.ts";
@@ -8,7 +8,6 @@ import { RecordCounts } from "./counts.ts";
 import { listRecords, type RecordPages } from "./list.ts";
 import { type Model, modelOf, type OwnedRow } from "./model.ts";
 import { ownerOfChanged, ownerOfNew } from "./ownership.ts";
-import type { RecordPage } from "./page.ts";
 import { authorize, authorizeOwner, onlyOwn } from "./permissions.ts";
 import { type PageRequest, type PreparedList, Queries } from "./queries.ts";
 import type { QueryText } from "./query-text.ts";
@@ -111,7 +110,7 @@ export class Records {
   }
 
   /** A page of a list that is filtered, sorted, or shows more or less of its records. */
-  page(list: PreparedList, request: Pick<PageRequest, "name" | "principal" | "signal">): Promise<RecordPage> {
+  page(list: PreparedList, request: Pick<PageRequest, "name" | "principal" | "signal">): Promise<RecordPage<Row>> {
     return this.#queries.page(list, {
       ...request,
       collectionOf: (name) => {

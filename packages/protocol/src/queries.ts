@@ -1,0 +1,34 @@
+import type { StoredRecord } from "./collections.ts";
+
+/** What of a record is answered. */
+export interface RecordSelection {
+  /** Names and paths, with commas between them: `id,title,author.name`. Without it, all fields. */
+  fields?: string;
+  /** Relations, with commas between them: `author,comments(post)`. */
+  expand?: string;
+}
+
+/** A query of a list. */
+export interface RecordQuery extends RecordSelection {
+  /** An expression of the filter language. */
+  filter?: string;
+  /** Names and paths, with commas between them, each with a `-` where the greatest come first. */
+  sort?: string;
+  /** From 1 to 1,000, which it is without one. */
+  limit?: number;
+  /** The `nextCursor` of the page before; null for the first page. */
+  cursor?: string | null;
+  /** Records that are left out; the slow way. */
+  offset?: number;
+  /** Asks for `total`. */
+  count?: "exact";
+}
+
+/** A page of a query. */
+export interface RecordPage<T = StoredRecord> {
+  items: T[];
+  /** Null on the last page. */
+  nextCursor: string | null;
+  /** How many match in all, where `count` asked for it. */
+  total?: number;
+}

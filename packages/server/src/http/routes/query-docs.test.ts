@@ -1,0 +1,88 @@
+import { describe, expect, test } from "bun:test";
+import { join } from "node:path";
+import type { JsonValue } from "@socle/protocol";
+import { openApi } from "../../../test/kit.ts";
+
+interface Example {
+  /** As the page has it, not encoded. */
+  readonly address: string;
+  /** What it says of the answer. */
+  readonly expected: string;
+}
+
+const page = await Bun.file(join(import.meta.dir, "../../../../../docs/queries.md")).text();
+
+/** The blocks of code of a kind. */
+function blocks(kind: string): string[] {
+  const pattern = new RegExp(`^\`\`\`${kind}\\n([\\s\\S]*?)^\`\`\``, "gm");
+  return [...page.matchAll(pattern)].map(([, text]) => text ?? "");
+}
+
+const examples = blocks("http")
+  .flatMap((block) => block.trim().split(/\n\n/))
+  .map((text): Example => {
+    const [request = "", ...answer] = text.split("\n");
+    return { address: request.replace(/^GET /, ""), expected: answer.join("\n") };
+  });
+
+const api = await openApi({ collections: JSON.parse(blocks("json collections")[0] ?? "") });
+await fill(JSON.parse(blocks("json records")[0] ?? ""));
+
+/** Relations name records by what is written in their first field. */
+async function fill(records: Record<string, Record<string, JsonValue>[]>): Promise<void> {
+  const ids = new Map<JsonValue, string>();
+  for (const [collection, items] of Object.entries(records))
+    for (const item of items) {
+      const body = { ...item };
+      for (const relation of ["author", "post"])
+        if (item[relation] !== undefined) body[relation] = ids.get(item[relation]) ?? null;
+      const answer = await api.request<{ id: string }>("POST", `/api/${collection}`, { body });
+      expect(answer.status).toBe(201);
+      ids.set(Object.values(item)[0] ?? null, answer.body.id);
+    }
+}
+
+interface Answer {
+  items: Record<string, JsonValue>[];
+  nextCursor: string | null;
+  total?: number;
+}
+
+function encoded(address: string, cursor: string): string {
+  const [path = "", search = ""] = address.split(/\?(.*)/s);
+  // Within a value of these examples, "&&" is part of a filter.
+  const parameters = search.replaceAll("&&", "\u0000").split("&");
+  const query = new URLSearchParams(
+    parameters.map((parameter): [string, string] => {
+      const [name = "", value = ""] = parameter.replaceAll("\u0000", "&&").split(/=(.*)/s);
+      return [name, value.replace("{nextCursor}", cursor)];
+    }),
+  );
+  return `${path}?${query}`;
+}
+
+/** One JSON value a line, or over several lines. */
+function records(text: string): JsonValue[] {
+  return JSON.parse(`[${text.replaceAll(/\}\n\{/g, "},{")}]`);
+}
+
+describe("what docs/queries.md shows", () => {
+  test("there are examples of everything", () => {
+    for (const parameter of ["filter", "sort", "limit", "cursor", "count", "offset", "fields", "expand"])
+      expect(examples.some(({ address }) => address.includes(`${parameter}=`))).toBe(true);
+  });
+
+  let cursor = "";
+  test.each(examples.map((example) => [example.address, example] as const))("%s", async (_, { address, expected }) => {
+    const answer = await api.request<Answer>("GET", encoded(address, cursor));
+    expect(answer.status).toBe(200);
+    const { items, total } = answer.body;
+    cursor = answer.body.nextCursor ?? "";
+    const lines = expected.replace(/\ntotal (\d+)$/, "");
+    expect(total).toBe(expected === lines ? undefined : Number(/total (\d+)$/.exec(expected)?.[1]));
+    const wanted = records(lines);
+    expect(wanted.length).toBeGreaterThan(0);
+    const shown = typeof wanted[0] === "string" ? items.map(({ title }) => title) : items;
+    expect<unknown>(shown).toEqual(wanted);
+  });
+});
