@@ -189,7 +189,20 @@ describe("whatever the text", () => {
     "$",
     "constructor",
   );
+  const term = fc.tuple(
+    fc.constantFrom("title", "count", "author.name", "meta.a", "due", "published"),
+    fc.constantFrom("=", "!=", ">", "~", "in"),
+    fc.constantFrom('"a"', "5", "true", "null", "@now", "@user.id", "title", '("a")', "(5, 6)", '"2026-03-01"'),
+  );
+  const terms = fc
+    .array(term, { minLength: 1, maxLength: 5 })
+    .map((all) => all.map((one) => one.join(" ")).join(" && "));
+  const broken = fc
+    .tuple(terms, fc.nat(200), pieces)
+    .map(([text, at, piece]) => text.slice(0, at % text.length) + piece + text.slice(at % text.length));
   const written = fc.oneof(
+    terms,
+    broken,
     fc.string({ unit: "binary", maxLength: 300 }),
     fc.array(pieces, { maxLength: 60 }).map((all) => all.join(" ")),
     fc.array(pieces, { maxLength: 60 }).map((all) => all.join("")),
@@ -217,7 +230,7 @@ describe("whatever the text", () => {
       }),
       { seed, numRuns: 5_000 },
     );
-    expect(understood).toBeGreaterThan(5);
+    expect(understood).toBeGreaterThan(100);
   });
 
   test("what looks like SQL is a value", () => {
