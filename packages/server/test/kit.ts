@@ -15,7 +15,7 @@ import { Router } from "../src/http/router.ts";
 import { allRoutes } from "../src/http/routes/index.ts";
 import type { HttpOptions } from "../src/http/server.ts";
 import { system } from "../src/kernel/index.ts";
-import { Logger, LogRing, type LogSink, RequestMeter } from "../src/logging/index.ts";
+import { type LogEntry, Logger, LogRing, type LogSink, RequestMeter } from "../src/logging/index.ts";
 import { Realtime } from "../src/realtime/index.ts";
 
 /** A folder that is gone after the file's tests. */
@@ -53,6 +53,8 @@ export interface TestApi {
   parts: TestParts;
   config: Config;
   log: string[];
+  /** What is in the log with this message. */
+  entries(message: string): LogEntry[];
   /** The whole HTTP API but its socket. A body that is no string is sent as JSON. */
   request<T = Body>(method: string, path: string, options?: RequestOptions): Promise<Answer<T>>;
   /** Before the end of the file's tests, which closes it too. */
@@ -158,6 +160,7 @@ export async function openApi(options: {
     parts,
     config,
     log,
+    entries: (message) => ring.entries().filter((entry) => entry.message === message),
     request,
     close,
     register: (email) => auth.register({ email, password: "correct horse" }),

@@ -22,6 +22,8 @@ export interface DatabaseOptions {
   onFatal: (error: unknown) => void;
   /** Refuse when another service has the database open; a command beside a running service says false. Default true. */
   exclusive?: boolean;
+  /** How long a query may run on a thread, in milliseconds. Default ten seconds. */
+  threadLimitMs?: number;
   /** In place of flushing the log, for a test of what happens when that fails. */
   sync?: () => Promise<void>;
 }
@@ -62,7 +64,7 @@ export class Database {
       return connection;
     });
     this.#frugalReader = new FrugalReader(this.#reader, budget);
-    this.#threads = new ReaderThreads(path);
+    this.#threads = new ReaderThreads(path, options.threadLimitMs ?? 10_000);
     const log = openLogSync(path);
     this.#closeLog = log.close;
     this.#checkpointer = new Checkpointer({
@@ -120,7 +122,7 @@ export class Database {
 
   /**
    * Reads that belong together and may look at many rows: on the event loop as long as they look at few, else once more
-   * on a thread, for ten seconds at most. Their statements say what they look at, see `visited`.
+   * on a thread, for a limited time. Their statements say what they look at, see `visited`.
    * @param kind the same for queries of which one is probably as much as another.
    * @param signal aborted when nobody waits any more; asked for with a thread alone, as asking takes its time.
    * @throws AppError as `readOnThread`, also when it takes too long.

@@ -5,7 +5,7 @@ import type { Reader, Value } from "./types.ts";
 const maxVisits = 5_000;
 const maxMs = 4;
 /** A power of two: as often, in visits, the time is looked at. */
-const timeEvery = 16;
+const timeEvery = 4;
 
 /** Thrown by a statement that looks at too much for the event loop. */
 export class TooManyVisits extends Error {

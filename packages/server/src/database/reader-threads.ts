@@ -7,27 +7,21 @@ import type { Reader } from "./types.ts";
 const maxReads = 32;
 /** How long a thread without work is kept. */
 const keepMs = 30_000;
-/** Then nobody should wait any longer, and others want their turn. */
-const limitMs = 10_000;
-
 function nobodyWaits(): AppError {
   return new AppError("bad_request", "Whoever asked for this has gone.");
-}
-
-function tookTooLong(): AppError {
-  return new AppError("unavailable", `This takes longer than ${limitMs / 1_000} seconds to look up; narrow it down.`);
 }
 
 export interface ThreadReadOptions {
   /** Aborted when nobody waits for the answer any more. */
   readonly signal: AbortSignal;
-  /** Whether it ends after ten seconds. */
+  /** Whether it ends once it has taken too long. */
   readonly isLimited: boolean;
 }
 
 /** Reads that would hold up the event loop, each on a thread and of one moment: two at a time, some others wait. */
 export class ReaderThreads {
   readonly #path: string;
+  readonly #limitMs: number;
   readonly #gate = new Gate(2);
   readonly #busy = new Set<ThreadConnection>();
   readonly #idle = new Map<ThreadConnection, Timer>();
@@ -35,9 +29,13 @@ export class ReaderThreads {
   #isClosing = false;
   #isOutOfTime = false;
 
-  /** @param path of the database file. */
-  constructor(path: string) {
+  /**
+   * @param path of the database file.
+   * @param limitMs when nobody should wait any longer, and others want their turn.
+   */
+  constructor(path: string, limitMs: number) {
     this.#path = path;
+    this.#limitMs = limitMs;
   }
 
   /** @throws AppError `unavailable` when too many wait, it takes too long, or the disk cannot be read. */
@@ -52,7 +50,7 @@ export class ReaderThreads {
     };
     const leave = (): void => giveUp(nobodyWaits());
     signal.addEventListener("abort", leave);
-    const timer = isLimited ? setTimeout(() => giveUp(tookTooLong()), limitMs) : undefined;
+    const timer = isLimited ? setTimeout(() => giveUp(this.#tookTooLong()), this.#limitMs) : undefined;
     const reading = this.#gate.run(() => this.#read(work, end.signal));
     this.#reads.add(reading);
     try {
@@ -80,6 +78,11 @@ export class ReaderThreads {
     this.#isClosing = true;
     await Promise.allSettled(this.#reads);
     await Promise.all([...this.#idle.keys()].map((thread) => this.#discard(thread)));
+  }
+
+  #tookTooLong(): AppError {
+    const seconds = this.#limitMs / 1_000;
+    return new AppError("unavailable", `This takes longer than ${seconds} seconds to look up; narrow it down.`);
   }
 
   async #read<T>(work: (reader: Reader) => Promise<T>, signal: AbortSignal): Promise<T> {

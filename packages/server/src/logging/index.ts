@@ -1,5 +1,5 @@
 /** Logging: leveled entries to the terminal and to a ring in memory, and counters of requests. Never given a password, a token or a secret. */
-export { LOG_LEVELS, type LogLevel, type LogSink, toWire } from "./entry.ts";
+export { LOG_LEVELS, type LogEntry, type LogLevel, type LogSink, toWire } from "./entry.ts";
 export { Logger } from "./logger.ts";
 export { latencyBounds, RequestMeter } from "./request-meter.ts";
 export { LogRing } from "./ring.ts";

@@ -88,7 +88,8 @@ export class Queries {
     if (search === "") return { search, query: null, cursor: null };
     // The next page is the same query with another cursor.
     const found = search.includes("cursor=") ? /(^|&)cursor=([^&]*)/.exec(search) : null;
-    const base = found === null ? search : search.replace(found[0], `${found[1]}cursor=`);
+    const mark = (found?.[2] ?? "") === "" ? "" : "1";
+    const base = found === null ? search : search.replace(found[0], `${found[1]}cursor=${mark}`);
     const caller = isAdmin(principal) ? "admin" : principal === null ? "nobody" : "user";
     const key = `${collection.name} ${caller} ${base}`;
     let query = this.#prepared.get(key);

@@ -1,0 +1,139 @@
+import { expect, test } from "bun:test";
+import { quietLogger, temporaryFolder } from "../../test/kit.ts";
+import { Database } from "./index.ts";
+
+const signal = (): AbortSignal => new AbortController().signal;
+
+async function withRows(count: number, threadLimitMs = 10_000): Promise<Database> {
+  const path = `${temporaryFolder()}/test.db`;
+  const onFatal = (error: unknown): void => {
+    throw error;
+  };
+  const database = new Database({ path, logger: quietLogger(), onFatal, threadLimitMs });
+  await database.prepare([{ module: "test", steps: ["CREATE TABLE t (n INTEGER, body TEXT) STRICT"] }]);
+  await database.transact(async (tx) => {
+    await tx.run(
+      "WITH RECURSIVE c (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM c WHERE n < ?) INSERT INTO t SELECT n, 'x' || n FROM c",
+      count,
+    );
+  });
+  return database;
+}
+
+const all = "SELECT count(*) AS n FROM t WHERE _visit(t.rowid)";
+/** Looks at every pair of rows: much longer than any test waits. */
+const endless =
+  "SELECT count(*) AS n FROM t WHERE _visit(t.rowid) AND (SELECT count(*) FROM t AS u WHERE u.body || t.body = '') > 0";
+
+async function failure(promise: Promise<unknown>): Promise<unknown> {
+  return promise.then(
+    () => null,
+    (thrown: unknown) => thrown,
+  );
+}
+
+test("an EXPLAIN does not keep its snapshot: what comes after it sees what was written since", async () => {
+  const database = await withRows(1);
+  await database.reader.all("EXPLAIN QUERY PLAN SELECT * FROM t WHERE n = ?", 1);
+  await database.transact((tx) => tx.run("INSERT INTO t VALUES (2, 'x')"));
+  expect(await database.reader.get("SELECT count(*) AS n FROM t")).toEqual({ n: 2 });
+  await database.close();
+});
+
+test("what looks at few rows runs on the event loop, what looks at many on a thread, at once the next time", async () => {
+  const database = await withRows(20_000);
+  const places: string[] = [];
+  const run = (kind: string, sql: string): Promise<{ n: number } | null> =>
+    database.query(
+      kind,
+      (reader, place) => {
+        places.push(place);
+        return reader.get<{ n: number }>(sql);
+      },
+      signal,
+    );
+  expect(await run("few", `${all} AND t.n < 0 LIMIT 1`)).toEqual({ n: 0 });
+  expect(await run("few", "SELECT n FROM t WHERE _visit(t.rowid) LIMIT 1")).toEqual({ n: 1 });
+  expect(places.splice(0)).toEqual(["here", "thread", "thread"]);
+  expect(await run("many", all)).toEqual({ n: 20_000 });
+  expect(await run("many", all)).toEqual({ n: 20_000 });
+  expect(places.splice(0)).toEqual(["here", "thread", "thread"]);
+  await database.close();
+});
+
+test("a thread that is kept sees what was written since it last read, and pins nothing", async () => {
+  const database = await withRows(20_000);
+  const count = (): Promise<{ n: number } | null> =>
+    database.query("k", (reader) => reader.get<{ n: number }>(all), signal);
+  for (let n = 0; n < 5; n++) {
+    expect(await count()).toEqual({ n: 20_000 + n });
+    await database.transact((tx) => tx.run("INSERT INTO t VALUES (0, 'x')"));
+  }
+  await database.close();
+});
+
+test("all reads of one query on a thread are of one moment", async () => {
+  const database = await withRows(20_000);
+  const found = await database.query(
+    "k",
+    async (reader, place) => {
+      const before = await reader.get<{ n: number }>(all);
+      if (place === "thread") await database.transact((tx) => tx.run("INSERT INTO t VALUES (0, 'x')"));
+      return [before, await reader.get<{ n: number }>(all)];
+    },
+    signal,
+  );
+  expect(found).toEqual([{ n: 20_000 }, { n: 20_000 }]);
+  await database.close();
+});
+
+test("nobody waits any more: the statement ends, and the thread's place is free", async () => {
+  const database = await withRows(20_000);
+  for (let i = 0; i < 6; i++) {
+    const gone = new AbortController();
+    const asked = failure(
+      database.query(
+        "endless",
+        (reader) => reader.get(endless),
+        () => gone.signal,
+      ),
+    );
+    await Bun.sleep(20);
+    gone.abort();
+    expect(await asked).toMatchObject({ code: "bad_request" });
+  }
+  // With two places, each of which ran an endless statement, this would never come.
+  expect(await database.query("many", (reader) => reader.get<{ n: number }>(all), signal)).toEqual({ n: 20_000 });
+  await database.close();
+});
+
+test("what takes too long is given up", async () => {
+  const database = await withRows(20_000, 100);
+  const asked = await failure(database.query("endless", (reader) => reader.get(endless), signal));
+  expect(asked).toMatchObject({
+    code: "unavailable",
+    message: "This takes longer than 0.1 seconds to look up; narrow it down.",
+  });
+  expect(await database.query("many", (reader) => reader.get<{ n: number }>(`${all} AND n < 9000`), signal)).toEqual({
+    n: 8_999,
+  });
+  await database.close();
+});
+
+test("a stop does not wait for what would not end", async () => {
+  const database = await withRows(20_000);
+  const asked = failure(database.query("endless", (reader) => reader.get(endless), signal));
+  await Bun.sleep(20);
+  database.giveUp();
+  expect(await asked).toMatchObject({ code: "unavailable" });
+  await database.close();
+});
+
+test("what is wrong with a statement is told, and costs nobody their place", async () => {
+  const database = await withRows(20_000);
+  const heavy = (sql: string): Promise<unknown> =>
+    failure(database.query("k", async (reader) => [await reader.get(all), await reader.get(sql)], signal));
+  for (let i = 0; i < 5; i++) expect(String(await heavy("SELECT missing FROM t"))).toContain("no such column: missing");
+  expect(await heavy(all)).toBeNull();
+  await database.close();
+});
