@@ -1,0 +1,31 @@
+import { expect, test } from "bun:test";
+import { ListCache } from "./list-cache.ts";
+
+const list = (bytes: number, version = "1") => ({ version, tag: '"t"', body: new Uint8Array(bytes) });
+
+test("what was not asked for the longest makes room, and what is too large is not kept", () => {
+  const cache = new ListCache(16_000);
+  expect(cache.largest).toBe(1_000);
+  cache.set("large", list(1_001));
+  expect(cache.get("large")).toBeUndefined();
+  for (let n = 0; n < 10; n++) cache.set(`a${n}`, list(1_000));
+  expect(cache.get("a0")).toBeDefined();
+  cache.set("b", list(1_000));
+  expect([cache.get("a0"), cache.get("a1")].map((kept) => kept !== undefined)).toEqual([true, false]);
+  let kept = 0;
+  for (let n = 0; n < 1_000; n++) cache.set(`c${n}`, list(n % 1_000));
+  for (let n = 0; n < 1_000; n++) kept += cache.get(`c${n}`)?.body.byteLength ?? 0;
+  expect(kept).toBeGreaterThan(5_000);
+  expect(kept).toBeLessThanOrEqual(16_000);
+});
+
+test("what is kept again counts once, and a size of 0 keeps nothing", () => {
+  const cache = new ListCache(16_000);
+  cache.set("first", list(100));
+  for (let n = 0; n < 1_000; n++) cache.set("a", list(1_000, String(n)));
+  expect(cache.get("a")?.version).toBe("999");
+  expect(cache.get("first")).toBeDefined();
+  const none = new ListCache(0);
+  none.set("a", list(0));
+  expect(none.get("a")).toBeUndefined();
+});
