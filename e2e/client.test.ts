@@ -1,7 +1,8 @@
 import { describe, expect, test } from "bun:test";
 import { cpSync } from "node:fs";
 import { join } from "node:path";
-import { SocleClient, SocleError } from "../packages/client/src/index.ts";
+import type { RecordPage } from "@socle/protocol";
+import { filter, SocleClient, SocleError } from "../packages/client/src/index.ts";
 import { root, serve, socle, temporaryFolder } from "./kit.ts";
 
 interface Post {
@@ -29,6 +30,43 @@ async function failure(promise: Promise<unknown>): Promise<SocleError> {
 }
 
 describe("the client against the blog", () => {
+  test("pages of what matches, with values that somebody typed", async () => {
+    const ada = new SocleClient({ baseUrl: server.url });
+    const me = await ada.login({ email: "ada@example.com", password: "ada's password" });
+    const posts = ada.collection<Post>("posts");
+    const { items: profiles } = await ada.collection("profiles").page({ filter: filter`user = ${me.id}` });
+    const author = profiles[0]?.id ?? "";
+    const titles = ['A "quoted" one', "A plain one", "Another"];
+    const made = await Promise.all(titles.map((title) => posts.create({ title, body: "paged", author })));
+    const query = { filter: filter`body = ${"paged"} && title ~ ${'a "quoted'}`, sort: "title", limit: 1 };
+    expect((await posts.page(query)).items.map(({ title }) => title)).toEqual([titles[0] ?? ""]);
+    const found: string[] = [];
+    let cursor: string | null = null;
+    do {
+      const page: RecordPage<Post> = await posts.page({
+        filter: "body = 'paged'",
+        sort: "-title",
+        limit: 2,
+        cursor,
+        count: "exact",
+      });
+      expect(page.total).toBe(3);
+      found.push(...page.items.map(({ title }) => title));
+      cursor = page.nextCursor;
+    } while (cursor !== null);
+    expect(found).toEqual([...titles].sort().reverse());
+    const one = await posts.get<{ title: string; expand: object }>(made[0]?.id ?? "", {
+      fields: "title,author.name,writer.email",
+    });
+    expect(one).toEqual({
+      title: titles[0] ?? "",
+      expand: { author: { name: profiles[0]?.["name"] }, writer: { email: "ada@example.com" } },
+    });
+    expect(await failure(posts.page({ filter: "title =" }))).toMatchObject({ status: 400, code: "bad_request" });
+    for (const { id } of made) await posts.delete(id);
+    ada.close();
+  });
+
   test("from sign-in to delete, as one user and against another", async () => {
     const ada = new SocleClient({ baseUrl: `${server.url}/` });
     const me = await ada.login({ email: "ada@example.com", password: "ada's password" });

@@ -1,0 +1,38 @@
+import { expect, test } from "bun:test";
+import fc from "fast-check";
+import { parseExpression, type Shape } from "../../server/src/expressions/index.ts";
+import { filter } from "./filter.ts";
+
+const shape: Shape = {
+  name: "posts",
+  table: "posts",
+  ownColumn: null,
+  field: (name) => ({ name, kind: name === "n" ? "number" : "text", column: name, isRelation: false }),
+  fieldNames: () => [],
+  follow: () => shape,
+};
+
+test("values are written as the language has them", () => {
+  expect(filter`a = ${'x"\\'} && n in ${[1, -2.5]} || b = ${null} || c = ${true}`).toBe(
+    'a = "x\\"\\\\" && n in (1, -2.5) || b = null || c = true',
+  );
+  expect(filter`due < ${new Date(0)}`).toBe('due < "1970-01-01T00:00:00.000Z"');
+  expect(filter`n = 1`).toBe("n = 1");
+});
+
+test("what nothing can stand for is refused", () => {
+  expect(() => filter`n = ${Number.NaN}`).toThrow("A filter has no value NaN");
+  expect(() => filter`n in ${[]}`).toThrow("A list in a filter needs at least one value");
+});
+
+test("whatever somebody typed stays a value", () => {
+  const text = fc.string({ unit: "grapheme" }).filter((value) => value.isWellFormed() && !value.includes("\0"));
+  fc.assert(
+    fc.property(text, fc.double({ noNaN: true, noDefaultInfinity: true }), (typed, n) => {
+      const parsed = parseExpression(filter`a = ${typed} && n in ${[n, 0]}`, shape);
+      expect<unknown>(parsed).toMatchObject({
+        items: [{ right: { value: typed } }, { items: [{ value: n }, { value: 0 }] }],
+      });
+    }),
+  );
+});
