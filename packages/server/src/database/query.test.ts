@@ -34,6 +34,7 @@ async function failure(promise: Promise<unknown>): Promise<unknown> {
 
 test("an EXPLAIN does not keep its snapshot: what comes after it sees what was written since", async () => {
   const database = await withRows(1);
+  await database.reader.get("SELECT count(*) AS n FROM t");
   await database.reader.all("EXPLAIN QUERY PLAN SELECT * FROM t WHERE n = ?", 1);
   await database.transact((tx) => tx.run("INSERT INTO t VALUES (2, 'x')"));
   expect(await database.reader.get("SELECT count(*) AS n FROM t")).toEqual({ n: 2 });

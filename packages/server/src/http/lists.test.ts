@@ -1,4 +1,4 @@
-import { describe, expect, test } from "bun:test";
+import { describe, expect, spyOn, test } from "bun:test";
 import { type Answer, migrate, openApi, setRole } from "../../test/kit.ts";
 
 const text = { name: "text", type: "string" };
@@ -110,6 +110,16 @@ describe("a change is seen at once, by everybody whom it concerns", () => {
     await request("PUT", `/api/notes/${first}`, { body: { text: 7 } });
     await request("POST", "/api/notes", { body: { nope: 1 } });
     expect((await get("/api/notes", undefined, tagOf(one))).status).toBe(304);
+  });
+
+  test("a list that is read between a change and its commit is not kept as the one after it", async () => {
+    const path = "/api/notes?limit=1&fields=text";
+    const creating = request("POST", "/api/notes", { body: { text: "not yet" } });
+    // In the same commit as the record: what it reads is from before.
+    const between = service.database.transact(async () => JSON.stringify((await get(path)).body));
+    expect((await creating).status).toBe(201);
+    expect(await between).not.toContain("not yet");
+    expect(JSON.stringify((await get(path)).body)).toContain("not yet");
   });
 
   test("under writes from many sides, no list misses what was acknowledged before it was asked for", async () => {
@@ -224,6 +234,28 @@ test("a definition that changes takes effect at once, also on what is kept", asy
   expect((await get("/api/guests?limit=3")).status).toBe(404);
   await request("POST", "/api/admin/collections", { token: admin, body: { name: "guests", fields: [text] } });
   expect((await get("/api/guests?limit=3", undefined, tagOf(dropped))).status).toBe(200);
+});
+
+test("what is asked again while nothing changes comes from memory, whoever asks", async () => {
+  const list = spyOn(service.records, "list");
+  const page = spyOn(service.records, "page");
+  const reads = async (path: string, token?: string): Promise<number> => {
+    const before = list.mock.calls.length + page.mock.calls.length;
+    expect((await get(path, token)).status).toBe(200);
+    return list.mock.calls.length + page.mock.calls.length - before;
+  };
+  for (let n = 0; n < 70; n++) await add("notes", { words: "many" });
+  for (const path of ["/api/notes", "/api/notes?limit=3", "/api/notes?sort=words&count=exact"]) {
+    expect([await reads(path), await reads(path), await reads(path)]).toEqual([1, 0, 0]);
+    await add("notes", { words: "another" });
+    expect([await reads(path), await reads(path)]).toEqual([1, 0]);
+  }
+  await reads("/api/notes");
+  expect([await reads("/api/notes", ann.accessToken), await reads("/api/notes?limit=3", ann.accessToken)]).toEqual([
+    0, 1,
+  ]);
+  list.mockRestore();
+  page.mockRestore();
 });
 
 test("with cache.size 0 nothing is kept, and all is answered", async () => {
