@@ -110,7 +110,13 @@ const shape: Shape = {
   name: "items",
   table: "items",
   ownColumn: null,
-  field: (name) => ({ name, kind: name === "count" ? "number" : "text", column: name, isRelation: false }),
+  field: (name) => ({
+    name,
+    kind: name === "count" ? "number" : "text",
+    column: name,
+    isLong: name === "title",
+    isRelation: false,
+  }),
   fieldNames: () => item.fields.map(({ name }) => name),
   follow: () => shape,
 };

@@ -46,7 +46,10 @@ export class Database {
   readonly #lock: Connection | null;
   readonly #checkpointer: Checkpointer;
   readonly #closeLog: () => void;
+  /** Looks at what admins ask for, as long as that takes. */
   readonly #threads: ReaderThreads;
+  /** Looks at what everybody asks for, for a limited time. */
+  readonly #queryThreads: ReaderThreads;
   readonly #frugalReader: FrugalReader;
   /** Kinds of queries that were too much for the event loop. */
   readonly #heavy = new BoundedMap<string, true>(1_000);
@@ -64,7 +67,8 @@ export class Database {
       return connection;
     });
     this.#frugalReader = new FrugalReader(this.#reader, budget);
-    this.#threads = new ReaderThreads(path, options.threadLimitMs ?? 10_000);
+    this.#threads = new ReaderThreads(path, Number.POSITIVE_INFINITY);
+    this.#queryThreads = new ReaderThreads(path, options.threadLimitMs ?? 10_000);
     const log = openLogSync(path);
     this.#closeLog = log.close;
     this.#checkpointer = new Checkpointer({
@@ -117,7 +121,7 @@ export class Database {
    * @throws AppError `unavailable` when too many wait, or the disk cannot be read.
    */
   readOnThread<T>(work: (reader: Reader) => Promise<T>, signal: AbortSignal): Promise<T> {
-    return this.#threads.run(work, { signal, isLimited: false });
+    return this.#threads.run(work, signal);
   }
 
   /**
@@ -141,10 +145,7 @@ export class Database {
       }
     }
     const start = performance.now();
-    const answer = await this.#threads.run(async (reader) => work(reader, "thread"), {
-      signal: signal(),
-      isLimited: true,
-    });
+    const answer = await this.#queryThreads.run(async (reader) => work(reader, "thread"), signal());
     if (performance.now() - start < lightMs) this.#heavy.delete(kind);
     return answer;
   }
@@ -180,6 +181,7 @@ export class Database {
   giveUp(): void {
     this.#writer.giveUp();
     this.#threads.giveUp();
+    this.#queryThreads.giveUp();
   }
 
   /**
@@ -188,7 +190,7 @@ export class Database {
    */
   async close(graceMs = 10_000): Promise<void> {
     const timer = setTimeout(() => this.giveUp(), graceMs);
-    await Promise.all([this.#writer.close(graceMs), this.#threads.close()]);
+    await Promise.all([this.#writer.close(graceMs), this.#threads.close(), this.#queryThreads.close()]);
     clearTimeout(timer);
     await this.#checkpointer.close();
     this.#reader.close();

@@ -1,11 +1,13 @@
 import type { SnapshotReader } from "./snapshot-reader.ts";
 import type { Reader, Value } from "./types.ts";
 
-/** How many rows a statement may look at on the event loop, and for how long: what is more goes to a thread. */
+/**
+ * How many rows a statement may look at on the event loop, and for how long: what is more goes to a thread. As much as a
+ * row counts each piece of what is looked at in it.
+ */
 const maxVisits = 5_000;
 const maxMs = 4;
-/** A power of two: as often, in visits, the time is looked at. */
-const timeEvery = 4;
+const pieceBytes = 400;
 
 /** Thrown by a statement that looks at too much for the event loop. */
 export class TooManyVisits extends Error {
@@ -26,11 +28,10 @@ export class VisitBudget {
     this.#left = Number.POSITIVE_INFINITY;
   }
 
-  readonly visit = (): void => {
-    this.#left -= 1;
+  readonly visit = (bytes: number): void => {
     if (this.#left === Number.POSITIVE_INFINITY) return;
-    const isOver = this.#left < 0 || (this.#left % timeEvery === 0 && performance.now() > this.#until);
-    if (isOver) throw new TooManyVisits();
+    this.#left -= 1 + bytes / pieceBytes;
+    if (this.#left < 0 || performance.now() > this.#until) throw new TooManyVisits();
   };
 }
 

@@ -7,15 +7,12 @@ import type { Reader } from "./types.ts";
 const maxReads = 32;
 /** How long a thread without work is kept. */
 const keepMs = 30_000;
-function nobodyWaits(): AppError {
-  return new AppError("bad_request", "Whoever asked for this has gone.");
+function tooMuch(): AppError {
+  return new AppError("unavailable", "Too much is being looked at already; try again in a moment.");
 }
 
-export interface ThreadReadOptions {
-  /** Aborted when nobody waits for the answer any more. */
-  readonly signal: AbortSignal;
-  /** Whether it ends once it has taken too long. */
-  readonly isLimited: boolean;
+function nobodyWaits(): AppError {
+  return new AppError("bad_request", "Whoever asked for this has gone.");
 }
 
 /** Reads that would hold up the event loop, each on a thread and of one moment: two at a time, some others wait. */
@@ -25,23 +22,29 @@ export class ReaderThreads {
   readonly #gate = new Gate(2);
   readonly #busy = new Set<ThreadConnection>();
   readonly #idle = new Map<ThreadConnection, Timer>();
-  readonly #reads = new Set<Promise<unknown>>();
+  /** For which somebody waits. */
+  readonly #awaited = new Set<Promise<unknown>>();
+  /** Also those that nobody waits for any more. */
+  readonly #all = new Set<Promise<unknown>>();
   #isClosing = false;
   #isOutOfTime = false;
 
   /**
    * @param path of the database file.
-   * @param limitMs when nobody should wait any longer, and others want their turn.
+   * @param limitMs how long a read may wait for its turn, and how long it may run.
    */
   constructor(path: string, limitMs: number) {
     this.#path = path;
     this.#limitMs = limitMs;
   }
 
-  /** @throws AppError `unavailable` when too many wait, it takes too long, or the disk cannot be read. */
-  async run<T>(work: (reader: Reader) => Promise<T>, { signal, isLimited }: ThreadReadOptions): Promise<T> {
-    if (this.#reads.size >= maxReads)
-      throw new AppError("unavailable", "Too much is being looked at already; try again in a moment.");
+  /**
+   * @param signal aborted when nobody waits for the answer any more.
+   * @throws AppError `unavailable` when too many wait, it takes too long, or the disk cannot be read.
+   */
+  async run<T>(work: (reader: Reader) => Promise<T>, signal: AbortSignal): Promise<T> {
+    if (signal.aborted) throw nobodyWaits();
+    if (this.#awaited.size >= maxReads) throw tooMuch();
     const end = new AbortController();
     const ended = Promise.withResolvers<never>();
     const giveUp = (reason: AppError): void => {
@@ -50,9 +53,15 @@ export class ReaderThreads {
     };
     const leave = (): void => giveUp(nobodyWaits());
     signal.addEventListener("abort", leave);
-    const timer = isLimited ? setTimeout(() => giveUp(this.#tookTooLong()), this.#limitMs) : undefined;
-    const reading = this.#gate.run(() => this.#read(work, end.signal));
-    this.#reads.add(reading);
+    let timer = this.#after(() => giveUp(tooMuch()));
+    const reading = this.#gate.run(() => {
+      clearTimeout(timer);
+      timer = this.#after(() => giveUp(this.#tookTooLong()));
+      return this.#read(work, end.signal);
+    });
+    this.#awaited.add(reading);
+    this.#all.add(reading);
+    reading.catch(() => undefined).finally(() => this.#all.delete(reading));
     try {
       // Who has gone makes room at once; what ran for them keeps its place until its thread has ended.
       return await Promise.race([reading, ended.promise]);
@@ -61,8 +70,7 @@ export class ReaderThreads {
     } finally {
       clearTimeout(timer);
       signal.removeEventListener("abort", leave);
-      reading.catch(() => undefined);
-      this.#reads.delete(reading);
+      this.#awaited.delete(reading);
     }
   }
 
@@ -76,8 +84,12 @@ export class ReaderThreads {
   /** From now on nothing begins. Resolves once nothing runs. */
   async close(): Promise<void> {
     this.#isClosing = true;
-    await Promise.allSettled(this.#reads);
+    await Promise.allSettled(this.#all);
     await Promise.all([...this.#idle.keys()].map((thread) => this.#discard(thread)));
+  }
+
+  #after(effect: () => void): Timer | undefined {
+    return Number.isFinite(this.#limitMs) ? setTimeout(effect, this.#limitMs) : undefined;
   }
 
   #tookTooLong(): AppError {

@@ -3,4 +3,5 @@ export { type Constant, constantValue, type Expression, eachOperand, type Facts,
 export { ExpressionError } from "./expression-error.ts";
 export { parseExpression, parsePath } from "./parse.ts";
 export type { Kind, NamedField, Shape } from "./shape.ts";
-export { caller, pathSql, toSql } from "./sql.ts";
+export { caller, lengthOf, pathSql, toSql } from "./sql.ts";
+export { isName } from "./tokens.ts";

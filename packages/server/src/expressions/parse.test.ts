@@ -32,7 +32,7 @@ describe("what is wrong is told with its position, and what was expected", () =>
     ["title = 'a\\'", "at position 9: this text has no end; expected '"],
     [
       'title = "a\\x"',
-      String.raw`at position 9: the text has \x, which is no escape; allowed are \" \' \\ \n \r \t and \u with four hexadecimal digits`,
+      String.raw`at position 9: the text has \x, which is no escape; allowed are \" \' \\ \/ \b \f \n \r \t and \u with four hexadecimal digits`,
     ],
     ['title = "\\u0000"', "at position 9: a text must be Unicode text without NUL and lone surrogates"],
     ['title = "\\ud800"', "at position 9: a text must be Unicode text without NUL and lone surrogates"],

@@ -1,7 +1,10 @@
+import { quote } from "../kernel/index.ts";
 import { checkSyntax, resolvePath } from "./check.ts";
 import type { Expression, Path } from "./expression.ts";
+import { ExpressionError } from "./expression-error.ts";
 import type { Shape } from "./shape.ts";
 import { parseSyntax } from "./syntax.ts";
+import { isName } from "./tokens.ts";
 
 /**
  * Parses an expression over the records of a collection.
@@ -16,5 +19,8 @@ export function parseExpression(text: string, shape: Shape): Expression {
  * @throws ExpressionError; what `Shape.follow` throws.
  */
 export function parsePath(text: string, shape: Shape): Path {
-  return resolvePath(shape, text.split("."), 0);
+  const names = text.split(".");
+  const odd = names.find((name) => !isName(name));
+  if (odd !== undefined) throw new ExpressionError(0, `${quote(text)} is no path: ${quote(odd)} is no name`);
+  return resolvePath(shape, names, 0);
 }

@@ -7,6 +7,8 @@ export interface NamedField {
   readonly kind: Kind;
   /** Its column, unquoted. */
   readonly column: string;
+  /** Whether its values may be long: texts and JSON that clients write. */
+  readonly isLong: boolean;
   /** Whether it is the id of a record elsewhere, so that a path can go on. */
   readonly isRelation: boolean;
 }

@@ -24,6 +24,11 @@ function pathIn({ members }: Path): string {
   return `$${members.map((member) => `."${member}"`).join("")}`;
 }
 
+/** The bytes of a value, as SQL; they are known without reading it. */
+export function lengthOf(column: string): string {
+  return `coalesce(octet_length(${column}), 0)`;
+}
+
 /**
  * The value of a field as SQL.
  * @param place the alias of the table in which the path begins.
@@ -42,19 +47,28 @@ function reach(path: Path, place: string, read: (column: string) => Sql): Sql {
     conditions.push(`${alias}.id = ${from}.${identifier(field.column)}${own}`);
     from = alias;
   }
-  const inner = read(`${from}.${identifier(path.field.column)}`);
+  const column = `${from}.${identifier(path.field.column)}`;
+  const inner = read(column);
   if (opening.length === 0) return inner;
+  // What is here is looked at for each row elsewhere; that it is long is noticed here alone.
+  if (path.field.isLong) conditions.push(visited(from, lengthOf(column)));
   return {
     text: `(SELECT ${inner.text} FROM ${opening.join(", ")} WHERE ${conditions.join(" AND ")})`,
     values: [...inner.values, ...owners],
   };
 }
 
+/** A number in JSON may have more digits than a number of ours: what we write back must be the same one. */
+function jsonScalar(column: string): string {
+  return `CASE json_type(${column}, ?) WHEN 'integer' THEN CAST(json_extract(${column}, ?) AS REAL) ELSE json_extract(${column}, ?) END`;
+}
+
 /** The scalar that a path leads to, as SQL: also what inside JSON is a text, a number or, as 0 and 1, a boolean. */
 export function pathSql(path: Path, place: string): Sql {
   return reach(path, place, (column) => {
     if (path.members.length === 0) return { text: column, values: [] };
-    return { text: `json_extract(${column}, ?)`, values: [constant(pathIn(path))] };
+    const way = constant(pathIn(path));
+    return { text: jsonScalar(column), values: [way, way, way] };
   });
 }
 
@@ -70,7 +84,9 @@ function lookUp(path: Path, place: string, condition: (column: string) => Sql): 
     const opening = `${from}.${identifier(field.column)} IN (SELECT ${alias}.id FROM ${identifier(target.table)} ${alias} WHERE `;
     const own = target.ownColumn === null ? "" : ` AND ${alias}.${identifier(target.ownColumn)} = ?`;
     const owner: Sql = { text: own, values: own === "" ? [] : [caller] };
-    inner = join([`${opening}${visited(alias ?? "")} AND `, inner, owner, ")"]);
+    const weight =
+      i === path.hops.length - 1 && path.field.isLong ? lengthOf(`${alias}.${identifier(path.field.column)}`) : null;
+    inner = join([`${opening}${visited(alias ?? "", weight)} AND `, inner, owner, ")"]);
   }
   return inner;
 }
@@ -79,11 +95,23 @@ function jsonSql(path: Path, place: string, called: "json_type" | "json_extract"
   return reach(path, place, (column) => ({ text: `${called}(${column}, ?)`, values: [constant(pathIn(path))] }));
 }
 
+/** A number inside JSON; see `jsonScalar`. */
+function jsonNumber(path: Path, place: string): Sql {
+  return reach(path, place, (column) => ({
+    text: `CAST(json_extract(${column}, ?) AS REAL)`,
+    values: [constant(pathIn(path))],
+  }));
+}
+
 function join(parts: readonly (string | Sql)[]): Sql {
   return {
     text: parts.map((part) => (typeof part === "string" ? part : part.text)).join(""),
     values: parts.flatMap((part) => (typeof part === "string" ? [] : part.values)),
   };
+}
+
+function separated(parts: readonly Sql[], separator: string): (Sql | string)[] {
+  return parts.flatMap((part, i) => (i === 0 ? [part] : [separator, part]));
 }
 
 /**
@@ -104,8 +132,14 @@ class Compiler {
       case "and":
       case "or": {
         const sign = (expression.type === "and") !== negated ? " AND " : " OR ";
-        const items = expression.items.map((item) => this.compile(item, negated));
-        return join(["(", ...items.flatMap((item, i) => (i === 0 ? [item] : [sign, item])), ")"]);
+        return join([
+          "(",
+          ...separated(
+            expression.items.map((item) => this.compile(item, negated)),
+            sign,
+          ),
+          ")",
+        ]);
       }
       case "compare": {
         const { operator, left, right } = expression;
@@ -150,8 +184,9 @@ class Compiler {
     if (json.type !== "path") throw new Error("JSON is in fields alone");
     const type = jsonSql(json, this.#place, "json_type");
     const scalar = this.#value(other);
-    const value = jsonSql(json, this.#place, "json_extract");
-    const types = jsonTypes[other.kind === "number" ? "number" : "text"];
+    const isNumber = other.kind === "number";
+    const value = isNumber ? jsonNumber(json, this.#place) : jsonSql(json, this.#place, "json_extract");
+    const types = jsonTypes[isNumber ? "number" : "text"];
     const condition =
       other.kind === "boolean"
         ? join([type, " = CASE ", scalar, " WHEN 1 THEN 'true' WHEN 0 THEN 'false' END"])
@@ -165,36 +200,52 @@ class Compiler {
       return holds(this.#value(left), right, (other) => this.#value(other));
     const type = jsonSql(left, this.#place, "json_type");
     const text = holds(jsonSql(left, this.#place, "json_extract"), right, (other) => this.#value(other));
-    const list = reach(left, this.#place, (column) => {
-      const item = holds({ text: "_item.atom", values: [] }, right, (other) => this.#value(other));
-      return join([
-        `EXISTS (SELECT 1 FROM json_each(${column}, ?) _item WHERE _item.type = 'text' AND `,
-        { text: "", values: [constant(pathIn(left))] },
-        item,
-        ")",
-      ]);
-    });
+    const array = jsonSql(left, this.#place, "json_extract");
+    const list = join(["_contains_item(", array, ", ", this.#value(right), ")"]);
     return join(["CASE ", type, " WHEN 'text' THEN ", text, " WHEN 'array' THEN ", list, " END"]);
   }
 
   #in(left: Operand, items: readonly Operand[], negated: boolean): Sql {
-    const plain = items.filter((item) => item.type !== "path" && !isNull(item));
-    const parts: Sql[] = [];
-    if (left.kind === "json") {
-      for (const item of items) parts.push(this.#positive("=", left, item));
-    } else {
-      if (plain.length > 0) {
-        const values = plain.flatMap((item, i) => (i === 0 ? [this.#value(item)] : [", ", this.#value(item)]));
-        const within = (column: string): Sql => join([`${column} IN (`, ...values, ")"]);
-        parts.push(
-          isReached(left) ? lookUp(left, this.#place, within) : join([this.#value(left), " IN (", ...values, ")"]),
-        );
-      }
-      for (const item of items) if (!plain.includes(item)) parts.push(this.#positive("=", left, item));
+    const constants = items.filter((item) => item.type !== "path" && !isNull(item));
+    const parts =
+      left.kind === "json" && left.type === "path"
+        ? this.#jsonIn(left, constants)
+        : constants.length === 0
+          ? []
+          : [this.#plainIn(left, constants)];
+    for (const item of items) if (!constants.includes(item)) parts.push(this.#positive("=", left, item));
+    const any = join(["(", ...separated(parts, " OR "), ")"]);
+    return negated ? join([any, " IS NOT TRUE"]) : any;
+  }
+
+  #plainIn(left: Operand, constants: readonly Operand[]): Sql {
+    const within = (column: Sql): Sql => join([column, " IN ", this.#list(constants)]);
+    if (!isReached(left)) return within(this.#value(left));
+    return lookUp(left, this.#place, (column) => within({ text: column, values: [] }));
+  }
+
+  /** One list for each type that JSON knows. */
+  #jsonIn(json: Path, constants: readonly Operand[]): Sql[] {
+    const parts = constants.filter(({ kind }) => kind === "boolean").map((item) => this.#ofJson("=", json, item));
+    for (const kind of ["text", "number"] as const) {
+      const alike = constants.filter((item) => item.kind === kind);
+      if (alike.length === 0) continue;
+      const value = kind === "number" ? jsonNumber(json, this.#place) : jsonSql(json, this.#place, "json_extract");
+      const type = jsonSql(json, this.#place, "json_type");
+      parts.push(join(["(", type, ` IN ${jsonTypes[kind]} AND `, value, " IN ", this.#list(alike), ")"]));
     }
-    const any = join(parts.flatMap((part, i) => (i === 0 ? [part] : [" OR ", part])));
-    if (negated) return join(["(", any, ") IS NOT TRUE"]);
-    return parts.length === 1 ? any : join(["(", any, ")"]);
+    return parts;
+  }
+
+  #list(items: readonly Operand[]): Sql {
+    return join([
+      "(",
+      ...separated(
+        items.map((item) => this.#value(item)),
+        ", ",
+      ),
+      ")",
+    ]);
   }
 
   #value(operand: Operand): Sql {

@@ -75,15 +75,19 @@ class Parser {
 
   #comparison(): Syntax {
     const left = this.#term();
-    this.#terms += 1;
-    if (this.#terms > expressionLimits.terms)
-      throw new ExpressionError(left.offset, `more than ${expressionLimits.terms} comparisons`);
+    this.#count(left.offset);
     const token = this.#next();
     if (token.type === "path" && token.names.length === 1 && token.names[0] === "in")
       return { type: "in", left, items: this.#items() };
     const operator = comparisons.find((one) => token.type === "symbol" && token.symbol === one);
     if (operator === undefined) throw expected(`${comparisons.join(" ")} or in`, token);
     return { type: "compare", operator, left, right: this.#term() };
+  }
+
+  #count(offset: number): void {
+    this.#terms += 1;
+    if (this.#terms > expressionLimits.terms)
+      throw new ExpressionError(offset, `more than ${expressionLimits.terms} comparisons`);
   }
 
   #items(): Term[] {
@@ -93,6 +97,8 @@ class Parser {
       this.#at += 1;
       items.push(this.#term());
     }
+    // Values are one list; each field is a comparison.
+    for (const item of items) if (item.type === "path") this.#count(item.offset);
     this.#take(")", '"," or ")"');
     return items;
   }

@@ -45,7 +45,13 @@ export function shapeOf(name: string): Shape {
     field(fieldName): NamedField | undefined {
       const spec = Object.hasOwn(specs, fieldName) ? specs[fieldName] : undefined;
       if (spec === undefined) return undefined;
-      return { name: fieldName, kind: spec.kind, column: fieldName, isRelation: spec.target !== undefined };
+      return {
+        name: fieldName,
+        kind: spec.kind,
+        column: fieldName,
+        isLong: true,
+        isRelation: spec.target !== undefined,
+      };
     },
     fieldNames: () => Object.keys(specs),
     follow(field) {

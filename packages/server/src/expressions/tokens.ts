@@ -24,10 +24,20 @@ const space = /\s*/y;
 const number = /-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?(?![\p{L}\p{N}_.])/uy;
 /** Names of fields are narrower; members of JSON have names of many alphabets, with dashes. */
 const path = /[\p{L}_$][\p{L}\p{N}_$-]*(?:\.[\p{L}_$][\p{L}\p{N}_$-]*)*/uy;
+const name = /^[\p{L}_$][\p{L}\p{N}_$-]*$/u;
 const macro = /@([A-Za-z][A-Za-z.]*)?/y;
 const string = /"(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*'/suy;
 
-const escapes: { readonly [letter: string]: string } = { n: "\n", r: "\r", t: "\t", "\\": "\\", '"': '"', "'": "'" };
+/** Those of JSON, and the other quote. */
+const escapes: { readonly [letter: string]: string } = {
+  ...{ n: "\n", r: "\r", t: "\t", b: "\b", f: "\f" },
+  ...{ "\\": "\\", "/": "/", '"': '"', "'": "'" },
+};
+
+/** Whether a text can be one of the names of a path. */
+export function isName(text: string): boolean {
+  return name.test(text);
+}
 
 /** What people write who come from other languages. */
 const hints: { readonly [text: string]: string } = {
@@ -50,7 +60,7 @@ function readString(literal: string, offset: number): string {
       if (code !== undefined) return String.fromCharCode(Number.parseInt(code, 16));
       const plain = Object.hasOwn(escapes, letter) ? escapes[letter] : undefined;
       if (plain !== undefined) return plain;
-      const allowed = `allowed are \\" \\' \\\\ \\n \\r \\t and \\u with four hexadecimal digits`;
+      const allowed = `allowed are \\" \\' \\\\ \\/ \\b \\f \\n \\r \\t and \\u with four hexadecimal digits`;
       throw new ExpressionError(offset, `the text has ${whole}, which is no escape; ${allowed}`);
     });
   if (!value.isWellFormed() || value.includes("\0"))

@@ -4,17 +4,25 @@ import type { RecordPages } from "../records/index.ts";
 const encoder = new TextEncoder();
 const comma = 0x2c;
 
+/** Where the pieces of a body are collected that may be kept, as they go. */
+export interface Collecting {
+  /** Whether there is room for so many bytes more. */
+  take(bytes: number): boolean;
+  /** Gives back what was taken. */
+  release(bytes: number): void;
+  /** Called with the whole body, once it has gone. */
+  keep(body: Uint8Array): void;
+}
+
 /**
  * The body of a long list, in pieces: (1) the opening and the first page, (2) each later page, (3) the ending. It holds
- * one page at a time, and what has gone already as long as that is not more than `keepable` bytes.
- * @param onWhole called with the whole body, once it has gone, if it was that small.
+ * one page at a time, and what has gone already as long as `collecting` has room for it; null collects nothing.
  */
 export async function* piecesOf(
   { first, rest }: RecordPages,
-  keepable: number,
-  onWhole: (body: Uint8Array) => void,
+  collecting: Collecting | null,
 ): AsyncGenerator<Uint8Array, void, void> {
-  const gone = new Pieces(keepable);
+  const gone = new Pieces(collecting);
   const opening = encoder.encode(`{"items":${JSON.stringify(first).slice(0, -1)}`);
   gone.add(opening);
   let weight = opening.byteLength;
@@ -33,34 +41,47 @@ export async function* piecesOf(
       gone.add(inner);
       yield inner;
     }
+    const ending = encoder.encode("]}");
+    gone.add(ending);
+    gone.keep();
+    yield ending;
   } finally {
+    gone.release();
     await rest?.return();
   }
-  const ending = encoder.encode("]}");
-  gone.add(ending);
-  const whole = gone.whole();
-  if (whole !== null) onWhole(whole);
-  yield ending;
 }
 
-/** Collects pieces, until they are too many bytes. */
+/** Collects pieces, as long as there is room for them. */
 class Pieces {
-  readonly #limit: number;
-  #pieces: Uint8Array[] | null = [];
+  readonly #collecting: Collecting | null;
+  #pieces: Uint8Array[] = [];
   #bytes = 0;
+  #isWhole = true;
 
-  constructor(limit: number) {
-    this.#limit = limit;
+  constructor(collecting: Collecting | null) {
+    this.#collecting = collecting;
+    this.#isWhole = collecting !== null;
   }
 
   add(piece: Uint8Array): void {
+    if (!this.#isWhole) return;
+    if (this.#collecting?.take(piece.byteLength) !== true) {
+      this.release();
+      return;
+    }
     this.#bytes += piece.byteLength;
-    if (this.#bytes > this.#limit) this.#pieces = null;
     // What was yielded is the receiver's.
-    else this.#pieces?.push(piece.slice());
+    this.#pieces.push(piece.slice());
   }
 
-  whole(): Uint8Array | null {
-    return this.#pieces === null ? null : Buffer.concat(this.#pieces);
+  keep(): void {
+    if (this.#isWhole) this.#collecting?.keep(Buffer.concat(this.#pieces));
+  }
+
+  release(): void {
+    this.#collecting?.release(this.#bytes);
+    this.#pieces = [];
+    this.#bytes = 0;
+    this.#isWhole = false;
   }
 }

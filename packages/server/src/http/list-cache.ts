@@ -1,3 +1,5 @@
+import type { Collecting } from "./list-body.ts";
+
 /** The answer to a list that is the same for everybody. */
 export interface KeptList {
   /** Of what it was made. */
@@ -16,6 +18,8 @@ export class ListCache {
   readonly #size: number;
   readonly #lists = new Map<string, KeptList>();
   #taken = 0;
+  /** Bytes of answers that are on their way, and may be kept. */
+  #collected = 0;
 
   /** @param size in bytes; 0 keeps nothing. */
   constructor(size: number) {
@@ -30,6 +34,23 @@ export class ListCache {
     this.#lists.delete(address);
     this.#lists.set(address, list);
     return list;
+  }
+
+  /** Room for answers that are collected while they go; all of them together have half of the cache's size. */
+  collector(keep: (body: Uint8Array) => void): Collecting {
+    let own = 0;
+    return {
+      take: (bytes) => {
+        if (own + bytes > this.largest || this.#collected + bytes > this.#size / 2) return false;
+        own += bytes;
+        this.#collected += bytes;
+        return true;
+      },
+      release: (bytes) => {
+        this.#collected -= bytes;
+      },
+      keep,
+    };
   }
 
   set(address: string, list: KeptList): void {

@@ -1,5 +1,5 @@
 import type { Collection } from "../collections/index.ts";
-import type { Principal } from "../kernel/index.ts";
+import { type Principal, randomToken } from "../kernel/index.ts";
 import type { PreparedList, Records } from "../records/index.ts";
 import { hasTag } from "./conditions.ts";
 import type { Exchange } from "./exchange.ts";
@@ -27,6 +27,8 @@ interface Asked {
 export class Lists {
   readonly #records: Records;
   readonly #cache: ListCache;
+  /** Of this run, as the versions are. */
+  readonly #secret = randomToken(32);
 
   /** @param options `cacheSize` in bytes. */
   constructor(options: { records: Records; cacheSize: number }) {
@@ -43,7 +45,7 @@ export class Lists {
     const address = `${reader} ${collection.name}?${list.search}`;
     const kept = isShared && version !== null ? this.#cache.get(address) : undefined;
     if (kept !== undefined && kept.version === version) return this.#fresh(exchange, kept.tag, kept.body, principal);
-    const tag = version === null ? null : `"${version}-${Bun.hash(address).toString(36)}"`;
+    const tag = version === null ? null : `"${this.#tagOf(`${version} ${address}`)}"`;
     if (tag !== null && hasTag(exchange.request.headers, tag))
       return exchange.respond(304, null, headersOf(tag, principal));
     const keep = (body: Uint8Array): void => {
@@ -57,7 +59,8 @@ export class Lists {
     const pages = await this.#records.list(collection, principal);
     if (pages.rest === null)
       return this.#once(exchange, { principal, tag, keep, keepable }, JSON.stringify({ items: pages.first }));
-    return exchange.stream(200, piecesOf(pages, keepable, keep), headersOf(tag, principal));
+    const collecting = keepable === 0 ? null : this.#cache.collector(keep);
+    return exchange.stream(200, piecesOf(pages, collecting), headersOf(tag, principal));
   }
 
   async #page(exchange: Exchange, asked: Asked): Promise<Response> {
@@ -70,9 +73,14 @@ export class Lists {
   #once(exchange: Exchange, asked: Omit<Asked, "collection" | "list">, text: string): Response {
     const { principal, tag, keep, keepable } = asked;
     // Where no version tells whether it is the same, the text does.
-    if (tag === null) return this.#fresh(exchange, `"${Bun.hash(text).toString(36)}"`, text, principal);
+    if (tag === null) return this.#fresh(exchange, `"${this.#tagOf(text)}"`, text, principal);
     if (text.length <= keepable) keep(encoder.encode(text));
     return exchange.respond(200, text, headersOf(tag, principal, json));
+  }
+
+  /** Versions count what others do, too; a tag must not tell. */
+  #tagOf(text: string): string {
+    return new Bun.CryptoHasher("sha256", this.#secret).update(text).digest("base64url").slice(0, 22);
   }
 
   #fresh(exchange: Exchange, tag: string, body: Uint8Array | string, principal: Principal): Response {

@@ -1,67 +1,59 @@
 import { expect, test } from "bun:test";
-import { join } from "node:path";
-import { quietLogger, temporaryFolder } from "../../test/kit.ts";
-import type { Collection } from "../collections/index.ts";
-import { Database } from "../database/index.ts";
-import { EventLog, eventSchema } from "../events/index.ts";
-import { Clock } from "../kernel/index.ts";
+import { migrate, openApi } from "../../test/kit.ts";
+import { system } from "../kernel/index.ts";
 import { RecordCounts } from "./counts.ts";
 
-const collection: Collection = {
-  name: "t",
-  table: "t",
-  definition: { name: "t", fields: [] },
-  rules: { read: "public", create: "public", update: "public", delete: "public" },
-  patterns: new Map(),
-  createdAt: "2026-01-01T00:00:00.000Z",
-  updatedAt: "2026-01-01T00:00:00.000Z",
-};
+const { service } = await openApi({ collections: [{ name: "t", fields: [] }] });
+const { records, database, collections } = service;
+const collection = () => records.collection("t");
+const create = async (): Promise<string> => (await records.create("t", system, {})).record.id;
 
-test("what is committed and not flushed yet when it is counted is counted once", async () => {
-  const logger = quietLogger();
-  const clock = new Clock();
-  let flushed = Promise.withResolvers<void>();
-  let isHeld = false;
-  const database = new Database({
-    path: join(temporaryFolder(), "counts.db"),
-    logger,
-    onFatal: () => undefined,
-    sync: () => (isHeld ? flushed.promise : Promise.resolve()),
-  });
-  await database.prepare([eventSchema, { module: "t", steps: ["CREATE TABLE t (n INTEGER) STRICT"] }]);
-  const events = new EventLog({ database, clock, logger });
-  await events.start();
-  const change = (sql: string, type: string) =>
-    database.transact(async (tx) => {
-      await tx.run(sql);
-      await events.append(tx, { type, source: "collections", payload: {}, principal: null });
-    });
-  const create = () => change("INSERT INTO t VALUES (1)", "t.created");
-  await create();
-  for (let round = 0; round < 3; round++) {
-    // Counted anew, as after a start.
-    const counts = new RecordCounts({ database, events });
-    isHeld = true;
-    flushed = Promise.withResolvers<void>();
-    const writing = create();
-    await Bun.sleep(5);
-    expect(await counts.of(collection)).toBe(2 + round);
-    isHeld = false;
-    flushed.resolve();
-    await writing;
-    expect(await counts.of(collection)).toBe(2 + round);
-    await Promise.all([
-      create(),
-      create(),
-      change("DELETE FROM t WHERE rowid = (SELECT max(rowid) FROM t)", "t.deleted"),
-    ]);
-    await change("DELETE FROM t WHERE rowid = (SELECT max(rowid) FROM t)", "t.deleted");
-    expect(await counts.of(collection)).toBe(2 + round);
-    // Another collection of this name is counted anew.
-    await database.transact((tx) => tx.run("INSERT INTO t VALUES (1)"));
-    expect(await counts.of(collection)).toBe(2 + round);
-    expect(await counts.of({ ...collection, createdAt: "2026-01-02T00:00:00.000Z" })).toBe(3 + round);
-    await database.transact((tx) => tx.run("DELETE FROM t WHERE rowid = (SELECT max(rowid) FROM t)"));
+test("what each commit changes is counted once, whatever is read meanwhile", async () => {
+  const first = await create();
+  expect(await records.count(collection())).toBe(1);
+  // Counted while others are created, from the beginning and in the middle of a batch.
+  const counts: number[] = [];
+  const creating = Promise.all(Array.from({ length: 20 }, create));
+  while (counts.length < 50) {
+    counts.push(await records.count(collection()));
+    await Bun.sleep(0);
   }
-  await database.close();
+  await creating;
+  expect(counts.every((count, i) => count >= (counts[i - 1] ?? 1) && count <= 21)).toBe(true);
+  expect(await records.count(collection())).toBe(21);
+  await records.delete("t", system, first);
+  await expect(records.delete("t", system, first)).rejects.toThrow("There is no record");
+  expect(await records.count(collection())).toBe(20);
+});
+
+test("a collection that is counted while one is committed has it once", async () => {
+  for (let round = 0; round < 20; round++) {
+    const counts = new RecordCounts({ database });
+    const before = (await database.reader.get<{ n: number }>("SELECT count(*) AS n FROM t"))?.n ?? 0;
+    const writing = database.transact(async (tx) => {
+      await tx.run("INSERT INTO t (id, createdAt, updatedAt) VALUES (?, '', '')", crypto.randomUUID());
+      tx.afterCommit(() => counts.changed(collection(), 1));
+    });
+    // The first count comes before, within or after the commit.
+    for (let turn = 0; turn < round % 4; turn++) await Promise.resolve();
+    if (round % 5 === 0) await Bun.sleep(0);
+    const counting = counts.of(collection());
+    await writing;
+    await counting;
+    expect(await counts.of(collection())).toBe(before + 1);
+  }
+});
+
+test("a definition that changes keeps the number; another collection of the name begins anew", async () => {
+  const before = await records.count(collection());
+  const define = (fields: { name: string; type: "string" }[]) =>
+    migrate(service, { define: [{ definition: { name: "t", fields }, renamedFrom: new Map() }], drop: [] });
+  await define([{ name: "a", type: "string" }]);
+  expect(await records.count(collection())).toBe(before);
+  await migrate(service, { define: [], drop: ["t"] });
+  await define([]);
+  expect(collections.get("t")).toBeDefined();
+  expect(await records.count(collection())).toBe(0);
+  await create();
+  expect(await records.count(collection())).toBe(1);
 });

@@ -13,11 +13,28 @@ export interface CursorScope {
   readonly userId: string | null;
 }
 
+/** What a cursor says. */
+export interface CursorPlace {
+  readonly seq: number;
+  /** Null where they were too long: then they are looked up, and must have this digest. */
+  readonly values: readonly Value[] | null;
+  readonly digest: string | null;
+}
+
 /** Longer values stay out of the cursor, which is part of an address; the record is looked at again instead. */
 const maxCharacters = 1_000;
+const macBytes = 16;
 const macLength = 22;
 
-/** Makes and reads cursors: opaque, and signed, so that nobody asks for a place that they were not given. */
+export function digestOf(values: readonly Value[]): string {
+  return Bun.SHA256.hash(JSON.stringify(values), "base64url").slice(0, macLength);
+}
+
+/**
+ * Makes and reads cursors: signed, so that nobody asks for a place that they were not given, and veiled, as a place in a
+ * collection tells how many records there are that one may not see. (The signature of what it says is what it is veiled
+ * with: RFC 5297 has the idea.)
+ */
 export class Cursors {
   readonly #key: () => string;
 
@@ -28,32 +45,44 @@ export class Cursors {
 
   /** The cursor of the record at a place. */
   write({ seq, values }: Place, scope: CursorScope): string {
-    const json = values.length === 0 ? "" : JSON.stringify(values);
-    const isKept = json !== "" && json.length <= maxCharacters;
-    const payload = `${seq.toString(36)}${isKept ? `.${Buffer.from(json).toString("base64url")}` : ""}`;
-    return `${this.#sign(payload, scope)}${payload}`;
+    const json = JSON.stringify(values);
+    const text = json.length <= maxCharacters ? `[${seq},${json}]` : `[${seq},null,"${digestOf(values)}"]`;
+    const mac = this.#sign(text, scope);
+    return Buffer.concat([mac, this.#veil(Buffer.from(text), mac)]).toString("base64url");
   }
 
-  /**
-   * The place of a cursor; `values` is null where they are to be looked up.
-   * @throws AppError `bad_request` for one that was changed, or belongs to another list.
-   */
-  read(cursor: string, scope: CursorScope): { readonly seq: number; readonly values: readonly Value[] | null } {
-    const [mac, payload] = [cursor.slice(0, macLength), cursor.slice(macLength)];
-    if (!isSameSecret(mac, this.#sign(payload, scope)))
+  /** @throws AppError `bad_request` for a cursor that was changed, or belongs to another list. */
+  read(cursor: string, scope: CursorScope): CursorPlace {
+    const bytes = Buffer.from(cursor, "base64url");
+    const mac = bytes.subarray(0, macBytes);
+    const text = this.#veil(bytes.subarray(macBytes), mac).toString();
+    // Decoders are lenient: one cursor could be written in several ways.
+    const isOurs =
+      bytes.toString("base64url") === cursor &&
+      isSameSecret(mac.toString("hex"), this.#sign(text, scope).toString("hex"));
+    if (!isOurs)
       throw refuseParameter(
         "cursor",
         "it is none that this list gave: collection, filter, sort and caller must be those of the page before, and the text as it was",
       );
-    const [seq = "", encoded] = payload.split(".");
     // It was signed, so it was written above.
-    const values = encoded === undefined ? null : (JSON.parse(Buffer.from(encoded, "base64url").toString()) as Value[]);
-    return { seq: Number.parseInt(seq, 36), values };
+    const [seq, values, digest = null] = JSON.parse(text) as [number, Value[] | null, string?];
+    return { seq, values, digest };
   }
 
-  #sign(payload: string, { collection, sort, filter, userId }: CursorScope): string {
-    const signed = JSON.stringify([payload, collection, sort, filter, userId]);
-    const mac = new Bun.CryptoHasher("sha256", this.#key()).update(signed).digest("base64url");
-    return mac.slice(0, macLength);
+  #sign(text: string, { collection, sort, filter, userId }: CursorScope): Buffer {
+    const signed = JSON.stringify([text, collection, sort, filter, userId]);
+    return new Bun.CryptoHasher("sha256", this.#key()).update(signed).digest().subarray(0, macBytes);
+  }
+
+  /** Veils and unveils: each block is covered by a hash that nobody else can make. */
+  #veil(bytes: Buffer, mac: Buffer): Buffer {
+    const veiled = Buffer.alloc(bytes.length);
+    for (let start = 0; start < bytes.length; start += 32) {
+      const cover = new Bun.CryptoHasher("sha256", this.#key()).update(mac).update(`veil ${start}`).digest();
+      for (let i = start; i < Math.min(start + 32, bytes.length); i++)
+        veiled[i] = (bytes[i] ?? 0) ^ (cover[i - start] ?? 0);
+    }
+    return veiled;
   }
 }

@@ -1,4 +1,4 @@
-import type { Reader, Value } from "../database/index.ts";
+import { type Reader, type Value, visited } from "../database/index.ts";
 import { AppError } from "../kernel/index.ts";
 import type { Expansion, Selection } from "./selection.ts";
 import type { Row, Source } from "./source.ts";
@@ -8,19 +8,20 @@ const maxRecords = 1_000;
 /** So few are read without asking first what they weigh. */
 const fewRecords = 64;
 /** What may be read, and what may be answered: a record that many point to is read once and answered often. */
-const maxReadBytes = 16 * 1024 ** 2;
-const maxAnswerBytes = 32 * 1024 ** 2;
+const maxReadBytes = 8 * 1024 ** 2;
+const maxAnswerBytes = 16 * 1024 ** 2;
 
 /** Which rows of a source a path leads to. */
 interface Matches {
   readonly where: string;
-  readonly order: string;
   readonly values: readonly Value[];
+  /** Whether the order matters: then the newest come first. */
+  readonly isOrdered: boolean;
+  /** Whether they may be more than a few. */
+  readonly isMany: boolean;
 }
 
-const newestFirst = " ORDER BY _seq DESC";
-
-/** A record that is answered, and about what it weighs with everything in it, in bytes. */
+/** A record that is answered, and what it weighs with everything in it, in bytes. */
 interface Weighed {
   readonly record: Row;
   readonly weight: number;
@@ -77,7 +78,7 @@ export class Expander {
   }
 
   #follow(expansion: Expansion, rows: readonly Row[]): Promise<Found> {
-    if (expansion.selection.source.access === "none") return Promise.resolve(() => nothing);
+    if (rows.length === 0 || expansion.selection.source.access === "none") return Promise.resolve(() => nothing);
     return expansion.isBackward ? this.#backward(expansion, rows) : this.#forward(expansion, rows);
   }
 
@@ -85,8 +86,9 @@ export class Expander {
     const ids = [...new Set(rows.map((row) => row[field]).filter((id) => typeof id === "string"))];
     if (ids.length === 0) return () => nothing;
     const { source } = selection;
-    const matches = this.#own(source, `${source.table}.id IN (SELECT value FROM json_each(?))`, JSON.stringify(ids));
-    const found = await this.#read(selection, { ...matches, order: "" }, ids.length > fewRecords);
+    const list = listOf(ids);
+    const matches = this.#own(source, `${source.table}.id IN ${list.sql}`, list.values);
+    const found = await this.#read(selection, { ...matches, isOrdered: false, isMany: ids.length > fewRecords });
     const keys = found.map((row) => row["id"]);
     const weighed = await this.#weighed(selection, found);
     const byId = new Map(weighed.map(({ record, weight }, i) => [keys[i], { value: record, weight }]));
@@ -96,13 +98,14 @@ export class Expander {
   /** The newest first. Where there are too many, each row gets its newest, at most the same number for each. */
   async #backward({ field, selection }: Expansion, rows: readonly Row[]): Promise<Found> {
     const { source } = selection;
-    const ids = JSON.stringify(rows.map((row) => row["id"] ?? null));
+    const ids = rows.flatMap(({ id }) => (typeof id === "string" ? [id] : []));
+    const list = listOf(ids);
     const pointer = source.column(field);
-    const all = this.#own(source, `${pointer} IN (SELECT value FROM json_each(?))`, ids);
+    const all = this.#own(source, `${pointer} IN ${list.sql}`, list.values);
     const isMany = await this.#isMore(source, all, fewRecords);
     const isTooMany = isMany && (await this.#isMore(source, all, maxRecords));
-    const matches = isTooMany ? this.#newest(source, pointer, ids, rows.length) : all;
-    const found = await this.#read(selection, matches, isMany);
+    const matches = isTooMany ? await this.#newest(source, pointer, ids) : all;
+    const found = await this.#read(selection, { ...matches, isOrdered: true, isMany });
     const parents = found.map((row) => row[field]);
     const weighed = await this.#weighed(selection, found);
     const byParent = Map.groupBy(weighed.keys(), (i) => parents[i]);
@@ -114,20 +117,29 @@ export class Expander {
     };
   }
 
-  /** The newest of each parent, found by the index of the pointer. */
-  #newest(source: Source, pointer: string, ids: string, parents: number): Matches {
-    const { table, ownCondition } = source;
-    const each = Math.max(1, Math.floor(maxRecords / parents));
-    const own = ownCondition === null ? "" : ` AND ${ownCondition}`;
-    const ofParent = `SELECT _seq FROM ${table} WHERE ${pointer} = _parent.value${own} ORDER BY _seq DESC LIMIT ${each}`;
+  /** The newest of each parent, found by the index of the pointer: so many that all together are not too many. */
+  async #newest(source: Source, pointer: string, ids: readonly string[]): Promise<Pick<Matches, "where" | "values">> {
+    const { table } = source;
+    const list = listOf(ids);
+    const counted = this.#own(source, `${pointer} IN ${list.sql}`, list.values);
+    const counts = await this.#reader.all<{ n: number }>(
+      `SELECT count(*) AS n FROM ${table} WHERE ${visited(table)} AND ${counted.where} GROUP BY ${pointer}`,
+      ...counted.values,
+    );
+    const each = shareOf(
+      counts.map(({ n }) => n),
+      maxRecords,
+    );
+    const ofParent = this.#own(source, `${pointer} = _parents.column1`, []);
+    const newest = `SELECT _seq FROM ${table} WHERE ${ofParent.where} ORDER BY _seq DESC LIMIT ${each}`;
+    const parents = `(VALUES ${ids.map(() => "(?)").join(", ")}) _parents`;
     return {
-      where: `${table}._seq IN (SELECT _each._seq FROM json_each(?) _parent, ${table} _each WHERE _each._seq IN (${ofParent}))`,
-      order: newestFirst,
-      values: ownCondition === null ? [ids] : [ids, this.#userId],
+      where: `${table}._seq IN (SELECT _each._seq FROM ${parents}, ${table} _each WHERE _each._seq IN (${newest}))`,
+      values: [...ids, ...ofParent.values],
     };
   }
 
-  async #isMore(source: Source, { where, values }: Matches, than: number): Promise<boolean> {
+  async #isMore(source: Source, { where, values }: Pick<Matches, "where" | "values">, than: number): Promise<boolean> {
     const row = await this.#reader.get<{ n: number }>(
       `SELECT count(*) AS n FROM (SELECT 1 FROM ${source.table} WHERE ${where} LIMIT ${than + 1})`,
       ...values,
@@ -135,13 +147,14 @@ export class Expander {
     return (row?.n ?? 0) > than;
   }
 
-  async #read(selection: Selection, { where, order, values }: Matches, isMany: boolean): Promise<Row[]> {
+  async #read(selection: Selection, { where, values, isOrdered, isMany }: Matches): Promise<Row[]> {
     const { source, columns } = selection;
     const from = `FROM ${source.table} WHERE ${where}`;
     if (isMany) {
       const sum = `SELECT sum(${source.weight(columns)}) AS bytes ${from}`;
       this.#count((await this.#reader.get<{ bytes: number | null }>(sum, ...values))?.bytes ?? 0, source);
     }
+    const order = isOrdered ? " ORDER BY _seq DESC" : "";
     const rows = await this.#reader.all<Row>(`SELECT ${selection.sql} ${from}${order}`, ...values);
     if (!isMany) for (const row of rows) this.#count(weightOf(row), source);
     return rows;
@@ -152,10 +165,33 @@ export class Expander {
     if (this.#readBytes > maxReadBytes) throw tooHeavy(`what it brings, up to "${source.name}",`, maxReadBytes);
   }
 
-  #own({ ownCondition }: Source, where: string, value: Value): Matches {
-    if (ownCondition === null) return { where, order: newestFirst, values: [value] };
-    return { where: `${where} AND ${ownCondition}`, order: newestFirst, values: [value, this.#userId] };
+  /** Only what the caller may see. What is their own is looked for among what is meant, and not the other way round. */
+  #own({ table, ownCondition }: Source, where: string, values: readonly Value[]): Pick<Matches, "where" | "values"> {
+    if (ownCondition === null) return { where, values };
+    return { where: `${visited(table)} AND ${where} AND +${ownCondition}`, values: [...values, this.#userId] };
   }
+}
+
+/** A list of values for IN. It has one of few lengths, so that statements are met again: the last one is repeated. */
+function listOf(values: readonly string[]): { sql: string; values: string[] } {
+  let length = 1;
+  while (length < values.length) length *= 2;
+  const last = values.at(-1) ?? "";
+  const all = [...values, ...Array.from({ length: length - values.length }, () => last)];
+  return { sql: `(${all.map(() => "?").join(", ")})`, values: all };
+}
+
+/** The most that each may have, so that all of them have no more than `total`; at least 1. */
+function shareOf(counts: readonly number[], total: number): number {
+  let [left, share] = [total, 0];
+  const ascending = [...counts].sort((a, b) => a - b);
+  for (const [i, count] of ascending.entries()) {
+    const others = ascending.length - i;
+    if ((count - share) * others > left) return Math.max(1, share + Math.floor(left / others));
+    left -= (count - share) * others;
+    share = count;
+  }
+  return Math.max(1, share);
 }
 
 function tooHeavy(what: string, bytes: number): AppError {
@@ -163,12 +199,17 @@ function tooHeavy(what: string, bytes: number): AppError {
   return new AppError("bad_request", `"expand": ${what} weighs more than ${bytes / 1024 ** 2} MiB; ${advice}.`);
 }
 
-/** About the bytes of a row that was not decoded yet. */
+/** The bytes that a row takes in an answer, at most; it was not decoded yet. */
 function weightOf(row: Row): number {
   let weight = 2;
   for (const name in row) {
     const value = row[name];
-    weight += name.length + (typeof value === "string" ? value.length : 8);
+    weight += name.length + 4 + (typeof value === "string" ? textWeight(value) : 8);
   }
   return weight;
+}
+
+/** Short texts count as much as they might take, which spares looking at them: six bytes for a control character. */
+function textWeight(text: string): number {
+  return text.length <= 40 ? text.length * 6 : Buffer.byteLength(JSON.stringify(text));
 }

@@ -1,6 +1,14 @@
 import type { Value } from "../database/index.ts";
 import { visited } from "../database/index.ts";
-import { type Constant, caller, type Expression, toSql } from "../expressions/index.ts";
+import {
+  type Constant,
+  caller,
+  type Expression,
+  eachOperand,
+  lengthOf,
+  type Path,
+  toSql,
+} from "../expressions/index.ts";
 import type { Segment, Sort } from "./sort.ts";
 import type { Source } from "./source.ts";
 
@@ -22,6 +30,8 @@ export class ListSql {
   readonly #offset: number;
   /** "" where the list is the whole collection. */
   readonly #where: string;
+  /** What is looked at in a row; see `visited`. */
+  readonly #weight: string | null;
   readonly #constants: readonly Constant[];
   /**
    * How many comparisons an index must answer so that no row is looked at in vain; null where none can: then a statement
@@ -39,6 +49,7 @@ export class ListSql {
     this.#sort = list.sort;
     this.#offset = list.offset;
     const own = source.ownCondition;
+    this.#weight = weightOf([...(filter === null ? [] : pathsOf(filter)), ...list.sort.paths], source);
     const filterSql = filter === null ? null : toSql(filter, source.table);
     const parts = [own, filterSql === null ? null : `(${filterSql.text})`];
     this.#where = parts.filter((part) => part !== null).join(" AND ");
@@ -57,7 +68,7 @@ export class ListSql {
   /** Its `?` stand for `values`. */
   select(statement: Statement): string {
     const { columns, segment, limit, isWatched } = statement;
-    const parts = [isWatched ? visited(this.#source.table) : "", this.#where, segment?.where ?? ""];
+    const parts = [isWatched ? visited(this.#source.table, this.#weight) : "", this.#where, segment?.where ?? ""];
     const where = parts.filter((part) => part !== "").join(" AND ");
     // A literal is measurably quicker than a parameter.
     const extent = this.#offset === 0 ? `LIMIT ${limit}` : `LIMIT ${limit} OFFSET ${this.#offset}`;
@@ -82,9 +93,26 @@ export class ListSql {
 
   /** How many records are in the list. */
   get count(): { readonly sql: string; readonly values: readonly Constant[] } {
-    const where = [visited(this.#source.table), this.#where].filter((part) => part !== "").join(" AND ");
+    const where = [visited(this.#source.table, this.#weight), this.#where].filter((part) => part !== "").join(" AND ");
     return { sql: `SELECT count(*) AS n FROM ${this.#source.table} WHERE ${where}`, values: this.#constants };
   }
+}
+
+function pathsOf(filter: Expression): Path[] {
+  const paths: Path[] = [];
+  eachOperand(filter, (operand) => {
+    if (operand.type === "path") paths.push(operand);
+  });
+  return paths;
+}
+
+/** The bytes of a row that these paths look at, as SQL: of each long field, as often as it is named. */
+function weightOf(paths: readonly Path[], source: Source): string | null {
+  const times = new Map<string, number>();
+  for (const { hops, field } of paths)
+    if (hops.length === 0 && field.isLong) times.set(field.name, (times.get(field.name) ?? 0) + 1);
+  if (times.size === 0) return null;
+  return [...times].map(([name, n]) => `${n} * ${lengthOf(source.column(name))}`).join(" + ");
 }
 
 /** How many comparisons must all hold, if each is one that an index over fields of the collection answers; else null. */

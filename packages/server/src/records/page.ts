@@ -1,9 +1,9 @@
 import type { RecordPage } from "@socle/protocol";
 import type { Collection } from "../collections/index.ts";
-import type { Reader, Value } from "../database/index.ts";
+import type { MigrationPlace, Reader, Value } from "../database/index.ts";
 import { type Constant, constantValue, type Facts } from "../expressions/index.ts";
 import { AppError, type Awaitable } from "../kernel/index.ts";
-import type { CursorScope, Cursors } from "./cursor.ts";
+import { type CursorPlace, type CursorScope, type Cursors, digestOf } from "./cursor.ts";
 import { Expander } from "./expand.ts";
 import type { ListQuery } from "./list-query.ts";
 import { type Plans, planOf } from "./plans.ts";
@@ -11,20 +11,32 @@ import { refuseParameter } from "./query-text.ts";
 import type { Place, Segment } from "./sort.ts";
 import type { Row } from "./source.ts";
 
-/** With more records than these, it is asked first what they weigh. */
+/** With more records than these, and where they were heavy before, it is asked first what they weigh. */
 const fewRecords = 64;
 /** What a page may weigh, in bytes; the rest is on the next. */
-const maxBytes = 8 * 1024 ** 2;
+const maxBytes = 4 * 1024 ** 2;
 
 /** What a page needs beside the query. */
 export interface PageOptions {
-  /** As it was given; null for the first page. */
-  readonly cursor: string | null;
+  /** Where it begins; null for the first page. */
+  readonly place: CursorPlace | null;
+  readonly scope: CursorScope;
   readonly facts: Facts;
   readonly cursors: Cursors;
   readonly plans: Plans;
   /** How many records the collection has. */
   readonly countAll: (collection: Collection) => Promise<number>;
+}
+
+/** About the bytes of rows that were not decoded yet. */
+function weightOf(rows: readonly Row[]): number {
+  let weight = 0;
+  for (const row of rows)
+    for (const name in row) {
+      const value = row[name];
+      if (typeof value === "string") weight += value.length;
+    }
+  return weight;
 }
 
 const whole = [null] as const;
@@ -43,18 +55,25 @@ export class PageReader {
    * Reads the page; all from one moment, if `reader` is of one.
    * @throws AppError `bad_request` for a cursor that is none of this list.
    */
-  async read(reader: Reader): Promise<RecordPage<Row>> {
-    const { limit, selection, hasTotal } = this.#query;
-    const { cursor, facts } = this.#options;
-    const segments = cursor === null ? whole : await this.#behind(reader, cursor);
-    const size = limit <= fewRecords ? limit + 1 : await this.#affordable(reader, segments, limit + 1);
+  async read(reader: Reader, where: MigrationPlace): Promise<RecordPage<Row>> {
+    const { collection, limit, selection, hasTotal } = this.#query;
+    const { place, facts } = this.#options;
+    const segments = place === null ? whole : await this.#behind(reader, place);
+    const { plans } = this.#options;
+    const isLight = limit <= fewRecords && !plans.isHeavy(collection);
+    let size = isLight ? limit + 1 : await this.#affordable(reader, segments, limit + 1);
     const taken = this.#take<Row>(reader, selection.sql, segments, size);
-    const rows = taken instanceof Promise ? await taken : taken;
+    let rows = taken instanceof Promise ? await taken : taken;
+    if (isLight && weightOf(rows) > maxBytes) {
+      plans.noteHeavy(collection);
+      size = await this.#affordable(reader, segments, limit + 1);
+      rows = rows.slice(0, size);
+    }
     const hasMore = rows.length > limit || size <= limit;
     if (rows.length > limit) rows.pop();
     const last = hasMore ? rows.at(-1)?.["id"] : null;
     const nextCursor = typeof last === "string" ? await this.#cursorOf(reader, last) : null;
-    const total = hasTotal ? await this.#count(reader) : null;
+    const total = hasTotal ? await this.#count(reader, where) : null;
     if (selection.isWhole) selection.decode(rows);
     const items = selection.isWhole ? rows : await new Expander(reader, facts.userId).records(selection, rows);
     return total === null ? { items, nextCursor } : { items, nextCursor, total };
@@ -66,19 +85,10 @@ export class PageReader {
     return planOf(reader, sql.first(selection.sql, limit + 1), this.#bind(sql.values(null)));
   }
 
-  #scope(): CursorScope {
-    const { collection, text } = this.#query;
-    return {
-      collection: `${collection.name} ${collection.createdAt}`,
-      sort: text.sort ?? "",
-      filter: text.filter ?? "",
-      userId: this.#options.facts.userId,
-    };
-  }
-
-  async #count(reader: Reader): Promise<number> {
-    const { sql } = this.#query;
-    if (sql.isAll) return this.#options.countAll(this.#query.collection);
+  async #count(reader: Reader, where: MigrationPlace): Promise<number> {
+    const { sql, collection } = this.#query;
+    // On the event loop the number is of the same moment as the records.
+    if (sql.isAll && where === "here") return this.#options.countAll(collection);
     return (await reader.get<{ n: number }>(sql.count.sql, ...this.#bind(sql.count.values)))?.n ?? 0;
   }
 
@@ -134,8 +144,8 @@ export class PageReader {
   }
 
   /** The parts of the list behind a cursor: several where an index finds each of them, else one. */
-  async #behind(reader: Reader, cursor: string): Promise<Segment[]> {
-    const segments = this.#query.sort.behind(await this.#placeOf(reader, cursor));
+  async #behind(reader: Reader, place: CursorPlace): Promise<Segment[]> {
+    const segments = this.#query.sort.behind(await this.#placeOf(reader, place));
     if (segments.length === 1) return segments;
     const plan = await this.plan(reader);
     if (!plan.some((step) => step.startsWith("USE TEMP B-TREE"))) return segments;
@@ -149,24 +159,24 @@ export class PageReader {
     ];
   }
 
-  async #placeOf(reader: Reader, cursor: string): Promise<Place> {
-    const { seq, values } = this.#options.cursors.read(cursor, this.#scope());
+  async #placeOf(reader: Reader, { seq, values, digest }: CursorPlace): Promise<Place> {
     const { sort, source } = this.#query;
-    if (values !== null || sort.isByCreation) return { seq, values: values ?? [] };
+    if (values !== null) return { seq, values };
     const row = await reader.get<{ [column: string]: Value }>(
       `SELECT ${sort.placeColumns} FROM ${source.table} WHERE _seq = ?`,
       ...this.#bind(sort.constants),
       seq,
     );
-    if (row === null)
-      throw refuseParameter("cursor", "the record that it stands at is gone; begin with the first page");
-    return sort.placeOf(row);
+    const place = row === null ? null : sort.placeOf(row);
+    if (place === null || digestOf(place.values) !== digest)
+      throw refuseParameter("cursor", "the record that it stands at has changed or is gone; begin with the first page");
+    return place;
   }
 
   async #cursorOf(reader: Reader, id: string): Promise<string | null> {
     const { sort, sql } = this.#query;
     const row = await reader.get<{ [column: string]: Value }>(sql.place, ...this.#bind(sort.constants), id);
-    return row === null ? null : this.#options.cursors.write(sort.placeOf(row), this.#scope());
+    return row === null ? null : this.#options.cursors.write(sort.placeOf(row), this.#options.scope);
   }
 
   /** How many of the records fit into a page, at least one. */

@@ -11,10 +11,21 @@ export async function planOf(reader: Reader, sql: string, values: readonly Value
   return steps.map(({ detail }) => detail);
 }
 
-/** Whether statements look at no more rows than they answer. Known for as long as the collection is as it is. */
+/** What is known of statements, and of records, for as long as a collection is as it is. */
 export class Plans {
   readonly #plans = new WeakMap<Collection, BoundedMap<string, boolean>>();
+  readonly #heavy = new WeakSet<Collection>();
 
+  /** Whether a few records of the collection have been too much for a page. */
+  isHeavy(collection: Collection): boolean {
+    return this.#heavy.has(collection);
+  }
+
+  noteHeavy(collection: Collection): void {
+    this.#heavy.add(collection);
+  }
+
+  /** Whether a statement looks at no more rows than it answers. */
   known(collection: Collection, sql: string): boolean | undefined {
     return this.#plans.get(collection)?.get(sql);
   }

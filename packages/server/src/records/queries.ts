@@ -1,9 +1,9 @@
 import type { RecordPage } from "@socle/protocol";
 import type { Collection, Collections } from "../collections/index.ts";
 import type { Database, MigrationPlace, Reader } from "../database/index.ts";
-import { BoundedMap, isAdmin, type Principal } from "../kernel/index.ts";
+import { AppError, BoundedMap, isAdmin, type Principal } from "../kernel/index.ts";
 import type { Logger } from "../logging/index.ts";
-import { Cursors } from "./cursor.ts";
+import { type CursorPlace, type CursorScope, Cursors } from "./cursor.ts";
 import { Expander } from "./expand.ts";
 import { indexAdvice } from "./index-advice.ts";
 import { type ListQuery, parseListQuery } from "./list-query.ts";
@@ -41,7 +41,8 @@ export interface PreparedList {
   readonly search: string;
   /** Null for the whole list. */
   readonly query: ListQuery | null;
-  readonly cursor: string | null;
+  /** Where the page begins; null for the first. */
+  readonly place: CursorPlace | null;
 }
 
 /** Who asks for a page of which collection. */
@@ -53,6 +54,24 @@ export interface PageRequest {
   /** The collection of a name, if the caller may still read it. */
   readonly collectionOf: (name: string) => Collection;
   readonly countAll: (collection: Collection) => Promise<number>;
+}
+
+/** What a cursor of a query belongs to. */
+function scopeOf({ collection, text }: ListQuery, principal: Principal): CursorScope {
+  return {
+    collection: `${collection.name} ${collection.createdAt}`,
+    sort: text.sort ?? "",
+    filter: text.filter ?? "",
+    userId: principal?.userId ?? null,
+  };
+}
+
+/** Who asks for one record. */
+export interface OneRequest {
+  readonly id: string;
+  readonly principal: Principal;
+  /** See `PageRequest`. */
+  readonly signal: () => AbortSignal;
 }
 
 function decoded(text: string): string {
@@ -85,7 +104,7 @@ export class Queries {
    * @throws AppError, see `parseListQuery`.
    */
   prepare(collection: Collection, principal: Principal, search: string): PreparedList {
-    if (search === "") return { search, query: null, cursor: null };
+    if (search === "") return { search, query: null, place: null };
     // The next page is the same query with another cursor.
     const found = search.includes("cursor=") ? /(^|&)cursor=([^&]*)/.exec(search) : null;
     const mark = (found?.[2] ?? "") === "" ? "" : "1";
@@ -100,41 +119,46 @@ export class Queries {
       if (key.length <= maxCharacters && this.#isAskedAgain(key)) this.#prepared.set(key, query);
     }
     const given = decoded(found?.[2] ?? "");
-    return { search, query, cursor: given === "" ? (query?.text.cursor ?? null) : given };
+    const cursor = given === "" ? query?.text.cursor : given;
+    if (query === null || cursor === undefined) return { search, query, place: null };
+    return { search, query, place: this.#cursors.read(cursor, scopeOf(query, principal)) };
   }
 
   /** One page of a list, read anew when a migration comes in between. */
   async page(list: PreparedList, options: PageRequest): Promise<RecordPage<Row>> {
     const { name, principal, signal, collectionOf, countAll } = options;
     const { database, collections, slowQueryMs } = this.#options;
-    let { query, cursor } = list;
+    let { query, place } = list;
     for (let attempt = 1; query !== null; attempt++) {
       const { reached } = query;
       const page = new PageReader(query, {
-        cursor,
+        place,
+        scope: scopeOf(query, principal),
         facts: { now: Date.now(), userId: principal?.userId ?? null },
         cursors: this.#cursors,
         plans: this.#plans,
         countAll,
       });
-      let took = 0;
-      const work = async (reader: Reader, place: MigrationPlace): Promise<RecordPage<Row>> => {
+      const { sql } = query;
+      const current = query;
+      const work = async (reader: Reader, where: MigrationPlace): Promise<RecordPage<Row>> => {
         // On the event loop, definitions and tables change in the same moment.
-        if (place === "thread")
+        if (where === "thread")
           for (const collection of reached.keys())
             if (!(await collections.isInForce(reader, collection))) throw new SchemaHasChanged();
         const start = performance.now();
-        const found = await page.read(reader);
-        took = performance.now() - start;
+        const found = await page.read(reader, where);
+        const took = performance.now() - start;
+        if (took > slowQueryMs) this.#logSlow(current, took, await page.plan(reader));
         return found;
       };
       try {
-        const found = await database.query(query.sql.kind, work, signal);
-        if (took > slowQueryMs) await this.#logSlow(query, page, took);
-        return found;
+        return await database.query(sql.kind, work, signal);
       } catch (thrown) {
-        if (!(thrown instanceof SchemaHasChanged) || attempt >= maxAttempts) throw thrown;
-        ({ query, cursor } = this.prepare(collectionOf(name), principal, list.search));
+        if (!(thrown instanceof SchemaHasChanged)) throw thrown;
+        if (attempt >= maxAttempts)
+          throw new AppError("unavailable", "The definitions change too often to read by them; try again in a moment.");
+        ({ query, place } = this.prepare(collectionOf(name), principal, list.search));
       }
     }
     throw new Error("The whole list has no pages");
@@ -148,24 +172,25 @@ export class Queries {
   }
 
   /** A record as a selection has it; null when it is gone. */
-  async one(selection: Selection, principal: Principal, id: string): Promise<Row | null> {
-    const { source, columns } = selection;
-    const { reader } = this.#options.database;
-    const row = await reader.get<Row>(`SELECT ${source.columns(columns)} FROM ${source.table} WHERE id = ?`, id);
-    if (row === null) return null;
-    const [record] = await new Expander(reader, principal?.userId ?? null).records(selection, [row]);
-    return record ?? null;
+  one(selection: Selection, { id, principal, signal }: OneRequest): Promise<Row | null> {
+    const { table } = selection.source;
+    const read = async (reader: Reader): Promise<Row | null> => {
+      const row = await reader.get<Row>(`SELECT ${selection.sql} FROM ${table} WHERE id = ?`, id);
+      if (row === null) return null;
+      const [record] = await new Expander(reader, principal?.userId ?? null).records(selection, [row]);
+      return record ?? null;
+    };
+    return this.#options.database.query(`one of ${table}`, read, signal);
   }
 
-  async #logSlow(query: ListQuery, page: PageReader, took: number): Promise<void> {
-    const { database, logger } = this.#options;
+  #logSlow(query: ListQuery, took: number, plan: readonly string[]): void {
     const { filter, sort } = query.text;
-    logger.warn("A query was slow", {
+    this.#options.logger.warn("A query was slow", {
       collection: query.collection.name,
       ms: Math.round(took),
       ...(filter === undefined ? {} : { filter }),
       ...(sort === undefined ? {} : { sort }),
-      plan: (await page.plan(database.reader)).join("; "),
+      plan: plan.join("; "),
       index: indexAdvice(query),
     });
   }

@@ -11,16 +11,22 @@ function isQueryParameter(name: string): name is QueryParameter {
   return (queryParameters as readonly string[]).includes(name);
 }
 
+/** Those that are for one record, too. */
+export const selectionParameters: readonly QueryParameter[] = ["fields", "expand"];
+
 /**
  * Picks what a query is made of; null when nothing of it is there.
  * @throws AppError `bad_request` for a parameter that is there twice.
  */
-export function readQueryText(parameters: Iterable<readonly [string, string]>): QueryText | null {
+export function readQueryText(
+  parameters: Iterable<readonly [string, string]>,
+  known: readonly QueryParameter[] = queryParameters,
+): QueryText | null {
   const found: { [name in QueryParameter]?: string } = {};
   let isQuery = false;
   const seen = new Set<string>();
   for (const [name, value] of parameters) {
-    if (!isQueryParameter(name)) continue;
+    if (!isQueryParameter(name) || !known.includes(name)) continue;
     if (seen.has(name)) throw new AppError("bad_request", `"${name}" is there twice; give it once.`);
     seen.add(name);
     isQuery = true;
@@ -38,7 +44,7 @@ export function refuseParameter(name: QueryParameter, problem: string): AppError
 export function readWhole(query: QueryText, name: "limit" | "offset", min: number, max: number): number | null {
   const text = query[name];
   if (text === undefined) return null;
-  const value = /^\d{1,15}$/.test(text) ? Number(text) : Number.NaN;
+  const value = /^\d{1,16}$/.test(text) ? Number(text) : Number.NaN;
   if (!(value >= min && value <= max))
     throw refuseParameter(name, `it must be a whole number from ${min} to ${max}, not ${quote(text)}`);
   return value;

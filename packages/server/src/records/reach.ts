@@ -2,7 +2,7 @@ import type { FieldDefinition } from "@socle/protocol";
 import { type Collection, type Collections, columnName, ownerColumn } from "../collections/index.ts";
 import type { Kind, NamedField, Shape } from "../expressions/index.ts";
 import { AppError, isAdmin, type Principal } from "../kernel/index.ts";
-import { authorize, onlyOwn } from "./permissions.ts";
+import { authorize } from "./permissions.ts";
 
 /** Where users are kept, for relations that lead to them. Each sees themself; admins see all. */
 export interface UserTable {
@@ -29,15 +29,16 @@ const kinds: { readonly [type in FieldDefinition["type"]]: Kind } = {
 /** The fields that a query may name, with those that every record has. */
 function fieldsOf(collection: Collection): ReadonlyMap<string, NamedField> {
   const system: NamedField[] = [
-    { name: "id", kind: "text", column: "id", isRelation: false },
-    { name: "createdAt", kind: "datetime", column: "createdAt", isRelation: false },
-    { name: "updatedAt", kind: "datetime", column: "updatedAt", isRelation: false },
+    { name: "id", kind: "text", column: "id", isLong: false, isRelation: false },
+    { name: "createdAt", kind: "datetime", column: "createdAt", isLong: false, isRelation: false },
+    { name: "updatedAt", kind: "datetime", column: "updatedAt", isLong: false, isRelation: false },
   ];
   const own = collection.definition.fields.map(
     (field): NamedField => ({
       name: field.name,
       kind: kinds[field.type],
       column: columnName(field),
+      isLong: ["string", "text", "json"].includes(field.type),
       isRelation: field.type === "relation",
     }),
   );
@@ -85,13 +86,9 @@ export class Reach {
     return this.#users;
   }
 
-  /** What the caller may see of a collection. */
+  /** What the caller may see of a collection, which is reached with that. */
   accessTo(collection: Collection): Access {
-    const { rules } = collection;
-    let access: Access = "none";
-    if (onlyOwn(collection, "read", this.principal)) access = this.principal === null ? "none" : "own";
-    else if (isAdmin(this.principal) || rules.read === "public") access = "all";
-    else if (rules.read === "authenticated" && this.principal !== null) access = "all";
+    const access = this.#access(collection);
     this.#reached.set(collection, access);
     return access;
   }
@@ -116,8 +113,17 @@ export class Reach {
     return this.#collections.get(name);
   }
 
-  collectionNames(): string[] {
-    return this.#collections.all().map(({ name }) => name);
+  /** Whether the caller may read anything of a collection; asking does not reach it. */
+  isOpen(collection: Collection): boolean {
+    return this.#access(collection) !== "none";
+  }
+
+  /** The names of collections that the caller may read something of. */
+  openNames(): string[] {
+    return this.#collections
+      .all()
+      .filter((collection) => this.isOpen(collection))
+      .map(({ name }) => name);
   }
 
   /** The collection as expressions see it. */
@@ -131,6 +137,13 @@ export class Reach {
       fieldNames: () => [...fields.keys()],
       follow: (field) => this.#follow(collection, field),
     };
+  }
+
+  #access(collection: Collection): Access {
+    const { read } = collection.rules;
+    if (isAdmin(this.principal) || read === "public") return "all";
+    if (this.principal === null || read === "admin") return "none";
+    return read === "owner" ? "own" : "all";
   }
 
   #follow(collection: Collection, { name }: NamedField): Shape {
@@ -148,7 +161,7 @@ export class Reach {
     const { table, fields } = this.#users;
     const named = (name: string): NamedField | undefined =>
       fields.includes(name)
-        ? { name, kind: name === "createdAt" ? "datetime" : "text", column: name, isRelation: false }
+        ? { name, kind: name === "createdAt" ? "datetime" : "text", column: name, isLong: false, isRelation: false }
         : undefined;
     return {
       name: "users",

@@ -9,8 +9,8 @@ import { listRecords, type RecordPages } from "./list.ts";
 import { type Model, modelOf, type OwnedRow } from "./model.ts";
 import { ownerOfChanged, ownerOfNew } from "./ownership.ts";
 import { authorize, authorizeOwner, onlyOwn } from "./permissions.ts";
-import { type PageRequest, type PreparedList, Queries } from "./queries.ts";
-import type { QueryText } from "./query-text.ts";
+import { type OneRequest, type PageRequest, type PreparedList, Queries } from "./queries.ts";
+import { readQueryText, selectionParameters } from "./query-text.ts";
 import type { Access, UserTable } from "./reach.ts";
 import { type Lookups, References } from "./references.ts";
 import type { Row } from "./source.ts";
@@ -133,13 +133,18 @@ export class Records {
     return { version, isShared: query.isOpen };
   }
 
-  /** A record with what was asked for of it, and beside it. */
-  async getSelected(collection: Collection, principal: Principal, id: string, text: QueryText): Promise<Row> {
-    await this.get(collection, principal, id);
-    const selection = this.#queries.selection(collection, principal, text);
-    const record = await this.#queries.one(selection, principal, id);
-    if (record === null) throw missing(collection, id);
-    return record;
+  /**
+   * A record with what was asked for of it, and beside it.
+   * @param search the parameters as they were sent; those that are not for one record are ignored.
+   */
+  async getSelected(collection: Collection, search: string, request: OneRequest): Promise<Row> {
+    const { principal, id } = request;
+    const record = await this.get(collection, principal, id);
+    const text = readQueryText(new URLSearchParams(search), selectionParameters);
+    if (text === null) return record;
+    const selected = await this.#queries.one(this.#queries.selection(collection, principal, text), request);
+    if (selected === null) throw missing(collection, id);
+    return selected;
   }
 
   /** How many records a collection has. */
@@ -182,7 +187,7 @@ export class Records {
     await this.#database.transact(async (tx) => {
       const { model, row } = await this.#find(tx, name, principal, "delete", id);
       await tx.run(model.delete, id);
-      tx.afterCommit(() => this.#versions.changed(name, row.owner));
+      tx.afterCommit(() => this.#changed(model.collection, -1, row.owner));
       await this.#events.append(tx, {
         type: `${name}.deleted`,
         source: "collections",
@@ -220,7 +225,7 @@ export class Records {
       () => tx.run(model.insert, id, timestamp, timestamp, owner, ...stored),
       () => this.#references.duplicates(tx, model, { id, values, createdAt: timestamp, updatedAt: timestamp }),
     );
-    tx.afterCommit(() => this.#versions.changed(name, owner));
+    tx.afterCommit(() => this.#changed(model.collection, 1, owner));
     const type = `${name}.created`;
     const json = JsonText.of(record);
     await this.#events.append(tx, { type, source: "collections", payload: json, principal, owner }, now);
@@ -262,6 +267,12 @@ export class Records {
     const previous = row.record;
     await this.#events.append(tx, { type, source: "collections", payload: json, principal, owner, previous }, now);
     return { record, json };
+  }
+
+  /** In the moment of the commit: there is one record more or less. */
+  #changed(collection: Collection, by: 1 | -1, owner: string | null): void {
+    this.#versions.changed(collection.name, owner);
+    this.#counts.changed(collection, by);
   }
 
   /** The record that an update or delete is about, once the caller may do that. */

@@ -1,5 +1,6 @@
+import { isName } from "../expressions/index.ts";
 import { type AppError, quote } from "../kernel/index.ts";
-import { type Model, modelOf } from "./model.ts";
+import { modelOf } from "./model.ts";
 import { hintFor, type QueryText, refuseParameter } from "./query-text.ts";
 import type { Reach } from "./reach.ts";
 import { type Row, recordSource, type Source, userSource } from "./source.ts";
@@ -7,7 +8,7 @@ import { type Row, recordSource, type Source, userSource } from "./source.ts";
 /** How deep a path may lead, through relations in either direction. */
 const maxDepth = 3;
 /** Paths that one request may name. */
-const maxPaths = 20;
+const maxPaths = { fields: 200, expand: 20 } as const;
 
 /** What is answered beside a record under `expand`: the record that a field points to, or those that point to it. */
 export interface Expansion {
@@ -35,6 +36,11 @@ export class Selection {
   constructor(source: Source, pointer: string | null = null) {
     this.source = source;
     this.#pointer = pointer;
+  }
+
+  /** Whether even its names are none of the caller's business. Those of users are known. */
+  get isHidden(): boolean {
+    return this.source.access === "none" && this.source.name !== "users";
   }
 
   /** Whether records go out as they are read. */
@@ -127,7 +133,8 @@ class SelectionParser {
 
   paths(text: string): string[] {
     const paths = text.split(",").map((path) => path.trim());
-    if (paths.length > maxPaths) throw refuseParameter(this.#parameter, `at most ${maxPaths} paths are allowed`);
+    const most = maxPaths[this.#parameter];
+    if (paths.length > most) throw refuseParameter(this.#parameter, `at most ${most} paths are allowed`);
     if (paths.includes("")) throw refuseParameter(this.#parameter, "there is a comma too much, or a name is missing");
     return paths;
   }
@@ -138,12 +145,18 @@ class SelectionParser {
     let at = root;
     for (const [i, name] of names.entries()) {
       if (at.source.field(name)?.type === "json") {
-        at.ask(name, [...names.slice(i + 1), last]);
+        const members = [...names.slice(i + 1), last];
+        const odd = members.find((member) => !isName(member));
+        if (odd !== undefined)
+          throw refuseParameter(this.#parameter, `${quote(path)} is no path: ${quote(odd)} is no name`);
+        at.ask(name, members);
         return;
       }
-      at = this.#expansion(at, name, i + 1, path);
+      at = this.#expansion(at, name, { depth: i + 1, path });
       at.narrow();
     }
+    // Of what the caller may not read nothing is told, not even what it has.
+    if (at.isHidden) return;
     if (last === "*") at.askAll();
     else if (at.source.names.includes(last)) at.ask(last, []);
     else throw this.#unknown(at, last);
@@ -151,18 +164,28 @@ class SelectionParser {
 
   expand(root: Selection, path: string): void {
     let at = root;
-    for (const [i, name] of path.split(".").entries()) at = this.#expansion(at, name, i + 1, path);
+    for (const [i, name] of path.split(".").entries()) {
+      if (at !== root && at.isHidden) return;
+      at = this.#expansion(at, name, { depth: i + 1, path });
+    }
   }
 
   /** The selection that a step of a path leads to. */
-  #expansion(from: Selection, name: string, depth: number, path: string): Selection {
+  #expansion(from: Selection, name: string, { depth, path }: { depth: number; path: string }): Selection {
+    if (from.source.names.includes("expand"))
+      throw refuseParameter(
+        this.#parameter,
+        `"${from.source.name}" has a field "expand" itself, where expansions would stand`,
+      );
     if (depth > maxDepth)
       throw refuseParameter(this.#parameter, `${quote(path)} leads more than ${maxDepth} relations deep`);
     const known = from.expansions.find((expansion) => expansion.name === name);
     if (known !== undefined) return known.selection;
     const backward = /^([A-Za-z][A-Za-z0-9_]*)\(([A-Za-z][A-Za-z0-9_]*)\)$/.exec(name);
     const expansion =
-      backward === null ? this.#forward(from, name) : this.#backward(from, name, backward[1] ?? "", backward[2] ?? "");
+      backward === null
+        ? this.#forward(from, name)
+        : this.#backward(from, { name, collectionName: backward[1] ?? "", fieldName: backward[2] ?? "" });
     from.expansions.push(expansion);
     return expansion.selection;
   }
@@ -182,24 +205,27 @@ class SelectionParser {
     return { name, isBackward: false, field: name, selection: new Selection(source) };
   }
 
-  #backward(from: Selection, name: string, collectionName: string, fieldName: string): Expansion {
+  #backward(
+    from: Selection,
+    { name, collectionName, fieldName }: { name: string; collectionName: string; fieldName: string },
+  ): Expansion {
+    const target = from.source.name;
     const collection = this.#reach.named(collectionName);
-    if (collection === undefined) {
-      const hint = hintFor(collectionName, this.#reach.collectionNames());
-      throw refuseParameter(this.#parameter, `there is no collection ${quote(collectionName)}${hint}`);
+    const fields = collection === undefined ? [] : modelOf(collection).fields;
+    const pointing = fields.filter(({ type, collection: to }) => type === "relation" && to === target);
+    if (collection !== undefined && pointing.some((field) => field.name === fieldName)) {
+      const source = recordSource(modelOf(collection), this.#reach.accessTo(collection));
+      return { name, isBackward: true, field: fieldName, selection: new Selection(source, fieldName) };
     }
-    const model: Model = modelOf(collection);
-    const field = model.fields.find((candidate) => candidate.name === fieldName);
-    if (field?.type !== "relation" || field.collection !== from.source.name) {
-      const pointing = model.fields.filter(({ collection: target }) => target === from.source.name);
-      const hint =
-        pointing.length === 0
-          ? `no field of "${collectionName}" points to "${from.source.name}"`
-          : `it has ${pointing.map((one) => `${collectionName}(${one.name})`).join(", ")}`;
-      throw refuseParameter(this.#parameter, `${quote(name)} does not point to "${from.source.name}"; ${hint}`);
+    if (collection === undefined || !this.#reach.isOpen(collection)) {
+      const hint = hintFor(collectionName, this.#reach.openNames());
+      throw refuseParameter(this.#parameter, `there is no ${quote(name)} that points to "${target}"${hint}`);
     }
-    const source = recordSource(model, this.#reach.accessTo(collection));
-    return { name, isBackward: true, field: fieldName, selection: new Selection(source, fieldName) };
+    const hint =
+      pointing.length === 0
+        ? `no field of "${collectionName}" points to "${target}"`
+        : `it has ${pointing.map((one) => `${collectionName}(${one.name})`).join(", ")}`;
+    throw refuseParameter(this.#parameter, `${quote(name)} does not point to "${target}"; ${hint}`);
   }
 
   #noRelation(name: string): AppError {

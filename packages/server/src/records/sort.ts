@@ -61,6 +61,10 @@ export class Sort {
     return this.#keys.slice(0, end < 0 ? this.#keys.length : end).map(({ path }) => path.field.name);
   }
 
+  get paths(): readonly Path[] {
+    return this.#keys.map(({ path }) => path);
+  }
+
   get constants(): readonly Constant[] {
     return this.#keys.flatMap(({ constants }) => constants);
   }

@@ -47,8 +47,9 @@ export class Versions {
       version += `.${this.#definitionOf(collection).toString(36)}`;
       if (access === "none") continue;
       const { last, byOwner, ofOthers } = this.#of(collection.name);
-      const change = access === "all" ? last : (byOwner.get(userId ?? "") ?? ofOthers);
-      version += `-${change.toString(36)}`;
+      // What is all and what is one's own may have changed last at the same time, and differ.
+      version +=
+        access === "all" ? `-a${last.toString(36)}` : `-o${(byOwner.get(userId ?? "") ?? ofOthers).toString(36)}`;
     }
     return version;
   }

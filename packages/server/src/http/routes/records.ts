@@ -1,7 +1,7 @@
 import { isReservedCollectionName, type Operation } from "@socle/protocol";
 import type { Collection } from "../../collections/index.ts";
 import { AppError, type Principal } from "../../kernel/index.ts";
-import { type RecordBody, type Records, readQueryText } from "../../records/index.ts";
+import type { RecordBody, Records } from "../../records/index.ts";
 import { isJsonType, readObject } from "../body.ts";
 import type { Exchange } from "../exchange.ts";
 import { Lists } from "../lists.ts";
@@ -65,9 +65,9 @@ export function recordRoutes(options: { records: Records; bodyLimit: number; lis
           const principal = await admit(exchange, "read");
           const collection = records.collection(exchange.param("collection"));
           const [id, { search }] = [exchange.param("id"), exchange];
-          const text = search === "" ? null : readQueryText(new URLSearchParams(search));
-          if (text === null) return exchange.json(200, await records.get(collection, principal, id));
-          return exchange.json(200, await records.getSelected(collection, principal, id, text));
+          if (search === "") return exchange.json(200, await records.get(collection, principal, id));
+          const signal = (): AbortSignal => exchange.request.signal;
+          return exchange.json(200, await records.getSelected(collection, search, { id, principal, signal }));
         },
         async PUT(exchange) {
           const principal = await admit(exchange, "update");

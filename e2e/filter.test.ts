@@ -1,13 +1,13 @@
 import { expect, test } from "bun:test";
 import fc from "fast-check";
-import { parseExpression, type Shape } from "../../server/src/expressions/index.ts";
-import { filter } from "./filter.ts";
+import { filter } from "../packages/client/src/index.ts";
+import { parseExpression, type Shape } from "../packages/server/src/expressions/index.ts";
 
 const shape: Shape = {
   name: "posts",
   table: "posts",
   ownColumn: null,
-  field: (name) => ({ name, kind: name === "n" ? "number" : "text", column: name, isRelation: false }),
+  field: (name) => ({ name, kind: name === "n" ? "number" : "text", column: name, isLong: false, isRelation: false }),
   fieldNames: () => [],
   follow: () => shape,
 };
