@@ -1,6 +1,7 @@
 import { expect, test } from "bun:test";
 import { quietLogger, temporaryFolder } from "../../test/kit.ts";
-import { Database } from "./index.ts";
+import type { Awaitable } from "../kernel/index.ts";
+import { Database, type Reader } from "./index.ts";
 
 const signal = (): AbortSignal => new AbortController().signal;
 
@@ -105,6 +106,40 @@ test("nobody waits any more: the statement ends, and the thread's place is free"
   }
   // With two places, each of which ran an endless statement, this would never come.
   expect(await database.query("many", (reader) => reader.get<{ n: number }>(all), signal)).toEqual({ n: 20_000 });
+  await database.close();
+});
+
+test("who has gone before it begins on a thread costs nothing", async () => {
+  const database = await withRows(20_000);
+  const ran: string[] = [];
+  const work = (reader: Reader, place: string): Awaitable<unknown> => {
+    ran.push(place);
+    return reader.get(all);
+  };
+  expect(await failure(database.query("k", work, () => AbortSignal.abort()))).toMatchObject({ code: "bad_request" });
+  expect(ran).toEqual(["here"]);
+  await database.close();
+});
+
+test("what waits too long for its turn is told that, and not that it took long", async () => {
+  const database = await withRows(20_000, 200);
+  const reasons = await Promise.all(
+    Array.from({ length: 6 }, (_, n) =>
+      failure(database.query(`endless ${n}`, (reader) => reader.get(endless), signal)),
+    ),
+  );
+  const messages = reasons.map((reason) => (reason instanceof Error ? reason.message : ""));
+  expect(messages).toContain("This takes longer than 0.2 seconds to look up; narrow it down.");
+  expect(messages).toContain("Too much is being looked at already; try again in a moment.");
+  await database.close();
+});
+
+test("reads of admins have places of their own", async () => {
+  const database = await withRows(20_000, 400);
+  const asked = [1, 2, 3].map((n) => failure(database.query(`endless ${n}`, (reader) => reader.get(endless), signal)));
+  const read = (reader: Reader): Promise<{ n: number } | null> => Promise.resolve(reader.get<{ n: number }>(all));
+  expect(await database.readOnThread(read, signal())).toEqual({ n: 20_000 });
+  await Promise.all(asked);
   await database.close();
 });
 

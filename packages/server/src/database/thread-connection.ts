@@ -9,6 +9,8 @@ export class ThreadConnection implements Reader {
   readonly #worker: Worker;
   #waiting: PromiseWithResolvers<unknown> | null = null;
   #failure: Error | null = null;
+  /** Not 0 once the statement that runs should end: a thread that is busy hears no message. */
+  readonly #stop = new Int32Array(new SharedArrayBuffer(4));
   readonly #ended = Promise.withResolvers<void>();
 
   /** @param path of the database file. */
@@ -34,10 +36,11 @@ export class ThreadConnection implements Reader {
 
   /**
    * Ends it in the middle of what it does, which fails with `reason`; what was not committed is taken back. A statement
-   * that says what it looks at (`visited`) ends at once, as it comes back to the thread with each row; any other when it is done.
+   * that says what it looks at (`visited`) ends at once, any other when it is done.
    */
   abandon(reason: AppError): void {
     this.#fail(reason);
+    Atomics.store(this.#stop, 0, 1);
     this.#worker.terminate();
   }
 
@@ -51,7 +54,7 @@ export class ThreadConnection implements Reader {
 
   #ask<T>(action: StatementRequest["do"], sql: string, values: Value[]): Promise<T> {
     // The shape of a row is what the SQL text says; its author names it.
-    return this.#send({ path: this.#path, do: action, sql, values }) as Promise<T>;
+    return this.#send({ path: this.#path, stop: this.#stop, do: action, sql, values }) as Promise<T>;
   }
 
   #send(request: StatementRequest | null): Promise<unknown> {

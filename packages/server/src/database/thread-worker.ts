@@ -11,6 +11,8 @@ declare const self: Worker;
 export interface StatementRequest {
   /** Of the database file. */
   readonly path: string;
+  /** Its first number is not 0 once nobody waits for the statement any more. */
+  readonly stop: Int32Array;
   readonly do: "get" | "all" | "run";
   readonly sql: string;
   readonly values: Value[];
@@ -22,21 +24,22 @@ export type StatementReply =
 
 let connection: Connection | null = null;
 
-function open(path: string): Connection {
+function open({ path, stop }: StatementRequest): Connection {
   const opened = new Connection(path, { readonly: false });
   opened.execute("PRAGMA busy_timeout = 5000");
   opened.execute("PRAGMA synchronous = NORMAL");
   opened.execute("PRAGMA wal_autocheckpoint = 0");
   // What does not fit goes to the log, and a sort to a file: memory does not grow with the table.
   opened.execute("PRAGMA cache_size = -16000");
-  // To be called is enough: a thread that is ended goes no further than its next call.
-  addFunctions(opened, () => undefined);
+  addFunctions(opened, () => {
+    if (Atomics.load(stop, 0) !== 0) throw new Error("Nobody waits for this any more");
+  });
   return opened;
 }
 
 function answer(request: StatementRequest): StatementReply {
   try {
-    connection ??= open(request.path);
+    connection ??= open(request);
     return { result: connection[request.do](request.sql, ...request.values) };
   } catch (thrown) {
     const message = thrown instanceof Error ? thrown.message : String(thrown);

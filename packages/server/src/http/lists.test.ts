@@ -60,6 +60,11 @@ describe("an unchanged list is a 304", () => {
     expect(three.body).toEqual(one.body);
   });
 
+  test("what is wrong with a query is told whatever the client has", async () => {
+    for (const search of ["?cursor=x", "?filter=x", "?limit=0"])
+      expect((await get(`/api/notes${search}`, undefined, "*")).status).toBe(400);
+  });
+
   test("HEAD and GET have the same tag", async () => {
     const head = await request("HEAD", "/api/notes?limit=1");
     expect([head.status, tagOf(head)]).toEqual([200, tagOf(await get("/api/notes?limit=1"))]);
@@ -201,6 +206,16 @@ describe("nobody gets what another was answered", () => {
   });
 
   test("a role that changes takes effect at once", async () => {
+    // Whose change was the last one of all, has the same in their own list and in the whole one.
+    await add("own", { text: "last of bob" }, bob.accessToken);
+    for (const path of ["/api/own", "/api/own?limit=9"]) {
+      const own = await get(path, bob.accessToken);
+      await setRole(service, bob.user.id, "admin");
+      const all = await get(path, bob.accessToken, tagOf(own));
+      await setRole(service, bob.user.id, "authenticated");
+      expect(all.status).toBe(200);
+      expect((await get(path, bob.accessToken, tagOf(all))).status).toBe(200);
+    }
     const before = await get("/api/own?limit=9", bob.accessToken);
     await setRole(service, bob.user.id, "admin");
     const after = await get("/api/own?limit=9", bob.accessToken, tagOf(before));

@@ -2,7 +2,7 @@ import type { RecordPage } from "@socle/protocol";
 import type { Collection } from "../collections/index.ts";
 import type { MigrationPlace, Reader, Value } from "../database/index.ts";
 import { type Constant, constantValue, type Facts } from "../expressions/index.ts";
-import { AppError, type Awaitable } from "../kernel/index.ts";
+import type { Awaitable } from "../kernel/index.ts";
 import { type CursorPlace, type CursorScope, type Cursors, digestOf } from "./cursor.ts";
 import { Expander } from "./expand.ts";
 import type { ListQuery } from "./list-query.ts";
@@ -192,9 +192,10 @@ export class PageReader {
     if (fitting === rows.length) return wanted;
     if (this.#query.text.offset === undefined) return fitting;
     // Whoever counts pages would miss what was left out.
-    throw new AppError(
-      "bad_request",
-      `This page weighs more than ${maxBytes / 1024 ** 2} MiB; ask for a smaller "limit", for less of each record with "fields", or use "cursor".`,
+    const problem = `this page weighs more than ${maxBytes / 1024 ** 2} MiB`;
+    throw refuseParameter(
+      "limit",
+      `${problem}; ask for fewer records, for less of each with "fields", or use "cursor"`,
     );
   }
 

@@ -34,7 +34,10 @@ const values = fc.record({
   c: maybe(-0.5, 0, 0.1, 1e300),
   d: maybe(true, false),
   e: fc.constantFrom("p", "q"),
-  j: fc.oneof(fc.constant(null), fc.record({ k: fc.constantFrom<JsonValue>(null, 1, 2.5, "t", "u", true) })),
+  j: fc.oneof(
+    fc.constant(null),
+    fc.record({ k: fc.constantFrom<JsonValue>(null, 1, 2.5, 2 ** 60 + 128, 1234567890123456800, "t", "u", true) }),
+  ),
 });
 
 const sortable = ["a", "b", "c", "d", "e", "j.k", "up.b", "up.a", "createdAt", "id"] as const;

@@ -73,6 +73,30 @@ test("the event loop goes on meanwhile", async () => {
   expect(turns).toBeGreaterThan(50);
 });
 
+test("few records that take long are looked at there, too", async () => {
+  const meta = { name: "meta", type: "json" };
+  const body = { name: "body", type: "text" };
+  await request("POST", "/api/admin/collections", { token: admin, body: { name: "long", fields: [meta, body] } });
+  const list = Array.from({ length: 100_000 }, (_, n) => `t${n % 10}`);
+  for (let n = 0; n < 5; n++)
+    await request("POST", "/api/long", { body: n % 2 === 0 ? { meta: { list } } : { body: "lorem ".repeat(150_000) } });
+  const terms = (one: string): string => Array.from({ length: 30 }, () => one).join(" || ");
+  for (const one of ['meta.list ~ "é"', 'meta.list ~ "none"', 'body ~ "é"', 'body ~ "none"', "meta.other = 1"]) {
+    let turns = 0;
+    let isOver = false;
+    const search = new URLSearchParams({ filter: terms(one), fields: "id" });
+    const answer = request<RecordPage>("GET", `/api/long?${search}`).finally(() => {
+      isOver = true;
+    });
+    while (!isOver) {
+      turns += 1;
+      await new Promise((resolve) => setImmediate(resolve));
+    }
+    expect([(await answer).status, (await answer).body.items]).toEqual([200, []]);
+    expect([one, turns > 20]).toEqual([one, true]);
+  }
+}, 60_000);
+
 test("a definition that changes meanwhile: each answer is all of one state, and none is an error", async () => {
   let isOver = false;
   const seen = { before: 0, after: 0 };
