@@ -3,16 +3,6 @@ import { isSameSecret } from "../kernel/index.ts";
 import { refuseParameter } from "./query-text.ts";
 import type { Place } from "./sort.ts";
 
-/** What a cursor belongs to: it is refused with any other list. */
-export interface CursorScope {
-  /** Which collection of its name. */
-  readonly collection: string;
-  readonly sort: string;
-  readonly filter: string;
-  /** The caller; null for nobody. */
-  readonly userId: string | null;
-}
-
 /** What a cursor says. */
 export interface CursorPlace {
   readonly seq: number;
@@ -24,16 +14,16 @@ export interface CursorPlace {
 /** Longer values stay out of the cursor, which is part of an address; the record is looked at again instead. */
 const maxCharacters = 1_000;
 const macBytes = 16;
-const macLength = 22;
+const blockBytes = 32;
 
 export function digestOf(values: readonly Value[]): string {
-  return Bun.SHA256.hash(JSON.stringify(values), "base64url").slice(0, macLength);
+  return Bun.SHA256.hash(JSON.stringify(values), "base64url").slice(0, 22);
 }
 
 /**
  * Makes and reads cursors: signed, so that nobody asks for a place that they were not given, and veiled, as a place in a
  * collection tells how many records there are that one may not see. (The signature of what it says is what it is veiled
- * with: RFC 5297 has the idea.)
+ * with: RFC 5297 has the idea.) Each belongs to a scope, a text that says which list of which caller it is.
  */
 export class Cursors {
   readonly #key: () => string;
@@ -44,22 +34,28 @@ export class Cursors {
   }
 
   /** The cursor of the record at a place. */
-  write({ seq, values }: Place, scope: CursorScope): string {
-    const json = JSON.stringify(values);
+  write({ seq, values }: Place, scope: string): string {
+    const json = values.length === 0 ? "[]" : JSON.stringify(values);
     const text = json.length <= maxCharacters ? `[${seq},${json}]` : `[${seq},null,"${digestOf(values)}"]`;
+    const body = Buffer.from(text);
+    const cursor = Buffer.allocUnsafe(macBytes + body.length);
     const mac = this.#sign(text, scope);
-    return Buffer.concat([mac, this.#veil(Buffer.from(text), mac)]).toString("base64url");
+    cursor.set(mac);
+    this.#veil(body, mac);
+    cursor.set(body, macBytes);
+    return cursor.toString("base64url");
   }
 
   /** @throws AppError `bad_request` for a cursor that was changed, or belongs to another list. */
-  read(cursor: string, scope: CursorScope): CursorPlace {
+  read(cursor: string, scope: string): CursorPlace {
     const bytes = Buffer.from(cursor, "base64url");
-    const mac = bytes.subarray(0, macBytes);
-    const text = this.#veil(bytes.subarray(macBytes), mac).toString();
     // Decoders are lenient: one cursor could be written in several ways.
-    const isOurs =
-      bytes.toString("base64url") === cursor &&
-      isSameSecret(mac.toString("hex"), this.#sign(text, scope).toString("hex"));
+    const isExact = bytes.length > macBytes && bytes.toString("base64url") === cursor;
+    const mac = bytes.subarray(0, macBytes);
+    const body = bytes.subarray(macBytes);
+    this.#veil(body, mac);
+    const text = body.toString();
+    const isOurs = isExact && isSameSecret(hex(mac), hex(this.#sign(text, scope)));
     if (!isOurs)
       throw refuseParameter(
         "cursor",
@@ -70,19 +66,22 @@ export class Cursors {
     return { seq, values, digest };
   }
 
-  #sign(text: string, { collection, sort, filter, userId }: CursorScope): Buffer {
-    const signed = JSON.stringify([text, collection, sort, filter, userId]);
-    return new Bun.CryptoHasher("sha256", this.#key()).update(signed).digest().subarray(0, macBytes);
+  #sign(text: string, scope: string): Uint8Array {
+    return new Bun.CryptoHasher("sha256", this.#key()).update(`${text}\n${scope}`).digest().subarray(0, macBytes);
   }
 
-  /** Veils and unveils: each block is covered by a hash that nobody else can make. */
-  #veil(bytes: Buffer, mac: Buffer): Buffer {
-    const veiled = Buffer.alloc(bytes.length);
-    for (let start = 0; start < bytes.length; start += 32) {
-      const cover = new Bun.CryptoHasher("sha256", this.#key()).update(mac).update(`veil ${start}`).digest();
-      for (let i = start; i < Math.min(start + 32, bytes.length); i++)
-        veiled[i] = (bytes[i] ?? 0) ^ (cover[i - start] ?? 0);
+  /** Veils and unveils, in place: each block is covered by a hash that nobody else can make. */
+  #veil(bytes: Uint8Array, mac: Uint8Array): void {
+    const name = hex(mac);
+    for (let start = 0; start < bytes.length; start += blockBytes) {
+      const cover = new Uint8Array(blockBytes);
+      Bun.SHA256.hash(`${this.#key()} ${name} ${start}`, cover);
+      const end = Math.min(start + blockBytes, bytes.length);
+      for (let i = start; i < end; i++) bytes[i] = (bytes[i] ?? 0) ^ (cover[i - start] ?? 0);
     }
-    return veiled;
   }
+}
+
+function hex(bytes: Uint8Array): string {
+  return bytes.toHex();
 }

@@ -23,6 +23,8 @@ export interface ListQuery {
   readonly limit: number;
   readonly hasTotal: boolean;
   readonly selection: Selection;
+  /** What its cursors belong to, but for the caller: no other list has the same. */
+  readonly scope: string;
   /** The collections that the answer depends on, and what the caller may see of each. */
   readonly reached: ReadonlyMap<Collection, Access>;
   /** Whether it depends on what has no version: the users, the time. */
@@ -58,6 +60,7 @@ export function parseListQuery(collection: Collection, text: QueryText, reach: R
     limit,
     hasTotal: text.count === "exact",
     selection,
+    scope: JSON.stringify([collection.name, collection.createdAt, text.sort, text.filter]),
     reached: reach.reached,
     isFleeting: reach.hasReachedUsers || macros.has("now") || macros.has("today"),
     isOpen:

@@ -3,7 +3,7 @@ import type { Collection } from "../collections/index.ts";
 import type { MigrationPlace, Reader, Value } from "../database/index.ts";
 import { type Constant, constantValue, type Facts } from "../expressions/index.ts";
 import type { Awaitable } from "../kernel/index.ts";
-import { type CursorPlace, type CursorScope, type Cursors, digestOf } from "./cursor.ts";
+import { type CursorPlace, type Cursors, digestOf } from "./cursor.ts";
 import { Expander } from "./expand.ts";
 import type { ListQuery } from "./list-query.ts";
 import { type Plans, planOf } from "./plans.ts";
@@ -20,7 +20,8 @@ const maxBytes = 4 * 1024 ** 2;
 export interface PageOptions {
   /** Where it begins; null for the first page. */
   readonly place: CursorPlace | null;
-  readonly scope: CursorScope;
+  /** What its cursors belong to. */
+  readonly scope: string;
   readonly facts: Facts;
   readonly cursors: Cursors;
   readonly plans: Plans;

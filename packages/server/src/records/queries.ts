@@ -3,7 +3,7 @@ import type { Collection, Collections } from "../collections/index.ts";
 import type { Database, MigrationPlace, Reader } from "../database/index.ts";
 import { AppError, BoundedMap, isAdmin, type Principal } from "../kernel/index.ts";
 import type { Logger } from "../logging/index.ts";
-import { type CursorPlace, type CursorScope, Cursors } from "./cursor.ts";
+import { type CursorPlace, Cursors } from "./cursor.ts";
 import { Expander } from "./expand.ts";
 import { indexAdvice } from "./index-advice.ts";
 import { type ListQuery, parseListQuery } from "./list-query.ts";
@@ -57,13 +57,8 @@ export interface PageRequest {
 }
 
 /** What a cursor of a query belongs to. */
-function scopeOf({ collection, text }: ListQuery, principal: Principal): CursorScope {
-  return {
-    collection: `${collection.name} ${collection.createdAt}`,
-    sort: text.sort ?? "",
-    filter: text.filter ?? "",
-    userId: principal?.userId ?? null,
-  };
+function scopeOf({ scope }: ListQuery, principal: Principal): string {
+  return `${scope} ${principal?.userId ?? ""}`;
 }
 
 /** Who asks for one record. */
