@@ -141,16 +141,14 @@ class Compiler {
           ")",
         ]);
       }
-      case "compare": {
-        const { operator, left, right } = expression;
-        return this.#compare(operator, left, right, negated);
-      }
+      case "compare":
+        return this.#compare(expression, negated);
       case "in":
         return this.#in(expression.left, expression.items, negated);
     }
   }
 
-  #compare(operator: Comparison, left: Operand, right: Operand, negated: boolean): Sql {
+  #compare({ operator, left, right }: Compare, negated: boolean): Sql {
     const isOpposite = operator === "!=" || operator === "!~";
     const positive = operator === "!=" ? "=" : operator === "!~" ? "~" : operator;
     const condition = this.#positive(positive, left, right);
@@ -257,6 +255,8 @@ class Compiler {
 function isReached(operand: Operand): operand is Path {
   return operand.type === "path" && operand.hops.length > 0 && operand.members.length === 0;
 }
+
+type Compare = Extract<Expression, { type: "compare" }>;
 
 type Ordering = ">" | ">=" | "<" | "<=";
 

@@ -44,7 +44,7 @@ export class Lists {
     const reader = isShared && list.query === null ? "" : (principal?.userId ?? "");
     const address = `${reader} ${collection.name}?${list.search}`;
     const kept = isShared && version !== null ? this.#cache.get(address) : undefined;
-    if (kept !== undefined && kept.version === version) return this.#fresh(exchange, kept.tag, kept.body, principal);
+    if (kept !== undefined && kept.version === version) return fresh(exchange, kept, principal);
     const tag = version === null ? null : `"${this.#tagOf(`${version} ${address}`)}"`;
     if (tag !== null && hasTag(exchange.request.headers, tag))
       return exchange.respond(304, null, headersOf(tag, principal));
@@ -73,7 +73,7 @@ export class Lists {
   #once(exchange: Exchange, asked: Omit<Asked, "collection" | "list">, text: string): Response {
     const { principal, tag, keep, keepable } = asked;
     // Where no version tells whether it is the same, the text does.
-    if (tag === null) return this.#fresh(exchange, `"${this.#tagOf(text)}"`, text, principal);
+    if (tag === null) return fresh(exchange, { tag: `"${this.#tagOf(text)}"`, body: text }, principal);
     if (text.length <= keepable) keep(encoder.encode(text));
     return exchange.respond(200, text, headersOf(tag, principal, json));
   }
@@ -82,11 +82,16 @@ export class Lists {
   #tagOf(text: string): string {
     return new Bun.CryptoHasher("sha256", this.#secret).update(text).digest("base64url").slice(0, 22);
   }
+}
 
-  #fresh(exchange: Exchange, tag: string, body: Uint8Array | string, principal: Principal): Response {
-    if (hasTag(exchange.request.headers, tag)) return exchange.respond(304, null, headersOf(tag, principal));
-    return exchange.respond(200, body, headersOf(tag, principal, json));
-  }
+/** Answers what is known to be as it is now. */
+function fresh(
+  exchange: Exchange,
+  { tag, body }: { tag: string; body: Uint8Array | string },
+  principal: Principal,
+): Response {
+  if (hasTag(exchange.request.headers, tag)) return exchange.respond(304, null, headersOf(tag, principal));
+  return exchange.respond(200, body, headersOf(tag, principal, json));
 }
 
 const json = "application/json";

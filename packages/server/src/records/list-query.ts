@@ -41,9 +41,9 @@ export function parseListQuery(collection: Collection, text: QueryText, reach: R
   const shape = reach.shape(collection);
   const source = recordSource(modelOf(collection), reach.accessTo(collection));
   const filter = text.filter === undefined ? null : parseFilter(text.filter, shape);
-  const sort = parseSort(text.sort, collection, shape, source.table);
-  const limit = readWhole(text, "limit", 1, maxLimit) ?? maxLimit;
-  const offset = readWhole(text, "offset", 0, Number.MAX_SAFE_INTEGER) ?? 0;
+  const sort = parseSort(text.sort, { collection, shape, table: source.table });
+  const limit = readWhole(text, "limit", { min: 1, max: maxLimit }) ?? maxLimit;
+  const offset = readWhole(text, "offset", { min: 0, max: Number.MAX_SAFE_INTEGER }) ?? 0;
   if (text.offset !== undefined && text.cursor !== undefined)
     throw refuseParameter("offset", 'it cannot stand beside "cursor", which says where the page begins');
   if (text.count !== undefined && text.count !== "exact")

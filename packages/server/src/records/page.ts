@@ -29,6 +29,12 @@ export interface PageOptions {
   readonly countAll: (collection: Collection) => Promise<number>;
 }
 
+/** What is selected, and of how many rows. */
+interface Extent {
+  readonly columns: string;
+  readonly limit: number;
+}
+
 /** About the bytes of rows that were not decoded yet. */
 function weightOf(rows: readonly Row[]): number {
   let weight = 0;
@@ -63,7 +69,7 @@ export class PageReader {
     const { plans } = this.#options;
     const isLight = limit <= fewRecords && !plans.isHeavy(collection);
     let size = isLight ? limit + 1 : await this.#affordable(reader, segments, limit + 1);
-    const taken = this.#take<Row>(reader, selection.sql, segments, size);
+    const taken = this.#take<Row>(reader, segments, { columns: selection.sql, limit: size });
     let rows = taken instanceof Promise ? await taken : taken;
     if (isLight && weightOf(rows) > maxBytes) {
       plans.noteHeavy(collection);
@@ -94,27 +100,22 @@ export class PageReader {
   }
 
   /** Takes rows from parts of a list that follow each other, until there are enough. */
-  #take<T>(reader: Reader, columns: string, segments: readonly (Segment | null)[], limit: number): Awaitable<T[]> {
+  #take<T>(reader: Reader, segments: readonly (Segment | null)[], extent: Extent): Awaitable<T[]> {
     const [only = null] = segments;
-    if (segments.length === 1) return this.#select<T>(reader, columns, only, limit);
-    return this.#takeEach<T>(reader, columns, segments, limit);
+    return segments.length === 1 ? this.#select<T>(reader, only, extent) : this.#takeEach<T>(reader, segments, extent);
   }
 
-  async #takeEach<T>(
-    reader: Reader,
-    columns: string,
-    segments: readonly (Segment | null)[],
-    limit: number,
-  ): Promise<T[]> {
+  async #takeEach<T>(reader: Reader, segments: readonly (Segment | null)[], extent: Extent): Promise<T[]> {
     let rows: T[] = [];
     for (const segment of segments) {
-      rows = rows.concat(await this.#select<T>(reader, columns, segment, limit - rows.length));
-      if (rows.length >= limit) break;
+      const left = { ...extent, limit: extent.limit - rows.length };
+      rows = rows.concat(await this.#select<T>(reader, segment, left));
+      if (rows.length >= extent.limit) break;
     }
     return rows;
   }
 
-  #select<T>(reader: Reader, columns: string, segment: Segment | null, limit: number): Awaitable<T[]> {
+  #select<T>(reader: Reader, segment: Segment | null, { columns, limit }: Extent): Awaitable<T[]> {
     const { selection, sql } = this.#query;
     const values = this.#bind(sql.values(segment));
     const isFirst = segment === null && columns === selection.sql && limit === this.#query.limit + 1;
@@ -183,7 +184,8 @@ export class PageReader {
   /** How many of the records fit into a page, at least one. */
   async #affordable(reader: Reader, segments: readonly (Segment | null)[], wanted: number): Promise<number> {
     const { source, columns } = this.#query.selection;
-    const rows = await this.#take<{ bytes: number }>(reader, `${source.weight(columns)} AS bytes`, segments, wanted);
+    const weights = { columns: `${source.weight(columns)} AS bytes`, limit: wanted };
+    const rows = await this.#take<{ bytes: number }>(reader, segments, weights);
     let [bytes, fitting] = [0, 0];
     for (const row of rows) {
       bytes += row.bytes;

@@ -41,7 +41,11 @@ export function refuseParameter(name: QueryParameter, problem: string): AppError
 }
 
 /** @throws AppError `bad_request` for anything but a whole number between the two. */
-export function readWhole(query: QueryText, name: "limit" | "offset", min: number, max: number): number | null {
+export function readWhole(
+  query: QueryText,
+  name: "limit" | "offset",
+  { min, max }: { min: number; max: number },
+): number | null {
   const text = query[name];
   if (text === undefined) return null;
   const value = /^\d{1,16}$/.test(text) ? Number(text) : Number.NaN;

@@ -156,11 +156,19 @@ function isNullable(path: Path, collection: Collection): boolean {
   return collection.definition.fields.find(({ name }) => name === path.field.name)?.required !== true;
 }
 
+/** Whose records are sorted. */
+interface Sorted {
+  readonly collection: Collection;
+  readonly shape: Shape;
+  /** The quoted SQL name of its table. */
+  readonly table: string;
+}
+
 /**
  * Reads `sort`: names of fields, or paths to values elsewhere, each with a `-` where the greatest come first.
  * @throws AppError `bad_request`; `unauthorized` or `forbidden` where a path leads to what the caller may not read.
  */
-export function parseSort(text: string | undefined, collection: Collection, shape: Shape, table: string): Sort {
+export function parseSort(text: string | undefined, { collection, shape, table }: Sorted): Sort {
   const parts = text === undefined ? [] : text.split(",").map((part) => part.trim());
   if (parts.length > maxKeys) throw refuseParameter("sort", `at most ${maxKeys} fields are allowed`);
   const keys: SortKey[] = [];
