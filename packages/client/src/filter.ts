@@ -5,17 +5,18 @@ export type FilterValue = string | number | boolean | null | Date | readonly Fil
  * Writes a filter with values in it, each as the filter language has it: whatever somebody typed stays a value. An array
  * becomes a list, for `in`.
  * @example filter`title ~ ${text} && status in ${["new", "open"]}`
- * @throws TypeError for a number that is not finite, and for an empty array, in which nothing could be.
+ * @throws TypeError for what the language has no value for: a number that is not finite, an empty array, undefined.
  */
 export function filter(parts: TemplateStringsArray, ...values: readonly FilterValue[]): string {
-  return parts.map((part, i) => (i === 0 ? part : `${toLiteral(values[i - 1] ?? null)}${part}`)).join("");
+  return parts.map((part, i) => (i === 0 ? part : `${toLiteral(values[i - 1])}${part}`)).join("");
 }
 
-function toLiteral(value: FilterValue): string {
+function toLiteral(value: FilterValue | undefined): string {
   if (value instanceof Date) return toLiteral(value.toISOString());
   if (typeof value === "string") return `"${value.replace(/["\\]/g, "\\$&")}"`;
   if (typeof value === "number" && !Number.isFinite(value)) throw new TypeError(`A filter has no value ${value}`);
-  if (typeof value !== "object" || value === null) return String(value);
+  if (value === null || typeof value === "number" || typeof value === "boolean") return String(value);
+  if (!Array.isArray(value)) throw new TypeError(`A filter has no value for ${typeof value}`);
   if (value.length === 0) throw new TypeError("A list in a filter needs at least one value");
   return `(${value.map(toLiteral).join(", ")})`;
 }

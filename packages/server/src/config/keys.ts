@@ -89,7 +89,7 @@ export const keys = {
   "log.slowQuery": key(
     duration(0),
     "100ms",
-    "lists that take longer are logged, with their plan and the index that would help",
+    "lists that take longer are logged, with their plan and the index that would help; 0 logs all",
   ),
 };
 

@@ -138,7 +138,7 @@ export function duration(min: number): ValueKind<number> {
       return milliseconds >= min && milliseconds <= longestDuration ? milliseconds : undefined;
     },
     fromText: numberFromText,
-    allowed: `a time such as "90s", "15m", "1h" or "30d"${min > 0 ? `, at least ${min / 1_000}s` : ", or 0"}`,
+    allowed: `a time such as "500ms", "90s", "15m", "1h" or "30d"${min > 0 ? `, at least ${min / 1_000}s` : ", or 0"}`,
   };
 }
 

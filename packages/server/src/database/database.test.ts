@@ -87,6 +87,27 @@ describe("transactions", () => {
     await database.close();
   });
 
+  test("what only readers look at shares the commit, what the next transaction depends on ends the batch", async () => {
+    const database = await withTable();
+    const order: string[] = [];
+    const write = (n: number, effect: "whenVisible" | "afterCommit"): Promise<number> =>
+      database.transact((tx) => {
+        order.push(`work ${n}`);
+        tx[effect](() => order.push(`effect ${n}`));
+        return tx.run("INSERT INTO t VALUES (?)", n);
+      });
+    await Promise.all([
+      write(1, "whenVisible"),
+      write(2, "whenVisible"),
+      write(3, "afterCommit"),
+      write(4, "whenVisible"),
+    ]);
+    expect(order).toEqual(["work 1", "work 2", "work 3", "effect 1", "effect 2", "effect 3", "work 4", "effect 4"]);
+    await expect(write(1, "whenVisible")).rejects.toThrow();
+    expect(order.at(-1)).toBe("work 1");
+    await database.close();
+  });
+
   test("what was taken back has no effects", async () => {
     const database = await withTable();
     const log: string[] = [];

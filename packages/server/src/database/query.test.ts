@@ -90,7 +90,7 @@ test("all reads of one query on a thread are of one moment", async () => {
 });
 
 test("nobody waits any more: the statement ends, and the thread's place is free", async () => {
-  const database = await withRows(20_000);
+  const database = await withRows(60_000);
   for (let i = 0; i < 6; i++) {
     const gone = new AbortController();
     const asked = failure(
@@ -105,7 +105,7 @@ test("nobody waits any more: the statement ends, and the thread's place is free"
     expect(await asked).toMatchObject({ code: "bad_request" });
   }
   // With two places, each of which ran an endless statement, this would never come.
-  expect(await database.query("many", (reader) => reader.get<{ n: number }>(all), signal)).toEqual({ n: 20_000 });
+  expect(await database.query("many", (reader) => reader.get<{ n: number }>(all), signal)).toEqual({ n: 60_000 });
   await database.close();
 });
 
@@ -122,7 +122,7 @@ test("who has gone before it begins on a thread costs nothing", async () => {
 });
 
 test("what waits too long for its turn is told that, and not that it took long", async () => {
-  const database = await withRows(20_000, 200);
+  const database = await withRows(60_000, 200);
   const reasons = await Promise.all(
     Array.from({ length: 6 }, (_, n) =>
       failure(database.query(`endless ${n}`, (reader) => reader.get(endless), signal)),
@@ -135,16 +135,16 @@ test("what waits too long for its turn is told that, and not that it took long",
 });
 
 test("reads of admins have places of their own", async () => {
-  const database = await withRows(20_000, 400);
+  const database = await withRows(60_000, 400);
   const asked = [1, 2, 3].map((n) => failure(database.query(`endless ${n}`, (reader) => reader.get(endless), signal)));
   const read = (reader: Reader): Promise<{ n: number } | null> => Promise.resolve(reader.get<{ n: number }>(all));
-  expect(await database.readOnThread(read, signal())).toEqual({ n: 20_000 });
+  expect(await database.readOnThread(read, signal())).toEqual({ n: 60_000 });
   await Promise.all(asked);
   await database.close();
 });
 
 test("what takes too long is given up", async () => {
-  const database = await withRows(20_000, 100);
+  const database = await withRows(60_000, 100);
   const asked = await failure(database.query("endless", (reader) => reader.get(endless), signal));
   expect(asked).toMatchObject({
     code: "unavailable",
@@ -157,7 +157,7 @@ test("what takes too long is given up", async () => {
 });
 
 test("a stop does not wait for what would not end", async () => {
-  const database = await withRows(20_000);
+  const database = await withRows(60_000);
   const asked = failure(database.query("endless", (reader) => reader.get(endless), signal));
   await Bun.sleep(20);
   database.giveUp();

@@ -21,6 +21,11 @@ export interface Transactor extends Reader {
   run(sql: string, ...values: Value[]): Awaitable<number>;
   /** `effect` is called in the moment of the commit: for state in memory that readers must find changed with the data. */
   afterCommit(effect: () => void): void;
+  /**
+   * The same for what only readers look at: the next transaction may run before it, so that it shares the commit. What
+   * `afterCommit` is given ends the batch.
+   */
+  whenVisible(effect: () => void): void;
   /** `effect` is called once the transaction is on disk, in the order of commits; never when it was taken back. */
   afterFlush(effect: () => void): void;
 }

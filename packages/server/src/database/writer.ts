@@ -34,6 +34,8 @@ class JobTransactor implements Transactor {
   readonly #connection: TransactionConnection;
   readonly atCommit: (() => void)[] = [];
   readonly atFlush: (() => void)[] = [];
+  /** Whether the next transaction depends on what the commit does in memory. */
+  isDependedOn = false;
   #open = true;
 
   constructor(connection: TransactionConnection) {
@@ -53,6 +55,11 @@ class JobTransactor implements Transactor {
   }
 
   afterCommit(effect: () => void): void {
+    this.isDependedOn = true;
+    this.atCommit.push(effect);
+  }
+
+  whenVisible(effect: () => void): void {
     this.atCommit.push(effect);
   }
 
@@ -285,7 +292,7 @@ export class Writer {
       const value = result instanceof Promise ? await result : result;
       this.#connection.run("RELEASE job");
       job.outcome = { value, tx };
-      return tx.atCommit.length > 0;
+      return tx.isDependedOn;
     } catch (thrown) {
       // Some errors (a full disk) end the whole transaction; then nothing of this batch was written.
       if (!this.#connection.inTransaction) throw thrown;

@@ -215,3 +215,17 @@ test("SQL and predicate agree, whatever the records and the expression", async (
   expect(matched).toBeGreaterThan(500);
   await database.close();
 });
+
+test("and on numbers in JSON that have more digits than a number has", async () => {
+  const database = openDatabase();
+  const large = [2 ** 60 + 128, 1234567890123456800, -(2 ** 62) - 1024, 1e21];
+  const posts = large.map((n, i) => ({ id: `p${i}`, meta: { a: n }, score: n }));
+  await fill(database, { posts, authors: [] });
+  const facts: Facts = { now: 0, userId: null };
+  for (const [i, n] of large.entries())
+    for (const one of [`meta.a = ${n}`, `meta.a in (1, ${n})`, `meta.a = score && score = ${n}`, `!(meta.a != ${n})`]) {
+      expect([one, await idsBySql(database, one, facts)]).toEqual([one, [`p${i}`]]);
+      expect([one, idsByPredicate({ posts, authors: [] }, one, facts)]).toEqual([one, [`p${i}`]]);
+    }
+  await database.close();
+});

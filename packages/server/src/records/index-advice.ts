@@ -1,3 +1,4 @@
+import { indexesOf } from "../collections/index.ts";
 import type { Expression, Path } from "../expressions/index.ts";
 import type { ListQuery } from "./list-query.ts";
 
@@ -8,7 +9,12 @@ function conjuncts(filter: Expression | null): Expression[] {
 }
 
 /** A field that an index can hold, and whether it is compared for equality or for order. */
-function searchedField(expression: Expression): { path: Path; isEqual: boolean } | null {
+interface Searched {
+  readonly path: Path;
+  readonly isEqual: boolean;
+}
+
+function searchedField(expression: Expression): Searched | null {
   if (expression.type === "in" && expression.left.type === "path") return { path: expression.left, isEqual: true };
   if (expression.type !== "compare") return null;
   const { operator, left, right } = expression;
@@ -18,21 +24,46 @@ function searchedField(expression: Expression): { path: Path; isEqual: boolean }
   return { path, isEqual: operator === "=" };
 }
 
-/**
- * The index that would help a query, as a definition has it, or why none would: first what is compared for equality, then
- * what the list is sorted by, else what is compared for order.
- */
-export function indexAdvice({ collection, filter, sort }: ListQuery): string {
-  const searched = conjuncts(filter).flatMap((each) => searchedField(each) ?? []);
-  const isOwn = ({ path }: { path: Path }): boolean => path.hops.length === 0 && path.kind !== "json";
+/** As a person writes it into a definition. */
+function listOf(fields: readonly string[]): string {
+  return `[${fields.map((field) => `"${field}"`).join(", ")}]`;
+}
+
+/** What is compared for equality, then what the list is sorted by, else what is compared for order. */
+function ownAdvice({ collection, source, sort }: ListQuery, searched: readonly Searched[]): string | null {
+  const { definition } = collection;
+  const own = searched.filter(({ path }) => path.hops.length === 0 && path.kind !== "json");
   const names = (isEqual: boolean): string[] =>
-    searched.filter((each) => isOwn(each) && each.isEqual === isEqual).map(({ path }) => path.field.name);
+    own.filter((each) => each.isEqual === isEqual).map(({ path }) => path.field.name);
+  const owner = source.access === "own" ? definition.fields.filter((field) => field.owner === true) : [];
   const sorted = sort.leadingFields;
-  const fields = [...new Set([...names(true), ...(sorted.length > 0 ? sorted : names(false).slice(0, 1))])];
-  if (fields.length > 0) return `"indexes": [${JSON.stringify(fields)}] in "${collection.name}"`;
-  const reached = searched.find(({ path }) => path.hops.length > 0 && path.kind !== "json");
-  const target = reached?.path.hops.at(-1)?.target.name;
-  if (reached !== undefined && target !== undefined && target !== "users")
-    return `"indexes": [${JSON.stringify([reached.path.field.name])}] in "${target}"`;
-  return "none: only =, in, >, >=, < and <= on fields of a collection, joined by &&, and the fields of a sort use one";
+  const range = sorted.length > 0 ? sorted : names(false).slice(0, 1);
+  const fields = [...new Set([...owner.map(({ name }) => name), ...names(true), ...range])];
+  if (fields.length === owner.length) return null;
+  const isThere = indexesOf(definition).some((index) => fields.every((field, i) => index.fields[i] === field));
+  if (isThere && sort.isMixed) return `none: ${listOf(fields)} is there, but gives an order in one direction alone`;
+  if (isThere && sorted.length === 0 && range.length > 0)
+    return `${listOf(fields)} is there; it helps with "sort" by ${range[0]}`;
+  if (isThere) return `none: ${listOf(fields)} is there`;
+  return `add ${listOf(fields)} to "indexes" of "${collection.name}"`;
+}
+
+/** What would help to find the records elsewhere through which the list is searched. */
+function reachedAdvice(searched: readonly Searched[]): string[] {
+  const advice = searched.flatMap(({ path, isEqual }) => {
+    const target = path.hops.at(-1)?.target.name;
+    if (target === undefined || target === "users" || !isEqual || path.kind === "json" || path.field.name === "id")
+      return [];
+    return [`add ${listOf([path.field.name])} to "indexes" of "${target}"`];
+  });
+  return [...new Set(advice)];
+}
+
+/** The indexes that would help a query, or why none would. */
+export function indexAdvice(query: ListQuery): string {
+  const searched = conjuncts(query.filter).flatMap((each) => searchedField(each) ?? []);
+  const own = ownAdvice(query, searched);
+  const advice = [...reachedAdvice(searched), ...(own === null ? [] : [own])];
+  if (advice.length > 0) return advice.join("; ");
+  return "none: only =, in, >, >=, < and <= on fields, joined by &&, and a sort by fields of the collection use one";
 }

@@ -29,7 +29,7 @@ export interface ListQuery {
   readonly reached: ReadonlyMap<Collection, Access>;
   /** Whether it depends on what has no version: the users, the time. */
   readonly isFleeting: boolean;
-  /** Whether everybody who asks gets the same records. */
+  /** Whether everybody may read what it reaches. */
   readonly isOpen: boolean;
 }
 
@@ -63,10 +63,7 @@ export function parseListQuery(collection: Collection, text: QueryText, reach: R
     scope: JSON.stringify([collection.name, collection.createdAt, text.sort, text.filter]),
     reached: reach.reached,
     isFleeting: reach.hasReachedUsers || macros.has("now") || macros.has("today"),
-    isOpen:
-      !reach.hasReachedUsers &&
-      !macros.has("user.id") &&
-      [...reach.reached.keys()].every(({ rules }) => rules.read === "public"),
+    isOpen: [...reach.reached.keys()].every(({ rules }) => rules.read === "public"),
   };
 }
 

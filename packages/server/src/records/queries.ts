@@ -179,12 +179,12 @@ export class Queries {
   }
 
   #logSlow(query: ListQuery, took: number, plan: readonly string[]): void {
-    const { filter, sort } = query.text;
+    const { cursor, ...text } = query.text;
     this.#options.logger.warn("A query was slow", {
       collection: query.collection.name,
       ms: Math.round(took),
-      ...(filter === undefined ? {} : { filter }),
-      ...(sort === undefined ? {} : { sort }),
+      ...text,
+      ...(cursor === undefined ? {} : { page: "a later one" }),
       plan: plan.join("; "),
       index: indexAdvice(query),
     });

@@ -187,7 +187,7 @@ export class Records {
     await this.#database.transact(async (tx) => {
       const { model, row } = await this.#find(tx, name, principal, "delete", id);
       await tx.run(model.delete, id);
-      tx.afterCommit(() => this.#changed(model.collection, -1, row.owner));
+      tx.whenVisible(() => this.#changed(model.collection, -1, row.owner));
       await this.#events.append(tx, {
         type: `${name}.deleted`,
         source: "collections",
@@ -225,7 +225,7 @@ export class Records {
       () => tx.run(model.insert, id, timestamp, timestamp, owner, ...stored),
       () => this.#references.duplicates(tx, model, { id, values, createdAt: timestamp, updatedAt: timestamp }),
     );
-    tx.afterCommit(() => this.#changed(model.collection, 1, owner));
+    tx.whenVisible(() => this.#changed(model.collection, 1, owner));
     const type = `${name}.created`;
     const json = JsonText.of(record);
     await this.#events.append(tx, { type, source: "collections", payload: json, principal, owner }, now);
@@ -261,7 +261,7 @@ export class Records {
     );
     if (updated === null) throw missing(model.collection, id);
     const record = model.toRecord(updated);
-    tx.afterCommit(() => this.#versions.changed(model.collection.name, owner, row.owner));
+    tx.whenVisible(() => this.#versions.changed(model.collection.name, owner, row.owner));
     const type = `${model.collection.name}.updated`;
     const json = JsonText.of(record);
     const previous = row.record;

@@ -194,7 +194,7 @@ class SelectionParser {
     const field = from.source.field(name);
     if (field === null) {
       if (from.source.names.includes(name)) throw this.#noRelation(name);
-      throw this.#unknown(from, name);
+      throw this.#pointingHere(from, name) ?? this.#unknown(from, name);
     }
     if (field.type !== "relation") throw this.#noRelation(name);
     const target = this.#reach.target(field);
@@ -226,6 +226,15 @@ class SelectionParser {
         ? `no field of "${collectionName}" points to "${target}"`
         : `it has ${pointing.map((one) => `${collectionName}(${one.name})`).join(", ")}`;
     throw refuseParameter(this.#parameter, `${quote(name)} does not point to "${target}"; ${hint}`);
+  }
+
+  /** Somebody who writes the name of a collection means the records of it that point here. */
+  #pointingHere(from: Selection, name: string): AppError | null {
+    const collection = this.#reach.named(name);
+    if (collection === undefined || !this.#reach.isOpen(collection)) return null;
+    const field = modelOf(collection).fields.find((candidate) => candidate.collection === from.source.name);
+    if (field === undefined) return null;
+    return refuseParameter(this.#parameter, `${quote(name)} is no field; did you mean "${name}(${field.name})"?`);
   }
 
   #noRelation(name: string): AppError {

@@ -61,6 +61,11 @@ export class Sort {
     return this.#keys.slice(0, end < 0 ? this.#keys.length : end).map(({ path }) => path.field.name);
   }
 
+  /** Whether it goes up by some keys and down by others. */
+  get isMixed(): boolean {
+    return new Set(this.#keys.map(({ isDescending }) => isDescending)).size > 1;
+  }
+
   get paths(): readonly Path[] {
     return this.#keys.map(({ path }) => path);
   }
@@ -175,6 +180,11 @@ export function parseSort(text: string | undefined, { collection, shape, table }
   const seen = new Set<string>();
   for (const part of parts) {
     const name = part.replace(/^[-+]/, "");
+    const word = /^(\S+)\s+(asc|desc)$/i.exec(name);
+    if (word !== null) {
+      const meant = word[2]?.toLowerCase() === "desc" ? `-${word[1]}` : word[1];
+      throw refuseParameter("sort", `${quote(name)} is no field; did you mean "${meant}"?`);
+    }
     if (name === "") throw refuseParameter("sort", "there is a comma too much, or a name is missing");
     if (seen.has(name)) throw refuseParameter("sort", `${quote(name)} is there twice`);
     seen.add(name);

@@ -287,6 +287,8 @@ describe("fields and expand", () => {
 
 describe("what is wrong is a 400 that says so", () => {
   test.each([
+    ["sort=n desc", '"sort": "n desc" is no field; did you mean "-n"?'],
+    ["expand=comments", '"expand": "comments" is no field; did you mean "comments(post)"?'],
     ["sort=meta.%00", '"sort": "meta.\\u0000" is no path: "\\u0000" is no name.'],
     ["sort=meta.a%5C", '"sort": "meta.a\\\\" is no path: "a\\\\" is no name.'],
     ["sort=meta..a", '"sort": "meta..a" is no path: "" is no name.'],
@@ -531,8 +533,26 @@ test("a slow query is logged with its plan, and the index that would help", asyn
     expect(String(entry?.fields?.["plan"])).toMatch(/^(SCAN|SEARCH) posts/);
     return entry?.fields?.["index"];
   };
-  expect(await advice({ filter: "n = 1 && title > 'a'", sort: "-due" })).toBe('"indexes": [["n","due"]] in "posts"');
-  expect(await advice({ filter: "n = 1 && score > 1" })).toBe('"indexes": [["n","score"]] in "posts"');
-  expect(await advice({ filter: "author.name = 'Ada'" })).toBe('"indexes": [["name"]] in "authors"');
-  expect(await advice({ filter: "title ~ 'a' || n = 1" })).toStartWith("none: only =, in, >");
+  expect(await advice({ filter: "n = 1 && title > 'a'", sort: "-due" })).toBe(
+    'add ["n", "due"] to "indexes" of "posts"',
+  );
+  expect(await advice({ filter: "n = 1 && score > 1" })).toBe('add ["n", "score"] to "indexes" of "posts"');
+  expect(await advice({ filter: "author.name = 'Ada'", fields: "n" })).toBe('add ["name"] to "indexes" of "authors"');
+  expect(await advice({ filter: "author.name = 'Ada' && n > 1", expand: "author" })).toBe(
+    'add ["name"] to "indexes" of "authors"; add ["n"] to "indexes" of "posts"',
+  );
+  expect(await advice({ filter: "title ~ 'a' || n = 1", count: "exact" })).toStartWith("none: only =, in, >");
+  const admin = await api.admin();
+  const change = (body: object) => request("PUT", "/api/admin/collections/posts", { token: admin, body });
+  expect((await change({ indexes: [["n", "due"], ["score"]] })).status).toBe(200);
+  expect(await advice({ filter: "n = 1", sort: "-due" })).toBe('none: ["n", "due"] is there');
+  expect(await advice({ sort: "n,-due" })).toBe(
+    'none: ["n", "due"] is there, but gives an order in one direction alone',
+  );
+  expect(await advice({ filter: "score > 1" })).toBe('["score"] is there; it helps with "sort" by score');
+  expect((await change({ indexes: null, permissions: { read: "owner" } })).status).toBe(200);
+  const { body } = await request("GET", "/api/posts?sort=-score&limit=1", { token: ann.accessToken });
+  expect(body["items"]).toHaveLength(1 as never);
+  expect(api.entries("A query was slow").at(-1)?.fields?.["index"]).toBe('add ["by", "score"] to "indexes" of "posts"');
+  expect((await change({ permissions: null })).status).toBe(200);
 });
