@@ -8,6 +8,16 @@ const lookEveryMs = 25;
 /** While somebody reads an old state, the log cannot start over, and waiting for it again at once is no use. */
 const retryEveryMs = 2_000;
 
+/** How long reads make room for the log. */
+const pauseMs = 500;
+
+/** Reads that keep an old state of the database, each for a while. */
+interface PausableReads {
+  /** From now on none begins. Resolves once none runs. */
+  drain(): Promise<void>;
+  resume(): void;
+}
+
 /**
  * Keeps the write-ahead log short. Copying it is the worker's work; the log only starts over when a checkpoint has
  * copied all of it, which under steady writes needs a moment without them: `catchUp` is that moment.
@@ -15,14 +25,17 @@ const retryEveryMs = 2_000;
 export class Checkpointer {
   readonly #path: string;
   readonly #writer: Connection;
+  readonly #readers: readonly PausableReads[];
   readonly #logger: Logger;
+  #isDraining = false;
   #worker: Worker | null = null;
   #running: Promise<CheckpointResult | null> | null = null;
   #nextLook = 0;
   #hasWarned = false;
 
-  constructor(options: { path: string; writer: Connection; logger: Logger }) {
+  constructor(options: { path: string; writer: Connection; readers: readonly PausableReads[]; logger: Logger }) {
     this.#path = options.path;
+    this.#readers = options.readers;
     this.#writer = options.writer;
     this.#logger = options.logger;
   }
@@ -65,12 +78,31 @@ export class Checkpointer {
     await this.#running;
     const result = await this.#checkpoint();
     const isWhole = result !== null && result.checkpointed === result.log;
-    if (!isWhole) this.#nextLook = now + retryEveryMs;
+    if (isWhole) this.#resume();
+    else {
+      this.#nextLook = now + retryEveryMs;
+      void this.#drain();
+    }
     if (!isWhole && !this.#hasWarned)
       this.#logger.warn("The write-ahead log cannot start over while an old state of the database is read; it grows", {
         pages: result?.log,
       });
     this.#hasWarned = !isWhole;
+  }
+
+  /** Reads that follow each other without a gap keep the log from starting over: they make room for it once. */
+  async #drain(): Promise<void> {
+    if (this.#isDraining) return;
+    this.#isDraining = true;
+    await Promise.all(this.#readers.map((reads) => reads.drain()));
+    // The next transaction waits for the log. Without one, nothing makes it longer.
+    this.#nextLook = 0;
+    setTimeout(() => this.#resume(), pauseMs).unref();
+  }
+
+  #resume(): void {
+    this.#isDraining = false;
+    for (const reads of this.#readers) reads.resume();
   }
 
   #checkpoint(): Promise<CheckpointResult | null> {

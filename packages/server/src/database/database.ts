@@ -34,8 +34,8 @@ export interface ModuleSchema {
   steps: readonly string[];
 }
 
-/** What takes less on a thread, with the way there and back, may be tried on the event loop again. */
-const lightMs = 1;
+/** So long a kind of query that was too much for the event loop goes to a thread at once. Then it is tried again. */
+const heavyMs = 1_000;
 
 /** The embedded database: `reader` for what is committed, `transact` for every change. */
 export class Database {
@@ -51,8 +51,8 @@ export class Database {
   /** Looks at what everybody asks for, for a limited time. */
   readonly #queryThreads: ReaderThreads;
   readonly #frugalReader: FrugalReader;
-  /** Kinds of queries that were too much for the event loop. */
-  readonly #heavy = new BoundedMap<string, true>(1_000);
+  /** Kinds of queries that were too much for the event loop, and until when that counts. */
+  readonly #heavy = new BoundedMap<string, number>(1_000);
 
   /** @throws SetupError with one readable line when the file cannot be used. */
   constructor(options: DatabaseOptions) {
@@ -67,13 +67,14 @@ export class Database {
       return connection;
     });
     this.#frugalReader = new FrugalReader(this.#reader, budget);
-    this.#threads = new ReaderThreads(path, Number.POSITIVE_INFINITY);
-    this.#queryThreads = new ReaderThreads(path, options.threadLimitMs ?? 10_000);
+    this.#threads = new ReaderThreads({ path, maxReads: 32, limitMs: Number.POSITIVE_INFINITY });
+    this.#queryThreads = new ReaderThreads({ path, maxReads: 256, limitMs: options.threadLimitMs ?? 10_000 });
     const log = openLogSync(path);
     this.#closeLog = log.close;
     this.#checkpointer = new Checkpointer({
       path,
       writer: this.#writeConnection,
+      readers: [this.#threads, this.#queryThreads],
       logger: options.logger,
     });
     this.#writer = new Writer({
@@ -136,18 +137,15 @@ export class Database {
     work: (reader: Reader, place: MigrationPlace) => Awaitable<T>,
     signal: () => AbortSignal,
   ): Promise<T> {
-    if (this.#heavy.get(kind) === undefined) {
+    if (performance.now() >= (this.#heavy.get(kind) ?? 0)) {
       try {
         return await work(this.#frugalReader, "here");
       } catch (thrown) {
         if (!(thrown instanceof TooManyVisits)) throw thrown;
-        this.#heavy.set(kind, true);
+        this.#heavy.set(kind, performance.now() + heavyMs);
       }
     }
-    const start = performance.now();
-    const answer = await this.#queryThreads.run(async (reader) => work(reader, "thread"), signal());
-    if (performance.now() - start < lightMs) this.#heavy.delete(kind);
-    return answer;
+    return this.#queryThreads.run(async (reader) => work(reader, "thread"), signal());
   }
 
   /** Bytes of the database file and of its log. */

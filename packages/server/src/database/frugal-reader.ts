@@ -6,7 +6,7 @@ import type { Reader, Value } from "./types.ts";
  * row counts each piece of what is looked at in it.
  */
 const maxVisits = 5_000;
-const maxMs = 4;
+const maxMs = 10;
 const pieceBytes = 400;
 
 /** Thrown by a statement that looks at too much for the event loop. */

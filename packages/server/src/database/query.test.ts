@@ -173,3 +173,23 @@ test("what is wrong with a statement is told, and costs nobody their place", asy
   expect(await heavy(all)).toBeNull();
   await database.close();
 });
+
+test("a kind of query that was too much once is tried on the event loop again", async () => {
+  const database = await withRows(20_000);
+  const places: string[] = [];
+  const count = (sql: string): Promise<unknown> =>
+    database.query(
+      "k",
+      (reader, place) => {
+        places.push(place);
+        return reader.get(sql);
+      },
+      signal,
+    );
+  await count(all);
+  await count(all);
+  await Bun.sleep(1_100);
+  await count(`${all} AND n < 0 LIMIT 1`.replace("count(*) AS n", "1 AS n").replace(" AND n < 0", ""));
+  expect(places).toEqual(["here", "thread", "thread", "here"]);
+  await database.close();
+});

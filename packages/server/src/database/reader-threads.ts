@@ -3,8 +3,8 @@ import { asUnavailable, stopping } from "./errors.ts";
 import { ThreadConnection } from "./thread-connection.ts";
 import type { Reader } from "./types.ts";
 
-/** Reads that run or wait. */
-const maxReads = 32;
+/** How often it is looked whether all reads have ended. */
+const drainLookMs = 5;
 /** How long a thread without work is kept. */
 const keepMs = 30_000;
 function tooMuch(): AppError {
@@ -19,6 +19,7 @@ function nobodyWaits(): AppError {
 export class ReaderThreads {
   readonly #path: string;
   readonly #limitMs: number;
+  readonly #maxReads: number;
   readonly #gate = new Gate(2);
   readonly #busy = new Set<ThreadConnection>();
   readonly #idle = new Map<ThreadConnection, Timer>();
@@ -26,16 +27,19 @@ export class ReaderThreads {
   readonly #awaited = new Set<Promise<unknown>>();
   /** Also those that nobody waits for any more. */
   readonly #all = new Set<Promise<unknown>>();
+  /** While the log must start over, nothing begins. */
+  #pause: PromiseWithResolvers<void> | null = null;
   #isClosing = false;
   #isOutOfTime = false;
 
   /**
-   * @param path of the database file.
-   * @param limitMs how long a read may wait for its turn, and how long it may run.
+   * @param options `path` of the database file; `maxReads`, how many may run or wait; `limitMs`, how long a read may wait
+   * for its turn, and how long it may run.
    */
-  constructor(path: string, limitMs: number) {
-    this.#path = path;
-    this.#limitMs = limitMs;
+  constructor(options: { path: string; maxReads: number; limitMs: number }) {
+    this.#path = options.path;
+    this.#maxReads = options.maxReads;
+    this.#limitMs = options.limitMs;
   }
 
   /**
@@ -44,7 +48,7 @@ export class ReaderThreads {
    */
   async run<T>(work: (reader: Reader) => Promise<T>, signal: AbortSignal): Promise<T> {
     if (signal.aborted) throw nobodyWaits();
-    if (this.#awaited.size >= maxReads) throw tooMuch();
+    if (this.#awaited.size >= this.#maxReads) throw tooMuch();
     const end = new AbortController();
     const ended = Promise.withResolvers<never>();
     const giveUp = (reason: AppError): void => {
@@ -54,7 +58,8 @@ export class ReaderThreads {
     const leave = (): void => giveUp(nobodyWaits());
     signal.addEventListener("abort", leave);
     let timer = this.#after(() => giveUp(tooMuch()));
-    const reading = this.#gate.run(() => {
+    const reading = this.#gate.run(async () => {
+      while (this.#pause !== null) await this.#pause.promise;
       clearTimeout(timer);
       timer = this.#after(() => giveUp(this.#tookTooLong()));
       return this.#read(work, end.signal);
@@ -74,9 +79,21 @@ export class ReaderThreads {
     }
   }
 
+  /** Until `resume` nothing begins, so that the log can start over. Resolves once nothing runs. */
+  async drain(): Promise<void> {
+    this.#pause ??= Promise.withResolvers();
+    while (this.#busy.size > 0 && !this.#isClosing) await new Promise((resolve) => setTimeout(resolve, drainLookMs));
+  }
+
+  resume(): void {
+    this.#pause?.resolve();
+    this.#pause = null;
+  }
+
   /** From now on nothing begins; what runs is ended. */
   giveUp(): void {
     this.#isClosing = true;
+    this.resume();
     this.#isOutOfTime = true;
     for (const thread of this.#busy) thread.abandon(stopping());
   }
@@ -84,6 +101,7 @@ export class ReaderThreads {
   /** From now on nothing begins. Resolves once nothing runs. */
   async close(): Promise<void> {
     this.#isClosing = true;
+    this.resume();
     await Promise.allSettled(this.#all);
     await Promise.all([...this.#idle.keys()].map((thread) => this.#discard(thread)));
   }

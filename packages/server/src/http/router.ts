@@ -70,6 +70,9 @@ export class Router {
   readonly #idPrefix = crypto.randomUUID().slice(0, 8);
   #count = 0;
   #isStopping = false;
+  /** When it was last logged that a request was turned away, and how many were since. */
+  #saidAt = Number.NEGATIVE_INFINITY;
+  #unsaid = 0;
 
   constructor(options: {
     routes: readonly Route[];
@@ -199,17 +202,28 @@ export class Router {
     this.#logger.error(message, { requestId, method: request.method, path: pathOf(request), error });
   }
 
+  /** With many at once, one line a second says so. */
+  #turnedAway({ requestId, request }: Exchange, error: AppError): void {
+    this.#unsaid += 1;
+    const now = performance.now();
+    if (now - this.#saidAt < 1_000) return;
+    this.#saidAt = now;
+    const cause = error.cause === undefined ? error.message : messageOf(error.cause);
+    const requests = this.#unsaid;
+    this.#unsaid = 0;
+    const where = { requestId, method: request.method, path: pathOf(request) };
+    this.#logger.error("A request was turned away", { ...where, cause, ...(requests > 1 && { requests }) });
+  }
+
   /** Known errors are for the caller; all others are for the log, and the caller learns only that there was one. */
   #failed(exchange: Exchange, thrown: unknown): Response {
-    const { requestId, request } = exchange;
-    const { method } = request;
+    const { requestId } = exchange;
     if (!(thrown instanceof AppError) || thrown.code === "internal_error") {
       this.#log(exchange, "A request failed", thrown);
       return exchange.error(new AppError("internal_error", `Something went wrong; the log has it as ${requestId}.`));
     }
     if (thrown.code === "unavailable") {
-      const cause = thrown.cause === undefined ? thrown.message : messageOf(thrown.cause);
-      this.#logger.error("A request was turned away", { requestId, method, path: pathOf(request), cause });
+      this.#turnedAway(exchange, thrown);
     }
     return exchange.error(thrown);
   }

@@ -36,7 +36,9 @@ export class Cursors {
   /** The cursor of the record at a place. */
   write({ seq, values }: Place, scope: string): string {
     const json = values.length === 0 ? "[]" : JSON.stringify(values);
-    const text = json.length <= maxCharacters ? `[${seq},${json}]` : `[${seq},null,"${digestOf(values)}"]`;
+    // Of one width, so that its length tells nothing.
+    const place = String(seq).padStart(16);
+    const text = json.length <= maxCharacters ? `[${place},${json}]` : `[${place},null,"${digestOf(values)}"]`;
     const body = Buffer.from(text);
     const cursor = Buffer.allocUnsafe(macBytes + body.length);
     const mac = this.#sign(text, scope);

@@ -6,7 +6,7 @@ import type { Row, Source } from "./source.ts";
 /** Records that one path may bring. */
 const maxRecords = 1_000;
 /** So few are read without asking first what they weigh. */
-const fewRecords = 64;
+const fewRecords = 8;
 /** What may be read, and what may be answered: a record that many point to is read once and answered often. */
 const maxReadBytes = 8 * 1024 ** 2;
 const maxAnswerBytes = 16 * 1024 ** 2;

@@ -19,6 +19,8 @@ export interface ListQuery {
   readonly source: Source;
   readonly filter: Expression | null;
   readonly sql: ListSql;
+  /** The same for queries of which one is about as much work as another. */
+  readonly kind: string;
   readonly sort: Sort;
   readonly limit: number;
   readonly hasTotal: boolean;
@@ -49,13 +51,15 @@ export function parseListQuery(collection: Collection, text: QueryText, reach: R
   if (text.count !== undefined && text.count !== "exact")
     throw refuseParameter("count", `it must be exact, not ${quote(text.count)}`);
   const selection = parseSelection(source, text, reach);
+  const sql = new ListSql({ source, filter, sort, offset });
   const macros = filter === null ? new Set<string>() : macrosOf(filter);
   return {
     collection,
     text,
     source,
     filter,
-    sql: new ListSql({ source, filter, sort, offset }),
+    sql,
+    kind: [sql.kind, text.count, text.limit, text.fields, text.expand].join(" "),
     sort,
     limit,
     hasTotal: text.count === "exact",

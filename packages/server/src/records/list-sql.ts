@@ -38,8 +38,6 @@ export class ListSql {
    * has to be watched.
    */
   readonly constraints: number | null;
-  /** The same for queries of which one is about as much work as another. */
-  readonly kind: string;
   #first: string | null = null;
   #place: string | null = null;
 
@@ -54,8 +52,6 @@ export class ListSql {
     const parts = [own, filterSql === null ? null : `(${filterSql.text})`];
     this.#where = parts.filter((part) => part !== null).join(" AND ");
     this.#constants = [...(own === null ? [] : [caller]), ...(filterSql?.values ?? [])];
-    const extent = list.offset === 0 ? "" : `offset ${Math.floor(Math.log2(list.offset))}`;
-    this.kind = `${source.table} ${this.#where} ${list.sort.order} ${extent}`;
     const compared = filter === null ? 0 : indexable(filter);
     this.constraints = compared === null || list.offset > 0 ? null : compared + (own === null ? 0 : 1);
   }
@@ -63,6 +59,12 @@ export class ListSql {
   /** Whether the list is the whole collection. */
   get isAll(): boolean {
     return this.#where === "";
+  }
+
+  /** Which records, and in which order: the same where one is about as much work as another. */
+  get kind(): string {
+    const extent = this.#offset === 0 ? "" : `offset ${Math.floor(Math.log2(this.#offset))}`;
+    return `${this.#source.table} ${this.#where} ${this.#sort.order} ${extent}`;
   }
 
   /** Its `?` stand for `values`. */

@@ -41,6 +41,8 @@ export class Model {
   readonly byId: string;
   readonly byIdWithOwner: string;
   readonly exists: string;
+  /** Who owns a record, as `OwnedRow` has it. */
+  readonly owner: string;
   /** The time of the newest record. */
   readonly newest: string;
 
@@ -66,6 +68,7 @@ export class Model {
     this.byId = `SELECT ${this.#columns} FROM ${this.#table} WHERE id = ?`;
     this.byIdWithOwner = `SELECT ${this.#columns}, ${ownerColumn} AS ${owned} FROM ${this.#table} WHERE id = ?`;
     this.newest = `SELECT createdAt FROM ${this.#table} ORDER BY _seq DESC LIMIT 1`;
+    this.owner = `SELECT ${ownerColumn} AS owner FROM ${this.#table} WHERE id = ?`;
     this.exists = `SELECT 1 FROM ${this.#table} WHERE id = ?`;
   }
 

@@ -134,7 +134,6 @@ export class Queries {
         plans: this.#plans,
         countAll,
       });
-      const { sql } = query;
       const current = query;
       const work = async (reader: Reader, where: MigrationPlace): Promise<RecordPage<Row>> => {
         // On the event loop, definitions and tables change in the same moment.
@@ -148,7 +147,7 @@ export class Queries {
         return found;
       };
       try {
-        return await database.query(sql.kind, work, signal);
+        return await database.query(current.kind, work, signal);
       } catch (thrown) {
         if (!(thrown instanceof SchemaHasChanged)) throw thrown;
         if (attempt >= maxAttempts)
@@ -175,7 +174,7 @@ export class Queries {
       const [record] = await new Expander(reader, principal?.userId ?? null).records(selection, [row]);
       return record ?? null;
     };
-    return this.#options.database.query(`one of ${table}`, read, signal);
+    return this.#options.database.query(`one of ${selection.kind}`, read, signal);
   }
 
   #logSlow(query: ListQuery, took: number, plan: readonly string[]): void {

@@ -139,9 +139,12 @@ export class Records {
    */
   async getSelected(collection: Collection, search: string, request: OneRequest): Promise<Row> {
     const { principal, id } = request;
-    const record = await this.get(collection, principal, id);
+    authorize(collection, "read", principal);
+    const row = await this.#database.reader.get<{ owner: string | null }>(modelOf(collection).owner, id);
+    if (row === null) throw missing(collection, id);
+    authorizeOwner(collection, "read", principal, row.owner);
     const text = readQueryText(new URLSearchParams(search), selectionParameters);
-    if (text === null) return record;
+    if (text === null) return this.get(collection, principal, id);
     const selected = await this.#queries.one(this.#queries.selection(collection, principal, text), request);
     if (selected === null) throw missing(collection, id);
     return selected;

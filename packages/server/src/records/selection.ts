@@ -38,6 +38,12 @@ export class Selection {
     this.#pointer = pointer;
   }
 
+  /** The same for selections of which one is about as much work as another. */
+  get kind(): string {
+    const beside = this.expansions.map((expansion) => `${expansion.name} ${expansion.selection.kind}`);
+    return `${this.sql} ${beside.join(" ")}`;
+  }
+
   /** Whether even its names are none of the caller's business. Those of users are known. */
   get isHidden(): boolean {
     return this.source.access === "none" && this.source.name !== "users";

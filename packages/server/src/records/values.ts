@@ -16,8 +16,10 @@ const maxDepth = 100;
 /** Whether JSON can hold the value without loss: not too deep, and no number that was too large to be one. */
 function isFaithful(value: unknown, depth: number): boolean {
   if (typeof value === "number") return Number.isFinite(value);
+  if (typeof value === "string") return value.isWellFormed();
   if (typeof value !== "object" || value === null) return true;
   if (depth >= maxDepth) return false;
+  if (!Array.isArray(value) && !Object.keys(value).every((name) => name.isWellFormed())) return false;
   for (const item of Array.isArray(value) ? value : Object.values(value))
     if (!isFaithful(item, depth + 1)) return false;
   return true;
@@ -52,7 +54,7 @@ const codecs: { readonly [type in FieldType]: TypeCodec } = {
   },
   json: {
     encode: (value) => (isFaithful(value, 0) ? JSON.stringify(value) : undefined),
-    expected: `a JSON value, at most ${maxDepth} levels deep, with finite numbers`,
+    expected: `a JSON value, at most ${maxDepth} levels deep, with finite numbers and without lone surrogates`,
   },
   relation: { encode: encodeText, expected: "the id of a record, a string" },
   file: { encode: encodeText, expected: "the id of a stored file, a string" },
