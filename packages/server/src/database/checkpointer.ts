@@ -11,7 +11,7 @@ const retryEveryMs = 2_000;
 /** How long reads make room for the log. */
 const pauseMs = 500;
 
-/** Reads that keep an old state of the database, each for a while. */
+/** Reads that keep an old state of the database, each for a limited time. */
 interface PausableReads {
   /** From now on none begins. Resolves once none runs. */
   drain(): Promise<void>;
@@ -25,7 +25,7 @@ interface PausableReads {
 export class Checkpointer {
   readonly #path: string;
   readonly #writer: Connection;
-  readonly #readers: readonly PausableReads[];
+  readonly #queries: PausableReads;
   readonly #logger: Logger;
   #isDraining = false;
   #worker: Worker | null = null;
@@ -33,9 +33,9 @@ export class Checkpointer {
   #nextLook = 0;
   #hasWarned = false;
 
-  constructor(options: { path: string; writer: Connection; readers: readonly PausableReads[]; logger: Logger }) {
+  constructor(options: { path: string; writer: Connection; queries: PausableReads; logger: Logger }) {
     this.#path = options.path;
-    this.#readers = options.readers;
+    this.#queries = options.queries;
     this.#writer = options.writer;
     this.#logger = options.logger;
   }
@@ -94,7 +94,7 @@ export class Checkpointer {
   async #drain(): Promise<void> {
     if (this.#isDraining) return;
     this.#isDraining = true;
-    await Promise.all(this.#readers.map((reads) => reads.drain()));
+    await this.#queries.drain();
     // The next transaction waits for the log. Without one, nothing makes it longer.
     this.#nextLook = 0;
     setTimeout(() => this.#resume(), pauseMs).unref();
@@ -102,7 +102,7 @@ export class Checkpointer {
 
   #resume(): void {
     this.#isDraining = false;
-    for (const reads of this.#readers) reads.resume();
+    this.#queries.resume();
   }
 
   #checkpoint(): Promise<CheckpointResult | null> {

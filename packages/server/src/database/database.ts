@@ -74,7 +74,7 @@ export class Database {
     this.#checkpointer = new Checkpointer({
       path,
       writer: this.#writeConnection,
-      readers: [this.#threads, this.#queryThreads],
+      queries: this.#queryThreads,
       logger: options.logger,
     });
     this.#writer = new Writer({

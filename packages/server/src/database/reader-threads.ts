@@ -7,6 +7,7 @@ import type { Reader } from "./types.ts";
 const drainLookMs = 5;
 /** How long a thread without work is kept. */
 const keepMs = 30_000;
+
 function tooMuch(): AppError {
   return new AppError("unavailable", "Too much is being looked at already; try again in a moment.");
 }

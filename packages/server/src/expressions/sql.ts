@@ -1,7 +1,6 @@
 import { identifier, visited } from "../database/index.ts";
 import { isAscii } from "../kernel/index.ts";
 import { type Constant, type Expression, isNull, type Operand, type Path } from "./expression.ts";
-
 import type { Comparison } from "./tokens.ts";
 
 /** A part of an SQL text and the constants that stand for its `?`, in their order. */

@@ -6,7 +6,7 @@ import type { Awaitable } from "../kernel/index.ts";
 import { type CursorPlace, type Cursors, digestOf } from "./cursor.ts";
 import { Expander } from "./expand.ts";
 import type { ListQuery } from "./list-query.ts";
-import { type Plans, planOf } from "./plans.ts";
+import { type Plan, type Plans, planOf } from "./plans.ts";
 import { refuseParameter } from "./query-text.ts";
 import type { Place, Segment } from "./sort.ts";
 import type { Row } from "./source.ts";
@@ -133,24 +133,26 @@ export class PageReader {
     reader: Reader,
     statement: { sql: string; values: readonly Value[]; segment: Segment | null },
   ): Awaitable<boolean> {
-    const {
-      collection,
-      sql: { constraints },
-    } = this.#query;
+    const { constraints } = this.#query.sql;
     if (constraints === null) return false;
-    const { plans } = this.#options;
-    const known = plans.known(collection, statement.sql);
-    if (known !== undefined) return known;
     const all = constraints + (statement.segment?.constraints ?? 0);
-    return plans.learn(reader, collection, { ...statement, constraints: all });
+    const plan = this.#planOf(reader, statement);
+    return plan instanceof Promise ? plan.then(({ answered }) => answered === all) : plan.answered === all;
+  }
+
+  #planOf(reader: Reader, statement: { sql: string; values: readonly Value[] }): Awaitable<Plan> {
+    const { plans } = this.#options;
+    const { collection } = this.#query;
+    return plans.known(collection, statement.sql) ?? plans.learn(reader, collection, statement);
   }
 
   /** The parts of the list behind a cursor: several where an index finds each of them, else one. */
   async #behind(reader: Reader, place: CursorPlace): Promise<Segment[]> {
     const segments = this.#query.sort.behind(await this.#placeOf(reader, place));
     if (segments.length === 1) return segments;
-    const plan = await this.plan(reader);
-    if (!plan.some((step) => step.startsWith("USE TEMP B-TREE"))) return segments;
+    const { sql, selection, limit } = this.#query;
+    const first = { sql: sql.first(selection.sql, limit + 1), values: this.#bind(sql.values(null)) };
+    if (!(await this.#planOf(reader, first)).isSorting) return segments;
     // Without an index each part would be searched, and sorted, by itself.
     return [
       {

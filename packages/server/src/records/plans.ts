@@ -11,9 +11,20 @@ export async function planOf(reader: Reader, sql: string, values: readonly Value
   return steps.map(({ detail }) => detail);
 }
 
+/** How a statement is run. */
+export interface Plan {
+  /**
+   * How many comparisons an index answers, where it also gives the order and nothing else is looked at; else null. When
+   * these are all that the statement has, it looks at no more rows than it answers.
+   */
+  readonly answered: number | null;
+  /** Whether the order has to be made. */
+  readonly isSorting: boolean;
+}
+
 /** What is known of statements, and of records, for as long as a collection is as it is. */
 export class Plans {
-  readonly #plans = new WeakMap<Collection, BoundedMap<string, boolean>>();
+  readonly #plans = new WeakMap<Collection, BoundedMap<string, Plan>>();
   readonly #heavy = new WeakSet<Collection>();
 
   /** Whether a few records of the collection have been too much for a page. */
@@ -25,30 +36,28 @@ export class Plans {
     this.#heavy.add(collection);
   }
 
-  /** Whether a statement looks at no more rows than it answers. */
-  known(collection: Collection, sql: string): boolean | undefined {
+  known(collection: Collection, sql: string): Plan | undefined {
     return this.#plans.get(collection)?.get(sql);
   }
 
-  /**
-   * @param statement `constraints` is the number of its comparisons, which an index has to answer together with the order.
-   */
   async learn(
     reader: Reader,
     collection: Collection,
-    statement: { readonly sql: string; readonly values: readonly Value[]; readonly constraints: number },
-  ): Promise<boolean> {
-    const steps = await planOf(reader, statement.sql, statement.values);
+    { sql, values }: { readonly sql: string; readonly values: readonly Value[] },
+  ): Promise<Plan> {
+    const steps = await planOf(reader, sql, values);
     const [step = ""] = steps;
-    // As in "SEARCH items USING INDEX items.author (author=? AND rowid<?)".
-    const answered = step.match(/[=<>]\?/g)?.length ?? 0;
-    const isBounded = steps.length === 1 && answered === statement.constraints;
+    const plan: Plan = {
+      // As in "SEARCH items USING INDEX items.author (author=? AND rowid<?)".
+      answered: steps.length === 1 ? (step.match(/[=<>]\?/g)?.length ?? 0) : null,
+      isSorting: steps.some((each) => each.startsWith("USE TEMP B-TREE")),
+    };
     let plans = this.#plans.get(collection);
     if (plans === undefined) {
       plans = new BoundedMap(maxPlans);
       this.#plans.set(collection, plans);
     }
-    plans.set(statement.sql, isBounded);
-    return isBounded;
+    plans.set(sql, plan);
+    return plan;
   }
 }
