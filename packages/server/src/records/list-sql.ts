@@ -23,6 +23,9 @@ export interface Statement {
   readonly isWatched: boolean;
 }
 
+/** Texts that are remembered of one query. */
+const maxTexts = 20;
+
 /** The SQL of a list: which records are in it, and in which order. */
 export class ListSql {
   readonly #source: Source;
@@ -39,6 +42,8 @@ export class ListSql {
    */
   readonly constraints: number | null;
   #first: string | null = null;
+  /** By columns and by the rest: a text that is met again is not made, nor hashed, again. */
+  readonly #texts = new Map<string, Map<string, string>>();
   #place: string | null = null;
 
   constructor(list: { source: Source; filter: Expression | null; sort: Sort; offset: number }) {
@@ -70,6 +75,18 @@ export class ListSql {
   /** Its `?` stand for `values`. */
   select(statement: Statement): string {
     const { columns, segment, limit, isWatched } = statement;
+    const key = `${limit} ${isWatched} ${segment?.where ?? ""}`;
+    const texts = this.#texts.get(columns) ?? new Map<string, string>();
+    const known = texts.get(key);
+    if (known !== undefined) return known;
+    const text = this.#make(statement);
+    // One query has few of them.
+    if (texts.size < maxTexts) texts.set(key, text);
+    this.#texts.set(columns, texts);
+    return text;
+  }
+
+  #make({ columns, segment, limit, isWatched }: Statement): string {
     const parts = [isWatched ? visited(this.#source.table, this.#weight) : "", this.#where, segment?.where ?? ""];
     const where = parts.filter((part) => part !== "").join(" AND ");
     // A literal is measurably quicker than a parameter.
