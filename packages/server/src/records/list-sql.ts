@@ -24,7 +24,7 @@ export interface Statement {
 }
 
 /** Texts that are remembered of one query. */
-const maxTexts = 20;
+const maxTexts = 64;
 
 /** The SQL of a list: which records are in it, and in which order. */
 export class ListSql {

@@ -108,12 +108,12 @@ export class PageReader {
   async #takeEach<T>(reader: Reader, segments: readonly (Segment | null)[], extent: Extent): Promise<T[]> {
     let rows: T[] = [];
     for (const segment of segments) {
-      // A statement that is always of the same size is met again; what is too much is little.
-      const found = await this.#select<T>(reader, segment, extent);
+      const left = { ...extent, limit: extent.limit - rows.length };
+      const found = await this.#select<T>(reader, segment, left);
       rows = rows.length === 0 ? found : rows.concat(found);
       if (rows.length >= extent.limit) break;
     }
-    return rows.length > extent.limit ? rows.slice(0, extent.limit) : rows;
+    return rows;
   }
 
   #select<T>(reader: Reader, segment: Segment | null, { columns, limit }: Extent): Awaitable<T[]> {
