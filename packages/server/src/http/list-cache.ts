@@ -36,12 +36,12 @@ export class ListCache {
     return list;
   }
 
-  /** Room for answers that are collected while they go; all of them together have half of the cache's size. */
+  /** Room for answers that are collected while they go; all of them together have an eighth of the cache's size. */
   collector(keep: (body: Uint8Array) => void): Collecting {
     let own = 0;
     return {
       take: (bytes) => {
-        if (own + bytes > this.largest || this.#collected + bytes > this.#size / 2) return false;
+        if (own + bytes > this.largest || this.#collected + bytes > this.#size / 8) return false;
         own += bytes;
         this.#collected += bytes;
         return true;
