@@ -23,7 +23,7 @@ test("values are written as the language has them", () => {
 test("what nothing can stand for is refused", () => {
   expect(() => filter`n = ${Number.NaN}`).toThrow("A filter has no value NaN");
   expect(() => filter`n = ${JSON.parse("{}")}`).toThrow("A filter has no value for object");
-  expect(() => filter`n = ${[].at(0) as never}`).toThrow("A filter has no value for undefined");
+  expect(() => filter`n = ${JSON.parse("[]")[0]}`).toThrow("A filter has no value for undefined");
   expect(() => filter`n in ${[]}`).toThrow("A list in a filter needs at least one value");
 });
 

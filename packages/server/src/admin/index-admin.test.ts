@@ -1,24 +1,11 @@
 import { describe, expect, test } from "bun:test";
 import { indexesIn, indexTexts } from "../../test/indexes.ts";
-import { type Answer, lastSeq, openApi } from "../../test/kit.ts";
+import { lastSeq, openApi } from "../../test/kit.ts";
+import { messageOf, openSchemaWorld, text } from "../../test/schema-world.ts";
 
-const { request, service, ...api } = await openApi({});
-const token = await api.admin();
-
-const send = (method: string, path: string, body?: unknown): Promise<Answer> =>
-  request(method, `/api/admin${path}`, { token, ...(body !== undefined && { body }) });
-const text = (name: string, more: object = {}) => ({ name, type: "string", ...more });
+const { api, send, create, lastName } = await openSchemaWorld();
+const { request, service } = api;
 const unique = (...fields: string[]) => ({ fields, unique: true });
-const messageOf = ({ body }: Answer): string => String(body["error"]?.["message"]);
-
-let made = 0;
-
-async function create(definition: object): Promise<string> {
-  made += 1;
-  const name = `c${made}`;
-  expect((await send("POST", "/collections", { name, ...definition })).status).toBe(201);
-  return name;
-}
 
 /** What PUT answers: its status, and the indexes that are stored then. */
 async function put(name: string, body: object): Promise<unknown> {
@@ -201,10 +188,10 @@ test("a schema takes its indexes along, and what it does not name is dropped", a
   for (const { name } of service.collections.all())
     expect([name, await indexTexts(other.service, name)]).toEqual([name, await indexTexts(service, name)]);
   const again = await schema("PUT", body);
-  expect(again.body["changes"]).toEqual(
-    service.collections.all().map(() => expect.objectContaining({ steps: [] })) as never,
+  expect<unknown>(again.body["changes"]).toEqual(
+    service.collections.all().map(() => expect.objectContaining({ steps: [] })),
   );
-  const name = `c${made}`;
+  const name = lastName();
   await schema("PUT", { collections: [{ name, fields: [text("a"), text("b")] }] });
   expect(await indexTexts(other.service, name)).toEqual([]);
 });

@@ -1,24 +1,10 @@
 import { describe, expect, test } from "bun:test";
 import type { RecordList } from "@socle/protocol";
 import { type Answer, eventsSince, lastSeq, openApi } from "../../test/kit.ts";
+import { messageOf, openSchemaWorld, text } from "../../test/schema-world.ts";
 
-const api = await openApi({});
+const { api, token, send, create } = await openSchemaWorld();
 const { request, service } = api;
-const token = await api.admin();
-
-const send = (method: string, path: string, body?: unknown, headers: Record<string, string> = {}): Promise<Answer> =>
-  request(method, `/api/admin${path}`, { token, headers, ...(body !== undefined && { body }) });
-const text = (name: string, more: object = {}) => ({ name, type: "string", ...more });
-const messageOf = ({ body }: Answer): string => String(body["error"]?.["message"]);
-
-let made = 0;
-
-async function create(definition: object): Promise<string> {
-  made += 1;
-  const name = `c${made}`;
-  expect((await send("POST", "/collections", { name, ...definition })).status).toBe(201);
-  return name;
-}
 
 describe("a collection", () => {
   test("as it is answered: what is stored, and how many records", async () => {

@@ -193,3 +193,34 @@ test("a kind of query that was too much once is tried on the event loop again", 
   expect(places).toEqual(["here", "thread", "thread", "here"]);
   await database.close();
 });
+
+test("queries that follow each other without a gap make room for the log to start over", async () => {
+  const database = await withRows(20_000);
+  let isOver = false;
+  let pinned = 0;
+  /** Keeps an old state for a while; two of three overlap at any time. */
+  const read = async (kind: string): Promise<void> => {
+    while (!isOver)
+      await database.query(
+        kind,
+        async (reader, place) => {
+          await reader.get(all);
+          if (place === "thread") pinned += 1;
+          await Bun.sleep(60);
+          return reader.get("SELECT 1");
+        },
+        signal,
+      );
+  };
+  const reading = Promise.all([read("a"), read("b"), read("c")]);
+  const text = "x".repeat(200_000);
+  // Some 800 MB; the log may have 64 MiB, and what is written until it is noticed and the queries have ended.
+  for (let n = 0; n < 4_000; n++)
+    await database.transact((tx) => tx.run("UPDATE t SET body = ? WHERE rowid = ?", `${n}${text}`, (n % 20) + 1));
+  const { log } = database.sizes();
+  isOver = true;
+  await reading;
+  await database.close();
+  expect(pinned).toBeGreaterThan(10);
+  expect(log).toBeLessThan(400 * 1024 ** 2);
+}, 60_000);

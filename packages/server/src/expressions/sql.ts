@@ -211,8 +211,8 @@ class Compiler {
           ? []
           : [this.#plainIn(left, constants)];
     for (const item of items) if (!constants.includes(item)) parts.push(this.#positive("=", left, item));
-    const any = join(["(", ...separated(parts, " OR "), ")"]);
-    return negated ? join([any, " IS NOT TRUE"]) : any;
+    const oneOfThem = join(["(", ...separated(parts, " OR "), ")"]);
+    return negated ? join([oneOfThem, " IS NOT TRUE"]) : oneOfThem;
   }
 
   #plainIn(left: Operand, constants: readonly Operand[]): Sql {

@@ -3,8 +3,7 @@ function lowerAscii(text: string): string {
   return text.replace(/[A-Z]+/g, (letters) => letters.toLowerCase());
 }
 
-// biome-ignore lint/suspicious/noControlCharactersInRegex: the range is what ASCII is.
-const ascii = /^[\x00-\x7f]*$/;
+const ascii = /^\p{ASCII}*$/u;
 
 /** Whether a text is ASCII alone: then its case is one of 26 letters, which SQL knows, too. */
 export function isAscii(text: string): boolean {

@@ -57,3 +57,12 @@ test("a definition that changes keeps the number; another collection of the name
   await create();
   expect(await records.count(collection())).toBe(1);
 });
+
+test("what is told of an older collection of the name does not count", async () => {
+  const counts = new RecordCounts({ database });
+  const before = await counts.of(collection());
+  counts.changed({ ...collection(), createdAt: "2000-01-01T00:00:00.000Z" }, 1);
+  expect(await counts.of(collection())).toBe(before);
+  counts.changed(collection(), -1);
+  expect(await counts.of(collection())).toBe(before - 1);
+});

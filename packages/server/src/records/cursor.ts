@@ -1,4 +1,5 @@
 import type { Value } from "../database/index.ts";
+import { isSameSecret } from "../kernel/index.ts";
 import { refuseParameter } from "./query-text.ts";
 import type { Place } from "./sort.ts";
 
@@ -56,7 +57,7 @@ export class Cursors {
     const body = bytes.subarray(macBytes);
     this.#veil(body, mac);
     const text = body.toString();
-    const isOurs = isExact && isSame(mac, this.#sign(text, scope));
+    const isOurs = isExact && isSameSecret(mac.toHex(), this.#sign(text, scope).toHex());
     if (!isOurs)
       throw refuseParameter(
         "cursor",
@@ -73,7 +74,7 @@ export class Cursors {
 
   /** Veils and unveils, in place: each block is covered by a hash that nobody else can make. */
   #veil(bytes: Uint8Array, mac: Uint8Array): void {
-    const name = hex(mac);
+    const name = mac.toHex();
     for (let start = 0; start < bytes.length; start += blockBytes) {
       const cover = new Uint8Array(blockBytes);
       Bun.SHA256.hash(`${this.#key()} ${name} ${start}`, cover);
@@ -81,15 +82,4 @@ export class Cursors {
       for (let i = start; i < end; i++) bytes[i] = (bytes[i] ?? 0) ^ (cover[i - start] ?? 0);
     }
   }
-}
-
-/** How long it takes tells nothing. */
-function isSame(a: Uint8Array, b: Uint8Array): boolean {
-  let difference = a.length ^ b.length;
-  for (let i = 0; i < b.length; i++) difference |= (a[i] ?? 0) ^ (b[i] ?? 0);
-  return difference === 0;
-}
-
-function hex(bytes: Uint8Array): string {
-  return bytes.toHex();
 }

@@ -1,6 +1,7 @@
 import type { Collection } from "../collections/index.ts";
 import { type Expression, ExpressionError, eachOperand, parseExpression, type Shape } from "../expressions/index.ts";
 import { quote } from "../kernel/index.ts";
+import { digestOf } from "./cursor.ts";
 import { ListSql } from "./list-sql.ts";
 import { modelOf } from "./model.ts";
 import { type QueryText, readWhole, refuseParameter } from "./query-text.ts";
@@ -59,7 +60,8 @@ export function parseListQuery(collection: Collection, text: QueryText, reach: R
     source,
     filter,
     sql,
-    kind: [sql.kind, text.count, text.limit, text.fields, text.expand].join(" "),
+    // Of one length: it is remembered for a while, and a filter may be long.
+    kind: digestOf([sql.kind, text.count ?? "", text.limit ?? "", text.fields ?? "", text.expand ?? ""]),
     sort,
     limit,
     hasTotal: text.count === "exact",

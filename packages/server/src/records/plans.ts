@@ -2,8 +2,9 @@ import type { Collection } from "../collections/index.ts";
 import type { Reader, Value } from "../database/index.ts";
 import { BoundedMap } from "../kernel/index.ts";
 
-/** Statements of one collection whose plan is remembered. */
+/** Statements of one collection whose plan is remembered, and how long they may be. */
 const maxPlans = 500;
+const maxCharacters = 4_000;
 
 /** What SQLite says of how it will run a statement, one line for each step. */
 export async function planOf(reader: Reader, sql: string, values: readonly Value[]): Promise<string[]> {
@@ -57,7 +58,7 @@ export class Plans {
       plans = new BoundedMap(maxPlans);
       this.#plans.set(collection, plans);
     }
-    plans.set(sql, plan);
+    if (sql.length <= maxCharacters) plans.set(sql, plan);
     return plan;
   }
 }

@@ -3,7 +3,7 @@ import type { Collection, Collections } from "../collections/index.ts";
 import type { Database, MigrationPlace, Reader } from "../database/index.ts";
 import { AppError, BoundedMap, isAdmin, type Principal } from "../kernel/index.ts";
 import type { Logger } from "../logging/index.ts";
-import { type CursorPlace, Cursors } from "./cursor.ts";
+import { type CursorPlace, Cursors, digestOf } from "./cursor.ts";
 import { Expander } from "./expand.ts";
 import { indexAdvice } from "./index-advice.ts";
 import { type ListQuery, parseListQuery } from "./list-query.ts";
@@ -174,7 +174,7 @@ export class Queries {
       const [record] = await new Expander(reader, principal?.userId ?? null).records(selection, [row]);
       return record ?? null;
     };
-    return this.#options.database.query(`one of ${selection.kind}`, read, signal);
+    return this.#options.database.query(digestOf(["one", selection.kind]), read, signal);
   }
 
   #logSlow(query: ListQuery, took: number, plan: readonly string[]): void {

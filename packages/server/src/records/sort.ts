@@ -90,8 +90,8 @@ export class Sort {
   }
 
   /**
-   * What comes behind a place, as parts that follow each other: first what is equal in all keys but the last, then in
-   * fewer. Each is a range of an index over the keys, where there is one.
+   * What comes behind a place, as parts that follow each other: first what is equal in all keys, then in fewer of
+   * them. Each is a range of an index over the keys, where there is one.
    */
   behind({ seq, values }: Place): Segment[] {
     const made: Segment = {

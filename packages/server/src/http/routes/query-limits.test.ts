@@ -145,7 +145,7 @@ test("a slow query is logged with its plan, and the index that would help", asyn
   expect(await advice({ filter: "score > 1" })).toBe('["score"] is there; it helps with "sort" by score');
   expect((await change({ indexes: null, permissions: { read: "owner" } })).status).toBe(200);
   const { body } = await request("GET", "/api/posts?sort=-score&limit=1", { token: ann.accessToken });
-  expect(body["items"]).toHaveLength(1 as never);
+  expect<unknown>(body["items"]).toHaveLength(1);
   expect(api.entries("A query was slow").at(-1)?.fields?.["index"]).toBe('add ["by", "score"] to "indexes" of "posts"');
   expect((await change({ permissions: null })).status).toBe(200);
 });

@@ -1,0 +1,37 @@
+/** For tests of collections through the admin API: a service without any, and short ways to make and change them. */
+import { expect } from "bun:test";
+import { type Answer, openApi, type TestApi } from "./kit.ts";
+
+export interface SchemaWorld {
+  api: TestApi;
+  token: string;
+  /** Under `/api/admin`, as an admin. */
+  send(method: string, path: string, body?: unknown, headers?: Record<string, string>): Promise<Answer>;
+  /** Makes a collection with a name of its own, and answers that. */
+  create(definition: object): Promise<string>;
+  /** The last name that was given. */
+  lastName(): string;
+}
+
+export const text = (name: string, more: object = {}) => ({ name, type: "string", ...more });
+export const messageOf = ({ body }: Answer): string => String(body["error"]?.["message"]);
+
+export async function openSchemaWorld(): Promise<SchemaWorld> {
+  const api = await openApi({});
+  const token = await api.admin();
+  let made = 0;
+  const send: SchemaWorld["send"] = (method, path, body, headers = {}) =>
+    api.request(method, `/api/admin${path}`, { token, headers, ...(body !== undefined && { body }) });
+  const lastName = (): string => `c${made}`;
+  return {
+    api,
+    token,
+    send,
+    lastName,
+    async create(definition) {
+      made += 1;
+      expect((await send("POST", "/collections", { name: lastName(), ...definition })).status).toBe(201);
+      return lastName();
+    },
+  };
+}
