@@ -122,12 +122,13 @@ export async function openApi(options: {
     routes: allRoutes({
       ...parts,
       logStreams: new LogStreams({ log: ring, auth }),
-      addressOf: (request) => request.headers.get("x-test-address") ?? "test",
       upgrade: () => false,
     }),
     files: null,
     cors: new Cors(config["cors.origins"]),
     authenticate: (token) => auth.authenticate(token),
+    addressOf: (request) => request.headers.get("x-test-address") ?? "test",
+    limits: service.limits,
     logger,
     meter,
   });

@@ -6,7 +6,7 @@ import type { EventFilter, EventLog } from "../events/index.ts";
 import type { Functions } from "../functions/index.ts";
 import type { Jobs } from "../jobs/index.ts";
 import type { Clock } from "../kernel/index.ts";
-import type { Logger, LogRing, RequestMeter } from "../logging/index.ts";
+import type { LimitMeter, Logger, LogRing, RequestMeter } from "../logging/index.ts";
 import type { Realtime } from "../realtime/index.ts";
 import type { Records } from "../records/index.ts";
 import type { Storage } from "../storage/index.ts";
@@ -33,6 +33,7 @@ export interface AdminOptions {
   /** The most recent entries of the logger. */
   log: LogRing;
   meter: RequestMeter;
+  limits: LimitMeter;
 }
 
 /** Everything that is for admins only, by its noun. Who may is for the caller to ask. */

@@ -1,5 +1,5 @@
 import type { Overview } from "@socle/protocol";
-import { latencyBounds, type RequestMeter } from "../logging/index.ts";
+import { type LimitMeter, latencyBounds, type RequestMeter } from "../logging/index.ts";
 
 type Labels = { readonly [name: string]: string };
 type Sample = readonly [labels: Labels, value: number, suffix?: string];
@@ -22,7 +22,13 @@ function escaped(text: string): string {
   return text.replaceAll("\\", "\\\\").replaceAll('"', '\\"').replaceAll("\n", "\\n");
 }
 
-export function metricsText(overview: Overview, totals: ReturnType<RequestMeter["totals"]>): string {
+/** Counters since the start. */
+interface Totals {
+  readonly requests: ReturnType<RequestMeter["totals"]>;
+  readonly limits: ReturnType<LimitMeter["totals"]>;
+}
+
+export function metricsText(overview: Overview, { requests: totals, limits }: Totals): string {
   const { version, startedAt, residentMemory, database, collections, sockets, deliveries, users } = overview;
   const cpu = process.cpuUsage();
   const latency: Sample[] = [
@@ -40,6 +46,12 @@ export function metricsText(overview: Overview, totals: ReturnType<RequestMeter[
       totals.byClass.map(({ method, statusClass, requests }) => [{ method, status: statusClass }, requests]),
     ),
     metric("socle_http_request_duration_seconds", "histogram", "Time until an answer began.", latency),
+    metric(
+      "socle_limit_reached_total",
+      "counter",
+      "Callers that were turned away or cut off at a bound.",
+      limits.map(([limit, times]): Sample => [{ limit }, times]),
+    ),
     metric("socle_realtime_sockets", "gauge", "Open sockets.", [[{}, sockets]]),
     metric("socle_database_size_bytes", "gauge", "The database file.", [[{}, database.size]]),
     metric("socle_database_wal_size_bytes", "gauge", "The write-ahead log.", [[{}, database.walSize]]),

@@ -4,7 +4,7 @@ import type { Collections } from "../collections/index.ts";
 import type { Database } from "../database/index.ts";
 import type { Functions } from "../functions/index.ts";
 import { nextTurn } from "../kernel/index.ts";
-import type { RequestMeter } from "../logging/index.ts";
+import type { LimitMeter, RequestMeter } from "../logging/index.ts";
 import type { Realtime } from "../realtime/index.ts";
 import type { Records } from "../records/index.ts";
 
@@ -17,6 +17,7 @@ export interface OverviewOptions {
   functions: Functions;
   realtime: Realtime;
   meter: RequestMeter;
+  limits: LimitMeter;
 }
 
 /** How the service is doing, at one look; and the same as metrics. */
@@ -49,7 +50,8 @@ export class Overviews {
   /** In the text format of Prometheus, version 0.0.4. */
   async metrics(): Promise<string> {
     const { metricsText } = await import("./metrics-text.ts");
-    return metricsText(await this.now(), this.#options.meter.totals());
+    const { meter, limits } = this.#options;
+    return metricsText(await this.now(), { requests: meter.totals(), limits: limits.totals() });
   }
 
   async #counts(): Promise<Overview["collections"]> {

@@ -89,6 +89,7 @@ export class App {
         realtime,
         admin,
         meter,
+        limits: service.limits,
         metricsToken: config["metrics.token"],
         files: openStaticFiles(config),
         logger: logger.for("http"),

@@ -7,7 +7,7 @@ import { EventLog, eventSchema } from "../events/index.ts";
 import { functionSchema } from "../functions/index.ts";
 import { jobSchema } from "../jobs/index.ts";
 import { Clock } from "../kernel/index.ts";
-import type { Logger } from "../logging/index.ts";
+import { LimitMeter, type Logger } from "../logging/index.ts";
 import { Records } from "../records/index.ts";
 import { openDriver, Storage, storageSchema } from "../storage/index.ts";
 
@@ -20,6 +20,7 @@ export interface ServiceOptions {
 
 /** Everything but the network: what `socle serve` puts behind HTTP and what other commands work with. */
 export interface Service {
+  readonly limits: LimitMeter;
   readonly database: Database;
   readonly clock: Clock;
   readonly events: EventLog;
@@ -39,6 +40,7 @@ export interface Service {
  */
 export async function openService({ config, logger, onFatal }: ServiceOptions): Promise<Service> {
   const database = new Database({ path: config.database, logger: logger.for("database"), onFatal });
+  const limits = new LimitMeter(logger.for("limits"));
   try {
     const clock = new Clock();
     const events = new EventLog({ database, clock, logger: logger.for("events") });
@@ -102,6 +104,7 @@ export async function openService({ config, logger, onFatal }: ServiceOptions): 
     await records.start();
     await storage.start();
     return {
+      limits,
       database,
       clock,
       events,

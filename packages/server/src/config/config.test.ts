@@ -34,7 +34,28 @@ const values: { [path in KeyPath]: [unknown, string, unknown] } = {
     ["https://a.example", "https://b.example"],
   ],
   "limits.body": ["2MiB", "2097152", 2_097_152],
+  "limits.bodies": ["2MiB", "2097152", 2097152],
+  "limits.answers": ["2MiB", "2097152", 2097152],
+  "limits.connections": [500, "500", 500],
+  "limits.connectionsPerAddress": [50, "50", 50],
+  "limits.subscriptions": [500, "500", 500],
+  "limits.queries": [5, "5", 5],
+  "limits.queryTime": ["5s", "5", 5_000],
+  "limits.thumbnails": [5, "5", 5],
+  "limits.uploads": [5, "5", 5],
+  "limits.storage": ["1GiB", "1073741824", 1073741824],
+  "limits.storagePerUser": ["1GiB", "1073741824", 1073741824],
+  "limits.passwords": [5, "5", 5],
+  "limits.sessionsPerUser": [5, "5", 5],
+  "limits.wal": ["8MiB", "8388608", 8_388_608],
+  "limits.rate.register": ["20/s", "20/s", { count: 20, perMs: 1_000 }],
+  "limits.rate.login": ["20/s", "20/s", { count: 20, perMs: 1_000 }],
+  "limits.rate.refresh": ["20/s", "20/s", { count: 20, perMs: 1_000 }],
+  "limits.rate.setup": ["20/s", "20/s", { count: 20, perMs: 1_000 }],
+  "limits.rate.upload": ["20/s", "20/s", { count: 20, perMs: 1_000 }],
+  "limits.rate.records": ["off", "Off", null],
   "realtime.bufferLimit": ["2MiB", "2097152", 2_097_152],
+  "realtime.bufferTotal": ["2MiB", "2097152", 2_097_152],
   "cache.size": ["1GiB", "1073741824", 1_073_741_824],
   "thumbs.cacheSize": ["1GiB", "1073741824", 1_073_741_824],
   "s3.endpoint": ["https://s3.example.com", "https://s3.example.com", "https://s3.example.com"],
@@ -46,6 +67,7 @@ const values: { [path in KeyPath]: [unknown, string, unknown] } = {
   "scripts.processes": [2, "2", 2],
   "events.retention": [0, "0", 0],
   "events.maxCount": [10, "10", 10],
+  "events.maxBytes": ["2MiB", "2097152", 2_097_152],
   "metrics.token": ["hush", "hush", "hush"],
   "log.level": ["WARN", "warn", "WARN"],
   "log.format": ["json", "JSON", "json"],
@@ -62,8 +84,7 @@ describe("every key", () => {
     "%s by file and by environment",
     async (path, [inFile, inEnvironment, expected]) => {
       const key = path as KeyPath;
-      const [group, name] = path.split(".");
-      const file = name === undefined ? { [path]: inFile } : { [group ?? ""]: { [name]: inFile } };
+      const file = path.split(".").reduceRight((value, name) => ({ [name]: value }), inFile);
       expect(seen((await load(file)).config, key)).toEqual(expected);
       const byEnvironment = await load({}, { [environmentName(path)]: inEnvironment });
       expect(seen(byEnvironment.config, key)).toEqual(expected);
@@ -104,6 +125,10 @@ describe("bad values are one line with key, value and what is allowed", () => {
     [{ dashboard: true }, {}, /true is not valid for "dashboard"; allowed: an object with enabled/],
     [{ auth: { accessTokenTtl: "1 week" } }, {}, /"1 week" is not valid for "auth.accessTokenTtl"; allowed: a time/],
     [{ auth: { accessTokenTtl: -1 } }, {}, /"auth.accessTokenTtl"/],
+    [{ limits: { rate: { login: "often" } } }, {}, /"often" is not valid for "limits.rate.login"; allowed: a rate/],
+    [{ limits: { rate: { login: "0/s" } } }, {}, /"limits.rate.login"/],
+    [{ metrics: { token: ["123456"] } }, {}, /its value is not valid for "metrics.token"/],
+    [{ port: "http" }, { SERVICE_PORT: "1" }, /config\.json: "http" is not valid for "port"/],
     [{ auth: { jwtSecret: 123456 } }, {}, /its value is not valid for "auth.jwtSecret"/],
     [{ cors: { origins: "*" } }, {}, /"cors.origins"; allowed: a list/],
     [{ storage: "s3://B" }, {}, /"s3:\/\/B" is not valid for "storage"; allowed: a folder, or s3:\/\/BUCKET/],
@@ -134,6 +159,14 @@ test("unknown keys are warnings that suggest the nearest", async () => {
   expect(warnings).toEqual([
     expect.stringContaining('unknown key "prot"; did you mean "port"?'),
     expect.stringContaining('unknown key "auth.jwtSecrte"; did you mean "auth.jwtSecret"?'),
+  ]);
+});
+
+test("a variable that overrides no key is a warning that suggests the nearest", async () => {
+  const { warnings } = await load({}, { SERVICE_PROT: "1", PROT: "1", SERVICE_NOTHING_OF_THE_KIND: "1" });
+  expect(warnings).toEqual([
+    "unknown variable SERVICE_PROT; did you mean SERVICE_PORT?",
+    "unknown variable SERVICE_NOTHING_OF_THE_KIND",
   ]);
 });
 

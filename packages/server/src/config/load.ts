@@ -2,6 +2,7 @@ import { existsSync } from "node:fs";
 import { dirname, resolve } from "node:path";
 import { isObject, nearest, quote, readJsonFile, SetupError } from "../kernel/index.ts";
 import { type Config, environmentName, type KeyPath, keys, type Values } from "./keys.ts";
+import { secret } from "./values.ts";
 
 export interface LoadOptions {
   /** The configuration file that was asked for, or null for `./config.json` if there is one. */
@@ -19,7 +20,6 @@ export interface LoadedConfig {
 }
 
 const paths = Object.keys(keys) as KeyPath[];
-const secretPaths: ReadonlySet<string> = new Set<KeyPath>(["auth.jwtSecret", "admin.password", "s3.secretAccessKey"]);
 const pathPaths: readonly KeyPath[] = ["database", "storage", "public"];
 
 /** The values of a file by their dotted path. */
@@ -52,10 +52,21 @@ function unknownKeys(values: Map<string, unknown>, file: string): string[] {
   return warnings;
 }
 
+/** Variables with the prefix of the service that override no key. */
+function unknownVariables(environment: LoadOptions["environment"]): string[] {
+  const names = new Set(paths.map(environmentName));
+  return Object.keys(environment)
+    .filter((name) => name.startsWith("SERVICE_") && !names.has(name))
+    .map((name) => {
+      const near = nearest(name, names);
+      return `unknown variable ${name}${near === null ? "" : `; did you mean ${near}?`}`;
+    });
+}
+
 function parseValue(path: KeyPath, value: unknown, where: string): unknown {
   const parsed = keys[path].kind.parse(value);
   if (parsed !== undefined) return parsed;
-  const shown = secretPaths.has(path) ? "its value" : quote(value);
+  const shown = keys[path].kind === secret ? "its value" : quote(value);
   throw new SetupError(`${where}: ${shown} is not valid for "${path}"; allowed: ${keys[path].kind.allowed}`);
 }
 
@@ -80,12 +91,12 @@ export async function loadConfig(options: LoadOptions): Promise<LoadedConfig> {
     const name = environmentName(path);
     const override = options.overrides?.[path];
     const variable = options.environment[name];
-    if (override !== undefined) values[path] = parseValue(path, keys[path].kind.fromText(override), `--${path}`);
-    else if (variable !== undefined && variable !== "")
+    if (keys[path].default !== undefined) values[path] = parseValue(path, keys[path].default, "default");
+    // Each value that was given is checked, also one that a stronger source overrides.
+    if (fromFile.has(path) && fromFile.get(path) !== null) values[path] = parseValue(path, fromFile.get(path), file);
+    if (variable !== undefined && variable !== "")
       values[path] = parseValue(path, keys[path].kind.fromText(variable), name);
-    else if (fromFile.has(path) && fromFile.get(path) !== null)
-      values[path] = parseValue(path, fromFile.get(path), file);
-    else if (keys[path].default !== undefined) values[path] = parseValue(path, keys[path].default, "default");
+    if (override !== undefined) values[path] = parseValue(path, keys[path].kind.fromText(override), `--${path}`);
   }
   const folder = dirname(file);
   for (const path of pathPaths) {
@@ -94,7 +105,8 @@ export async function loadConfig(options: LoadOptions): Promise<LoadedConfig> {
   }
   // Every key of the table has just been parsed by its own kind.
   const config = Object.freeze({ ...(values as Values), folder });
-  return { config, warnings: [...unknownKeys(fromFile, file), ...advice(config)], notes };
+  const warnings = [...unknownKeys(fromFile, file), ...unknownVariables(options.environment), ...advice(config)];
+  return { config, warnings, notes };
 }
 
 function advice(config: Config): string[] {

@@ -159,3 +159,23 @@ export function size(min: number, max: number): ValueKind<number> {
     allowed: `a number of bytes from ${min} to ${max}, or a text such as "512KiB" or "2MiB"`,
   };
 }
+
+/** How often something may happen: `count` times in `perMs` milliseconds, and at most ten such spans at once. */
+export interface Rate {
+  readonly count: number;
+  readonly perMs: number;
+}
+
+const ratePattern = /^(\d{1,6})\s*\/\s*(s|m|h)$/;
+
+/** A rate such as "10/s"; null for "off". */
+export const rate: ValueKind<Rate | null> = {
+  parse(value) {
+    if (value === "off" || value === 0) return null;
+    const [, amount, unit] = (typeof value === "string" && ratePattern.exec(value.trim())) || [];
+    const [count, perMs] = [Number(amount), durationUnits[unit ?? ""]];
+    return count > 0 && perMs !== undefined ? { count, perMs } : undefined;
+  },
+  fromText: (word) => (word.trim().toLowerCase() === "off" ? "off" : numberFromText(word)),
+  allowed: 'a rate such as "10/s", "600/m" or "1000/h", or "off"',
+};

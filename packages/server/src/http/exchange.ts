@@ -1,5 +1,5 @@
 import type { ErrorBody } from "@socle/protocol";
-import { AppError, JsonText, type SignedIn } from "../kernel/index.ts";
+import { AppError, JsonText, type Principal, type SignedIn } from "../kernel/index.ts";
 import type { FileBody } from "../storage/index.ts";
 import type { Cors } from "./cors.ts";
 import { statusOf } from "./status.ts";
@@ -17,6 +17,7 @@ export class Exchange {
   readonly requestId: string;
   readonly #cors: Cors;
   readonly #authenticate: Authenticate;
+  readonly #addressOf: (request: Request) => string;
   readonly #onBrokenStream: (thrown: unknown) => void;
 
   constructor(options: {
@@ -25,6 +26,7 @@ export class Exchange {
     requestId: string;
     cors: Cors;
     authenticate: Authenticate;
+    addressOf: (request: Request) => string;
     /** Told why a streamed answer could not be finished. */
     onBrokenStream: (thrown: unknown) => void;
   }) {
@@ -33,7 +35,18 @@ export class Exchange {
     this.requestId = options.requestId;
     this.#cors = options.cors;
     this.#authenticate = options.authenticate;
+    this.#addressOf = options.addressOf;
     this.#onBrokenStream = options.onBrokenStream;
+  }
+
+  /** The address that the request comes from, as limits count it. */
+  get address(): string {
+    return this.#addressOf(this.request);
+  }
+
+  /** The caller by whom shares are counted: a user, or else an address. */
+  callerKey(principal: Principal): string {
+    return principal?.userId ?? this.address;
   }
 
   /** A part of the path. The router has made sure that the route has it. */

@@ -1,6 +1,6 @@
 import type { ErrorBody } from "@socle/protocol";
 import { AppError, isObject, messageOf } from "../kernel/index.ts";
-import type { Logger, RequestMeter } from "../logging/index.ts";
+import type { LimitMeter, Logger, RequestMeter } from "../logging/index.ts";
 import type { Cors } from "./cors.ts";
 import { type Authenticate, Exchange } from "./exchange.ts";
 import type { StaticFiles } from "./static-files.ts";
@@ -64,6 +64,8 @@ export class Router {
   readonly #routes: readonly Route[];
   readonly #cors: Cors;
   readonly #authenticate: Authenticate;
+  readonly #addressOf: (request: Request) => string;
+  readonly #limits: LimitMeter;
   readonly #logger: Logger;
   readonly #files: StaticFiles | null;
   readonly #meter: RequestMeter;
@@ -78,6 +80,9 @@ export class Router {
     routes: readonly Route[];
     cors: Cors;
     authenticate: Authenticate;
+    /** The address that a request comes from, as a key: an IPv6 address counts by its /64. */
+    addressOf: (request: Request) => string;
+    limits: LimitMeter;
     logger: Logger;
     files: StaticFiles | null;
     meter: RequestMeter;
@@ -85,6 +90,8 @@ export class Router {
     this.#routes = options.routes;
     this.#cors = options.cors;
     this.#authenticate = options.authenticate;
+    this.#addressOf = options.addressOf;
+    this.#limits = options.limits;
     this.#logger = options.logger;
     this.#files = options.files;
     this.#meter = options.meter;
@@ -171,6 +178,7 @@ export class Router {
       requestId: this.#nextId(),
       cors: this.#cors,
       authenticate: this.#authenticate,
+      addressOf: this.#addressOf,
       onBrokenStream: (thrown) => this.#log(exchange, "An answer broke off", thrown),
     });
     const start = performance.now();
@@ -222,9 +230,8 @@ export class Router {
       this.#log(exchange, "A request failed", thrown);
       return exchange.error(new AppError("internal_error", `Something went wrong; the log has it as ${requestId}.`));
     }
-    if (thrown.code === "unavailable") {
-      this.#turnedAway(exchange, thrown);
-    }
+    if (thrown.limit !== undefined) this.#limits.reached(thrown.limit, { address: exchange.address });
+    else if (thrown.code === "unavailable") this.#turnedAway(exchange, thrown);
     return exchange.error(thrown);
   }
 }

@@ -2,10 +2,11 @@ import type { Server } from "bun";
 import type { Admin } from "../admin/index.ts";
 import type { Auth } from "../auth/index.ts";
 import { isObject, messageOf, type Secret, SetupError } from "../kernel/index.ts";
-import type { Logger, RequestMeter } from "../logging/index.ts";
+import type { LimitMeter, Logger, RequestMeter } from "../logging/index.ts";
 import type { Connection, Realtime } from "../realtime/index.ts";
 import type { Records } from "../records/index.ts";
 import type { Storage } from "../storage/index.ts";
+import { addressKey } from "./address.ts";
 import { Cors } from "./cors.ts";
 import { LogStreams } from "./log-streams.ts";
 import { Router } from "./router.ts";
@@ -19,6 +20,7 @@ export interface HttpOptions {
   realtime: Realtime;
   admin: Admin;
   meter: RequestMeter;
+  limits: LimitMeter;
   metricsToken: Secret | undefined;
   /** What is served where no route is; null for nothing. */
   files: StaticFiles | null;
@@ -68,12 +70,13 @@ export class HttpServer {
       routes: allRoutes({
         ...options,
         logStreams: this.#logStreams,
-        addressOf: (request) => this.#addressOf(request),
         upgrade: (request, connection, headers) => this.#server.upgrade(request, { data: connection, headers }),
       }),
       files,
       cors: new Cors(options.corsOrigins),
       authenticate: (token) => auth.authenticate(token),
+      addressOf: (request) => this.#addressOf(request),
+      limits: options.limits,
       logger: options.logger,
       meter,
     });
@@ -123,8 +126,8 @@ export class HttpServer {
     if (this.#trustedProxies > 0) {
       const forwarded = (request.headers.get("x-forwarded-for") ?? "").split(",").map((entry) => entry.trim());
       const address = forwarded.at(-this.#trustedProxies);
-      if (address !== undefined && address !== "") return address;
+      if (address !== undefined && address !== "") return addressKey(address);
     }
-    return this.#server.requestIP(request)?.address ?? "unknown";
+    return addressKey(this.#server.requestIP(request)?.address ?? "unknown");
   }
 }

@@ -1,12 +1,15 @@
 import type { ErrorCode, ErrorDetail } from "@socle/protocol";
+import type { LimitName } from "./limits.ts";
 
 /** What an error may carry beside its message. */
 export interface AppErrorOptions {
   details?: ErrorDetail[];
-  /** Seconds after which it is worth trying again (`rate_limited`). */
+  /** Seconds after which it is worth trying again (`rate_limited`, `unavailable`). */
   retryAfter?: number;
   /** The methods that would have been right (`method_not_allowed`). */
   allow?: string;
+  /** The bound that the caller has reached: it is counted and logged once a minute at most. */
+  limit?: LimitName;
   cause?: unknown;
 }
 
@@ -20,6 +23,7 @@ export class AppError extends Error {
   readonly details: ErrorDetail[] | undefined;
   readonly retryAfter: number | undefined;
   readonly allow: string | undefined;
+  readonly limit: LimitName | undefined;
 
   constructor(code: ErrorCode, message: string, options: AppErrorOptions = {}) {
     super(message, options.cause === undefined ? undefined : { cause: options.cause });
@@ -27,6 +31,7 @@ export class AppError extends Error {
     this.details = options.details;
     this.retryAfter = options.retryAfter;
     this.allow = options.allow;
+    this.limit = options.limit;
   }
 
   /** 400 with every problem of a body at once (spec, "Errors"). */

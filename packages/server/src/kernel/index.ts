@@ -4,9 +4,11 @@ export { type Awaitable, inTurn } from "./awaitable.ts";
 export { BoundedMap } from "./bounded-map.ts";
 export { Clock, toTimestamp } from "./clock.ts";
 export { parseDatetime } from "./datetime.ts";
+export { FairGate, type FairGateOptions } from "./fair-gate.ts";
 export { Gate } from "./gate.ts";
 export { newId, randomToken } from "./ids.ts";
 export { isObject, JsonText, readJsonFile } from "./json.ts";
+export { callerGone, LIMITS, type LimitName, overloaded } from "./limits.ts";
 export {
   actingFor,
   actorOf,

@@ -11,13 +11,8 @@ function refreshTokenOf(body: Record<string, unknown> | null): string | null {
   throw AppError.validation([{ field: "refreshToken", rule: "type", message: "refreshToken must be a string" }]);
 }
 
-/** `/api/auth/…` (spec, "Authentication endpoints"). `addressOf` tells where a request comes from. */
-export function authRoutes(options: {
-  auth: Auth;
-  bodyLimit: number;
-  addressOf: (request: Request) => string;
-}): Route[] {
-  const { auth, bodyLimit, addressOf } = options;
+/** `/api/auth/…` (spec, "Authentication endpoints"). */
+export function authRoutes({ auth, bodyLimit }: { auth: Auth; bodyLimit: number }): Route[] {
   return [
     {
       path: "/api/auth/register",
@@ -33,7 +28,7 @@ export function authRoutes(options: {
       methods: {
         async POST(exchange) {
           const credentials = readCredentials(await readObject(exchange.request, bodyLimit));
-          return exchange.json(200, await auth.login(credentials, addressOf(exchange.request)));
+          return exchange.json(200, await auth.login(credentials, exchange.address));
         },
       },
     },

@@ -31,8 +31,6 @@ export interface RouteOptions {
   bodyLimit: number;
   /** Bytes of answers to lists that are kept. */
   listCacheSize: number;
-  /** Where a request comes from. */
-  addressOf: (request: Request) => string;
   upgrade: Upgrade;
 }
 

@@ -1,0 +1,172 @@
+/** A bounded queue before scarce work, with a share for each caller. */
+import { callerGone, type LimitName, overloaded } from "./limits.ts";
+
+export interface FairGateOptions {
+  /** The bound that a refusal counts for. */
+  readonly limit: LimitName;
+  /** The message of a refusal. */
+  readonly message: string;
+  /** Pieces of work that run at a time. */
+  readonly width: number;
+  /** Of these, at most so many for one caller. */
+  readonly share: number;
+  /** Pieces of work that wait, of all callers. */
+  readonly maxWaiting: number;
+  /** Of these, at most so many for one caller. */
+  readonly waitingShare: number;
+}
+
+/** After this time, half of what a caller has used no longer counts. */
+const halfLifeMs = 5_000;
+/** A caller that has used less than this is forgotten. */
+const forgottenMs = 1;
+/** With more callers than these, it is looked which can be forgotten. */
+const manyCallers = 1_000;
+
+interface Caller {
+  running: number;
+  waiting: number;
+  /** Milliseconds of work, as of `usedAt`; older work counts less. */
+  usedMs: number;
+  usedAt: number;
+}
+
+interface Waiting {
+  readonly caller: string;
+  readonly start: () => void;
+}
+
+/**
+ * Lets `width` pieces of work run at a time. The next to start is that of the caller who has used the least time of
+ * late: short work overtakes long work, and one caller never keeps all others waiting. Beyond the bounds of the queue,
+ * work is refused at once.
+ */
+export class FairGate {
+  readonly #options: FairGateOptions;
+  readonly #callers = new Map<string, Caller>();
+  #waiting: Waiting[] = [];
+  #running = 0;
+
+  constructor(options: FairGateOptions) {
+    this.#options = options;
+  }
+
+  /** Whether work waits for a slot. */
+  get isWanted(): boolean {
+    return this.#waiting.length > 0;
+  }
+
+  /**
+   * Runs `work` when it is the caller's turn.
+   * @param caller a user id or an address: what the share counts by.
+   * @param signal when it is aborted while the work waits, its place in the queue is free at once.
+   * @throws AppError `unavailable` when the queue is full; what `work` throws.
+   */
+  async run<T>(caller: string, work: () => Promise<T>, signal?: AbortSignal): Promise<T> {
+    const release = await this.take(caller, signal);
+    try {
+      return await work();
+    } finally {
+      release();
+    }
+  }
+
+  /**
+   * Waits for a slot. Answers how to give it back; a second call of that does nothing.
+   * @throws AppError as `run`.
+   */
+  async take(caller: string, signal?: AbortSignal): Promise<() => void> {
+    if (signal?.aborted === true) throw callerGone();
+    const { width, share, maxWaiting, waitingShare, limit, message } = this.#options;
+    const state = this.#stateOf(caller);
+    if (this.#running < width && state.running < share) return this.#start(caller, state);
+    if (this.#waiting.length >= maxWaiting || state.waiting >= waitingShare) throw overloaded(limit, message);
+    return this.#wait(caller, state, signal);
+  }
+
+  #wait(caller: string, state: Caller, signal: AbortSignal | undefined): Promise<() => void> {
+    return new Promise((resolve, reject) => {
+      const leave = (): void => {
+        this.#waiting = this.#waiting.filter((each) => each !== entry);
+        state.waiting -= 1;
+        this.#forgetIdle();
+        reject(callerGone());
+      };
+      const start = (): void => {
+        signal?.removeEventListener("abort", leave);
+        state.waiting -= 1;
+        resolve(this.#start(caller, state));
+      };
+      const entry: Waiting = { caller, start };
+      state.waiting += 1;
+      this.#waiting.push(entry);
+      signal?.addEventListener("abort", leave, { once: true });
+    });
+  }
+
+  #start(caller: string, state: Caller): () => void {
+    this.#running += 1;
+    state.running += 1;
+    const startedAt = performance.now();
+    let isHeld = true;
+    return () => {
+      if (!isHeld) return;
+      isHeld = false;
+      this.#running -= 1;
+      state.running -= 1;
+      const now = performance.now();
+      state.usedMs = usedAt(state, now) + now - startedAt;
+      state.usedAt = now;
+      // A caller that was forgotten meanwhile has a new state already.
+      if (!this.#callers.has(caller)) this.#callers.set(caller, state);
+      this.#startNext();
+      this.#forgetIdle();
+    };
+  }
+
+  #startNext(): void {
+    const { width, share } = this.#options;
+    while (this.#running < width) {
+      const now = performance.now();
+      let next: Waiting | undefined;
+      let leastUsed = Number.POSITIVE_INFINITY;
+      for (const entry of this.#waiting) {
+        const state = this.#stateOf(entry.caller);
+        const used = usedAt(state, now);
+        if (state.running >= share || used >= leastUsed) continue;
+        next = entry;
+        leastUsed = used;
+      }
+      if (next === undefined) return;
+      const chosen = next;
+      this.#waiting = this.#waiting.filter((entry) => entry !== chosen);
+      chosen.start();
+    }
+  }
+
+  #stateOf(caller: string): Caller {
+    let state = this.#callers.get(caller);
+    if (state === undefined) {
+      state = { running: 0, waiting: 0, usedMs: 0, usedAt: performance.now() };
+      this.#callers.set(caller, state);
+    }
+    return state;
+  }
+
+  /** Keeps the memory for callers bounded: those without work whose use is long ago are forgotten. */
+  #forgetIdle(): void {
+    if (this.#callers.size < manyCallers) return;
+    const now = performance.now();
+    for (const [caller, state] of this.#callers)
+      if (state.running === 0 && state.waiting === 0 && usedAt(state, now) < forgottenMs) this.#callers.delete(caller);
+    // So many callers within seconds: all use is forgotten rather than memory taken for it.
+    if (this.#callers.size < manyCallers * 4) return;
+    for (const [caller, state] of this.#callers)
+      if (state.running === 0 && state.waiting === 0) this.#callers.delete(caller);
+  }
+}
+
+/** What a caller's use counts at a moment. */
+function usedAt({ usedMs, usedAt: at }: Caller, now: number): number {
+  return usedMs * 0.5 ** ((now - at) / halfLifeMs);
+}

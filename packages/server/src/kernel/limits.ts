@@ -1,0 +1,56 @@
+/** Limits: the names of all bounds at which a caller is turned away, and the error for it. */
+import { AppError } from "./app-error.ts";
+
+/**
+ * Every bound that a caller can reach. The name is the label in `/metrics` and in the log; docs/operating.md, "What
+ * bounds what", has a row for each.
+ */
+export const LIMITS = [
+  /** Bytes of answers that are on their way (`limits.answers`). */
+  "answers",
+  /** Bytes of request bodies that are being read (`limits.bodies`). */
+  "bodies",
+  /** Open connections in all (`limits.connections`). */
+  "connections",
+  /** Requests and sockets of one address (`limits.connectionsPerAddress`). */
+  "connectionsPerAddress",
+  /** Bytes that wait in one socket (`realtime.bufferLimit`). */
+  "socketBuffer",
+  /** Bytes that wait in all sockets (`realtime.bufferTotal`). */
+  "socketBuffers",
+  /** Subscriptions of all sockets (`limits.subscriptions`). */
+  "subscriptions",
+  /** Queries on the reader threads (`limits.queries`). */
+  "queries",
+  /** Thumbnails that wait to be made (`limits.thumbnails`). */
+  "thumbnails",
+  /** Uploads that wait to be read (`limits.uploads`). */
+  "uploads",
+  /** Bytes of stored files in all (`limits.storage`). */
+  "storage",
+  /** Bytes of stored files of one user (`limits.storagePerUser`). */
+  "storagePerUser",
+  /** Passwords that wait to be hashed (`limits.passwords`). */
+  "passwords",
+  /** Failed logins (contract, "Authentication"). */
+  "logins",
+  /** Sessions of one user (`limits.sessionsPerUser`): the oldest ends. */
+  "sessionsPerUser",
+  /** Requests per second of one address (`limits.rate.*`). */
+  "rate",
+] as const;
+
+export type LimitName = (typeof LIMITS)[number];
+
+/** Seconds after which a request that met a full queue is worth sending again. */
+const retryAfter = 1;
+
+/** 503 with `Retry-After`: the service is at one of its bounds, and the request may be sent again. */
+export function overloaded(limit: LimitName, message: string): AppError {
+  return new AppError("unavailable", message, { limit, retryAfter });
+}
+
+/** The error for work whose caller has disconnected. Nobody receives it. */
+export function callerGone(): AppError {
+  return new AppError("bad_request", "The client has disconnected.");
+}
