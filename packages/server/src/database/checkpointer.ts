@@ -1,3 +1,4 @@
+import { threadEntry } from "../kernel/index.ts";
 import type { Logger } from "../logging/index.ts";
 import type { CheckpointRequest, CheckpointResult } from "./checkpoint-worker.ts";
 import type { Connection } from "./connection.ts";
@@ -131,7 +132,7 @@ export class Checkpointer {
   /** The thread costs memory, so it starts with the first checkpoint. */
   #start(): Worker {
     if (this.#worker === null) {
-      this.#worker = new Worker(new URL("./checkpoint-worker.ts", import.meta.url).href);
+      this.#worker = new Worker(threadEntry("database/checkpoint-worker"));
       this.#worker.unref();
     }
     return this.#worker;

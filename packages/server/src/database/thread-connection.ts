@@ -1,4 +1,4 @@
-import type { AppError } from "../kernel/index.ts";
+import { type AppError, threadEntry } from "../kernel/index.ts";
 import { ForeignSqliteError } from "./errors.ts";
 import type { StatementReply, StatementRequest } from "./thread-worker.ts";
 import type { Reader, Value } from "./types.ts";
@@ -16,7 +16,7 @@ export class ThreadConnection implements Reader {
   /** @param path of the database file. */
   constructor(path: string) {
     this.#path = path;
-    this.#worker = new Worker(new URL("./thread-worker.ts", import.meta.url).href);
+    this.#worker = new Worker(threadEntry("database/thread-worker"));
     this.#worker.onmessage = ({ data }: MessageEvent<StatementReply>) => this.#replied(data);
     this.#worker.addEventListener("close", () => this.#ended.resolve());
     this.#worker.onerror = ({ message }) => this.#fail(new Error(`The database thread failed: ${message}`));
