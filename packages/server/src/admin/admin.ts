@@ -10,6 +10,7 @@ import type { LimitMeter, Logger, LogRing, RequestMeter } from "../logging/index
 import type { Realtime } from "../realtime/index.ts";
 import type { Records } from "../records/index.ts";
 import type { Storage } from "../storage/index.ts";
+import { AdminChanges } from "./admin-changes.ts";
 import { Audit } from "./audit.ts";
 import { FirstAdmin } from "./first-admin.ts";
 import { Overviews } from "./overview.ts";
@@ -49,10 +50,11 @@ export class Admin {
 
   constructor(options: AdminOptions) {
     const audit = new Audit(options);
+    const changes = new AdminChanges(options.database);
     const { users } = options.auth;
-    this.schema = new SchemaAdmin({ ...options, audit });
-    this.users = new UserAdmin({ ...options, users, audit });
-    this.scripts = new ScriptAdmin({ ...options, audit });
+    this.schema = new SchemaAdmin({ ...options, changes, audit });
+    this.users = new UserAdmin({ ...options, changes, users, audit });
+    this.scripts = new ScriptAdmin({ ...options, changes, audit });
     this.overviews = new Overviews({ ...options, users });
     this.firstAdmin = new FirstAdmin({ ...options, audit });
     this.storage = options.storage;

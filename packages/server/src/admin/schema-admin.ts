@@ -11,6 +11,7 @@ import {
 import type { Database, Reader, Transactor } from "../database/index.ts";
 import { AppError, type SignedIn } from "../kernel/index.ts";
 import type { Records } from "../records/index.ts";
+import type { AdminChanges } from "./admin-changes.ts";
 import type { Audit } from "./audit.ts";
 import {
   additionOf,
@@ -39,12 +40,20 @@ interface MigrationHooks {
 /** Collections as admins change them: every change is one migration, with its events and its audit entries. */
 export class SchemaAdmin {
   readonly #database: Database;
+  readonly #changes: AdminChanges;
   readonly #collections: Collections;
   readonly #records: Records;
   readonly #audit: Audit;
 
-  constructor(options: { database: Database; collections: Collections; records: Records; audit: Audit }) {
+  constructor(options: {
+    database: Database;
+    changes: AdminChanges;
+    collections: Collections;
+    records: Records;
+    audit: Audit;
+  }) {
     this.#database = options.database;
+    this.#changes = options.changes;
     this.#collections = options.collections;
     this.#records = options.records;
     this.#audit = options.audit;
@@ -146,7 +155,7 @@ export class SchemaAdmin {
   async #migrate(admin: SignedIn, build: ChangeBuilder, { before, onCommit }: MigrationHooks = {}): Promise<void> {
     const expected = await build(this.#collections.definitions());
     const place = await this.#collections.placeOf(expected, this.#collections.plan(expected));
-    await this.#database.migrate(async (tx) => {
+    const migrate = async (tx: Transactor): Promise<void> => {
       const change = await build(this.#collections.definitions());
       await before?.(tx, change);
       const dropped = change.drop.map((name) => this.#records.collection(name));
@@ -165,7 +174,8 @@ export class SchemaAdmin {
         const { name } = plan.after;
         await this.#audit.record(tx, admin, { action, target: name, before: plan.before, after: plan.after });
       }
-    }, place);
+    };
+    await this.#changes.migrate(admin, migrate, place);
   }
 
   async #planOne(build: ChangeBuilder, signal: AbortSignal): Promise<MigrationPlan> {

@@ -1,8 +1,8 @@
 import type { FunctionEntry, FunctionRun, JobEntry, JobRun } from "@socle/protocol";
-import type { Database } from "../database/index.ts";
 import type { Functions } from "../functions/index.ts";
 import type { Jobs } from "../jobs/index.ts";
 import { AppError, quote, type SignedIn, toTimestamp } from "../kernel/index.ts";
+import type { AdminChanges } from "./admin-changes.ts";
 import type { Audit } from "./audit.ts";
 
 const types: { readonly [handler: string]: FunctionEntry["type"] } = {
@@ -14,13 +14,13 @@ const types: { readonly [handler: string]: FunctionEntry["type"] } = {
 
 /** Functions and jobs as admins see them: what there is, what has run, and running it again. */
 export class ScriptAdmin {
-  readonly #database: Database;
+  readonly #changes: AdminChanges;
   readonly #functions: Functions;
   readonly #jobs: Jobs;
   readonly #audit: Audit;
 
-  constructor(options: { database: Database; functions: Functions; jobs: Jobs; audit: Audit }) {
-    this.#database = options.database;
+  constructor(options: { changes: AdminChanges; functions: Functions; jobs: Jobs; audit: Audit }) {
+    this.#changes = options.changes;
     this.#functions = options.functions;
     this.#jobs = options.jobs;
     this.#audit = options.audit;
@@ -48,7 +48,7 @@ export class ScriptAdmin {
 
   /** @throws AppError `not_found`, or `bad_request` for a run that is not over. */
   async retryFunction(runId: string, admin: SignedIn): Promise<void> {
-    await this.#database.transact(async (tx) => {
+    await this.#changes.transact(admin, async (tx) => {
       const { path, handler } = await this.#functions.retry(tx, runId);
       const after = { filePath: path, handler };
       await this.#audit.record(tx, admin, { action: "function.retried", target: runId, before: null, after });
@@ -82,7 +82,7 @@ export class ScriptAdmin {
   async runJob(name: string, admin: SignedIn): Promise<{ runId: string }> {
     this.#refuseUnknown(name);
     // Noted first: what cannot be noted is not done.
-    await this.#database.transact((tx) =>
+    await this.#changes.transact(admin, (tx) =>
       this.#audit.record(tx, admin, { action: "job.run", target: name, before: null, after: null }),
     );
     const run = this.#jobs.runByHand(name);

@@ -2,16 +2,19 @@ import type { User, UserEntry } from "@socle/protocol";
 import { readCredentials, readPassword, readRole, type Users } from "../auth/index.ts";
 import type { Database } from "../database/index.ts";
 import { AppError, quote, type SignedIn } from "../kernel/index.ts";
+import type { AdminChanges } from "./admin-changes.ts";
 import type { Audit } from "./audit.ts";
 
 /** Users as admins deal with them. What changes counts at once, also on open sockets. */
 export class UserAdmin {
   readonly #database: Database;
+  readonly #changes: AdminChanges;
   readonly #users: Users;
   readonly #audit: Audit;
 
-  constructor(options: { database: Database; users: Users; audit: Audit }) {
+  constructor(options: { database: Database; changes: AdminChanges; users: Users; audit: Audit }) {
     this.#database = options.database;
+    this.#changes = options.changes;
     this.#users = options.users;
     this.#audit = options.audit;
   }
@@ -47,7 +50,7 @@ export class UserAdmin {
     refuseOthers(body, ["email", "password", "role"]);
     const role = body["role"] === undefined ? "authenticated" : readRole(body["role"]);
     const values = await this.#users.prepare(readCredentials(body));
-    return this.#database.transact(async (tx) => {
+    return this.#changes.transact(admin, async (tx) => {
       const user = await this.#users.create(tx, values, role, admin);
       await this.#audit.record(tx, admin, { action: "user.created", target: user.id, before: null, after: user });
       return user;
@@ -58,7 +61,7 @@ export class UserAdmin {
   async setRole(id: string, body: Record<string, unknown>, admin: SignedIn): Promise<User> {
     refuseOthers(body, ["role"]);
     const role = readRole(body["role"]);
-    return this.#database.transact(async (tx) => {
+    return this.#changes.transact(admin, async (tx) => {
       const old = await this.#users.get(tx, id);
       if (old.role === role) return old;
       const user = await this.#users.setRole(tx, id, role);
@@ -75,7 +78,7 @@ export class UserAdmin {
     refuseOthers(body, ["password"]);
     const passwordHash = await this.#users.preparePassword(readPassword(body));
     const keptSession = id === admin.userId ? admin.sessionId : null;
-    return this.#database.transact(async (tx) => {
+    return this.#changes.transact(admin, async (tx) => {
       const user = await this.#users.setPassword(tx, id, { passwordHash, keptSession });
       await this.#audit.record(tx, admin, { action: "user.password", target: id, before: null, after: null });
       return user;
@@ -84,7 +87,7 @@ export class UserAdmin {
 
   /** @throws AppError `not_found`, or `bad_request` for the last admin. */
   async delete(id: string, admin: SignedIn): Promise<void> {
-    await this.#database.transact(async (tx) => {
+    await this.#changes.transact(admin, async (tx) => {
       const user = await this.#users.delete(tx, id);
       await this.#audit.record(tx, admin, { action: "user.deleted", target: id, before: user, after: null });
     });
@@ -92,7 +95,7 @@ export class UserAdmin {
 
   /** @throws AppError `not_found`. */
   async endSession(id: string, sessionId: string, admin: SignedIn): Promise<void> {
-    await this.#database.transact(async (tx) => {
+    await this.#changes.transact(admin, async (tx) => {
       await this.#users.endSession(tx, id, sessionId);
       await this.#audit.record(tx, admin, {
         action: "session.deleted",

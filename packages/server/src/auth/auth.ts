@@ -1,5 +1,5 @@
 import type { Credentials, Role, TokenResponse, User } from "@socle/protocol";
-import type { Database, Transactor } from "../database/index.ts";
+import type { Database, Reader, Transactor } from "../database/index.ts";
 import type { EventLog } from "../events/index.ts";
 import {
   AppError,
@@ -56,6 +56,7 @@ export class Auth {
     this.#clock = options.clock;
     this.#sessions = new Sessions({ database: options.database, ttlMs: options.refreshTokenTtlMs });
     this.users = new Users({ ...options, sessions: this.#sessions });
+    this.#database.guardCallers((reader, caller) => this.#recheck(reader, caller));
     this.#throttle = new Throttle(() => options.clock.now());
   }
 
@@ -173,7 +174,7 @@ export class Auth {
   async logout(principal: SignedIn | null, refreshToken: string | null): Promise<void> {
     if (principal === null && refreshToken === null)
       throw new AppError("unauthorized", "Logging out needs the access token or the refresh token.");
-    await this.#database.transact(async (tx) => {
+    await this.#database.transactFor(principal, async (tx) => {
       const sessions = new Map<string, { userId: string; role: Role }>();
       if (principal !== null) sessions.set(principal.sessionId, principal);
       if (refreshToken !== null) {
@@ -230,6 +231,13 @@ export class Auth {
     return this.#issuer.secretFor(purpose);
   }
 
+  /** The caller guard of the database: from memory, which changes in the moment of each commit. */
+  #recheck(reader: Reader, caller: SignedIn): Awaitable<SignedIn> {
+    const session = this.#sessions.known(caller.sessionId);
+    if (session !== undefined) return withSession(caller, session);
+    return this.#sessions.find(caller.sessionId, reader).then((found) => withSession(caller, found));
+  }
+
   get #issuer(): AccessTokens {
     if (this.#tokens === null) throw new Error("Auth is used before its start");
     return this.#tokens;
@@ -276,6 +284,12 @@ export class Auth {
       return new Secret(value);
     });
   }
+}
+
+/** A caller with the role that their session has now. @throws AppError `unauthorized` when it has ended. */
+function withSession(caller: SignedIn, session: Session | null): SignedIn {
+  if (session === null || session.expiresAt <= Date.now()) throw invalidToken(null);
+  return session.role === caller.role ? caller : { ...caller, role: session.role };
 }
 
 function signedIn(user: { id: string; role: Role }, sessionId: string): SignedIn {

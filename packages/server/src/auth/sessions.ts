@@ -62,9 +62,9 @@ export class Sessions {
     return this.#live.get(id);
   }
 
-  async find(id: string): Promise<Session | null> {
+  async find(id: string, reader: Reader = this.#database.reader): Promise<Session | null> {
     const ended = this.#ended;
-    const session = await this.#database.reader.get<Session>(`${selectSession} WHERE s.id = ?`, id);
+    const session = await reader.get<Session>(`${selectSession} WHERE s.id = ?`, id);
     // A session that ended while it was read must not come back to life in memory.
     if (session !== null && ended === this.#ended) this.#live.set(id, session);
     return session;

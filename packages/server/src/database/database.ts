@@ -1,5 +1,5 @@
 import { statSync } from "node:fs";
-import { type Awaitable, BoundedMap, SetupError } from "../kernel/index.ts";
+import { type Awaitable, BoundedMap, type Principal, SetupError } from "../kernel/index.ts";
 import type { Logger } from "../logging/index.ts";
 import { Checkpointer } from "./checkpointer.ts";
 import type { Connection } from "./connection.ts";
@@ -11,7 +11,7 @@ import { lockDatabase, openLogSync, openReader, openWriter, resolvePath } from "
 import { ReaderThreads } from "./reader-threads.ts";
 import { SnapshotReader } from "./snapshot-reader.ts";
 import { ThreadConnection } from "./thread-connection.ts";
-import type { Reader, Transactor } from "./types.ts";
+import type { CallerGuard, Reader, Transactor } from "./types.ts";
 import { type MigrationPlace, Writer } from "./writer.ts";
 
 export interface DatabaseOptions {
@@ -34,6 +34,8 @@ export interface ModuleSchema {
   steps: readonly string[];
 }
 
+type CallersWork<T> = (tx: Transactor, caller: Principal) => Awaitable<T>;
+
 /** So long a kind of query that was too much for the event loop goes to a thread at once. Then it is tried again. */
 const heavyMs = 1_000;
 
@@ -53,6 +55,7 @@ export class Database {
   readonly #frugalReader: FrugalReader;
   /** Kinds of queries that were too much for the event loop, and until when that counts. */
   readonly #heavy = new BoundedMap<string, number>(1_000);
+  #callerGuard: CallerGuard | null = null;
 
   /** @throws SetupError with one readable line when the file cannot be used. */
   constructor(options: DatabaseOptions) {
@@ -98,6 +101,26 @@ export class Database {
    */
   transact<T>(work: (tx: Transactor) => Awaitable<T>): Promise<T> {
     return this.#writer.transact(work);
+  }
+
+  /** Has `guard` look again at the callers of `transactFor` and `migrateFor`. Auth registers it. */
+  guardCallers(guard: CallerGuard): void {
+    this.#callerGuard = guard;
+  }
+
+  /**
+   * Like `transact`, for a change that somebody asked for: whether their session is still in force, and with which role,
+   * is looked at inside the transaction, after everything that was committed before it.
+   * @param work gets the caller with the role of this moment.
+   * @throws AppError `unauthorized` when the session has ended.
+   */
+  transactFor<T>(principal: Principal, work: CallersWork<T>): Promise<T> {
+    return this.transact(this.#guarded(principal, work));
+  }
+
+  /** Like `migrate`, for a change that somebody asked for; see `transactFor`. */
+  migrateFor<T>(principal: Principal, work: CallersWork<T>, place: MigrationPlace): Promise<T> {
+    return this.migrate(this.#guarded(principal, work), place);
   }
 
   /**
@@ -173,6 +196,16 @@ export class Database {
           await tx.run("INSERT OR REPLACE INTO _schema (module, version) VALUES (?, ?)", module, steps.length);
       }
     });
+  }
+
+  #guarded<T>(principal: Principal, work: CallersWork<T>): (tx: Transactor) => Awaitable<T> {
+    return (tx) => {
+      const isSession = principal !== null && "sessionId" in principal;
+      if (!isSession) return work(tx, principal);
+      if (this.#callerGuard === null) throw new Error("Nobody looks at callers");
+      const caller = this.#callerGuard(tx, principal);
+      return caller instanceof Promise ? caller.then((current) => work(tx, current)) : work(tx, caller);
+    };
   }
 
   /** Refuses what was accepted and is not done, and what comes from now on: who waits for it is answered. */

@@ -3,6 +3,13 @@ export { Database, type DatabaseOptions, type ModuleSchema } from "./database.ts
 export { isUniqueViolation } from "./errors.ts";
 export { visited } from "./functions.ts";
 export type { LongRead } from "./long-read.ts";
-export { identifier, type QueryParameters, type Reader, type Transactor, type Value } from "./types.ts";
+export {
+  type CallerGuard,
+  identifier,
+  type QueryParameters,
+  type Reader,
+  type Transactor,
+  type Value,
+} from "./types.ts";
 export { UserQueries } from "./user-query.ts";
 export type { MigrationPlace } from "./writer.ts";

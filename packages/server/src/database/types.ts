@@ -1,4 +1,4 @@
-import type { Awaitable } from "../kernel/index.ts";
+import type { Awaitable, SignedIn } from "../kernel/index.ts";
 
 /** What a column holds and a parameter may be. */
 export type Value = string | number | null;
@@ -29,6 +29,12 @@ export interface Transactor extends Reader {
   /** `effect` is called once the transaction is on disk, in the order of commits; never when it was taken back. */
   afterFlush(effect: () => void): void;
 }
+
+/**
+ * Looks again at a caller inside the transaction of their change. Answers the caller with the role of this moment.
+ * @throws AppError `unauthorized` when the session has ended.
+ */
+export type CallerGuard = (reader: Reader, caller: SignedIn) => Awaitable<SignedIn>;
 
 /** A name as SQL quotes it. */
 export function identifier(name: string): string {

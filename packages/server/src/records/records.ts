@@ -173,22 +173,22 @@ export class Records {
   async create(name: string, principal: Principal, body: RecordBody): Promise<SavedRecord> {
     authorize(this.collection(name), "create", principal);
     if (body instanceof AppError) throw body;
-    return this.#database.transact((tx) => this.#create(tx, name, principal, body));
+    return this.#database.transactFor(principal, (tx, caller) => this.#create(tx, name, caller, body));
   }
 
   async update(name: string, principal: Principal, id: string, body: RecordBody): Promise<SavedRecord> {
     authorize(this.collection(name), "update", principal);
-    return this.#database.transact(async (tx) => {
-      const { model, row } = await this.#find(tx, name, principal, "update", id);
+    return this.#database.transactFor(principal, async (tx, caller) => {
+      const { model, row } = await this.#find(tx, name, caller, "update", id);
       if (body instanceof AppError) throw body;
-      return this.#update(tx, model, principal, row, body);
+      return this.#update(tx, model, caller, row, body);
     });
   }
 
   async delete(name: string, principal: Principal, id: string): Promise<void> {
     authorize(this.collection(name), "delete", principal);
-    await this.#database.transact(async (tx) => {
-      const { model, row } = await this.#find(tx, name, principal, "delete", id);
+    await this.#database.transactFor(principal, async (tx, caller) => {
+      const { model, row } = await this.#find(tx, name, caller, "delete", id);
       await tx.run(model.delete, id);
       tx.whenVisible(() => this.#changed(model.collection, -1, row.owner));
       await this.#events.append(tx, {

@@ -150,10 +150,10 @@ export class Storage {
   /** @throws AppError `unauthorized`, `not_found`, `forbidden`, in this order. */
   async delete(id: string, principal: Principal): Promise<void> {
     if (principal === null) throw new AppError("unauthorized", "To delete a file, sign in.");
-    await this.#options.database.transact(async (tx) => {
+    await this.#options.database.transactFor(principal, async (tx, caller) => {
       const file = await this.find(id, tx);
       if (file === null) throw missingFile();
-      this.#authorizeOwner(file, principal, "delete");
+      this.#authorizeOwner(file, caller, "delete");
       await tx.run("DELETE FROM _files WHERE id = ?", id);
       await tx.run("INSERT INTO _file_remains (id) VALUES (?)", id);
       const payload = { id, userId: file.userId };
@@ -163,8 +163,8 @@ export class Storage {
     await this.#thumbnails.forget(id);
   }
 
-  #authorizeOwner(file: StoredFile, principal: NonNullable<Principal>, action: string): void {
-    if (isAdmin(principal) || (file.userId !== null && file.userId === principal.userId)) return;
+  #authorizeOwner(file: StoredFile, principal: Principal, action: string): void {
+    if (isAdmin(principal) || (file.userId !== null && file.userId === principal?.userId)) return;
     throw new AppError("forbidden", `Only its owner or an admin may ${action} this file.`);
   }
 
@@ -172,10 +172,10 @@ export class Storage {
   async #keep(upload: Upload, principal: Principal, values: Omit<FileRow, "id" | "createdAt">): Promise<StoredFile> {
     const { database, driver, events, clock } = this.#options;
     const { id } = upload;
-    await database.transact((tx) => tx.run("INSERT INTO _file_remains (id) VALUES (?)", id));
+    await database.transactFor(principal, (tx) => tx.run("INSERT INTO _file_remains (id) VALUES (?)", id));
     try {
       await driver.put(id, upload.path);
-      return await database.transact(async (tx) => {
+      return await database.transactFor(principal, async (tx) => {
         const now = clock.now();
         const file = toFile({ id, ...values, createdAt: toTimestamp(now) });
         const { filename, mimeType, size, visibility, userId, createdAt } = file;

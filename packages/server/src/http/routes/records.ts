@@ -22,7 +22,10 @@ export function recordRoutes(options: { records: Records; bodyLimit: number; lis
     }
   }
 
-  /** Collection (404), token (401) and role (401, 403), in this order; the body is not read before. */
+  /**
+   * Collection (404), token (401) and role (401, 403), in this order. They are looked at before the body is read, and
+   * again once it is there: a right may have ended while it came.
+   */
   async function admit(exchange: Exchange, operation: Operation): Promise<Principal> {
     const collection = collectionOf(exchange.param("collection"));
     const found = exchange.principal();
@@ -52,8 +55,10 @@ export function recordRoutes(options: { records: Records; bodyLimit: number; lis
           return lists.answer(exchange, records.collection(exchange.param("collection")), principal);
         },
         async POST(exchange) {
+          await admit(exchange, "create");
+          const given = await body(exchange);
           const principal = await admit(exchange, "create");
-          const { json } = await records.create(exchange.param("collection"), principal, await body(exchange));
+          const { json } = await records.create(exchange.param("collection"), principal, given);
           return exchange.json(201, json);
         },
       },
@@ -70,9 +75,11 @@ export function recordRoutes(options: { records: Records; bodyLimit: number; lis
           return exchange.json(200, await records.getSelected(collection, search, { id, principal, signal }));
         },
         async PUT(exchange) {
+          await admit(exchange, "update");
+          const given = await body(exchange);
           const principal = await admit(exchange, "update");
           const [collection, id] = [exchange.param("collection"), exchange.param("id")];
-          const { json } = await records.update(collection, principal, id, await body(exchange));
+          const { json } = await records.update(collection, principal, id, given);
           return exchange.json(200, json);
         },
         async DELETE(exchange) {

@@ -1,7 +1,6 @@
 import type { Admin } from "../../../admin/index.ts";
-import { readObject } from "../../body.ts";
 import { pageQuery, switchQuery, toPage } from "../../page-query.ts";
-import type { AdminRoute } from "./for-admins.ts";
+import { type AdminRoute, readAdminBody } from "./for-admins.ts";
 
 /** `/api/admin/collections` and `/api/admin/schema.json`: definitions, and migrations by changing them. */
 export function collectionRoutes({ schema }: Admin, bodyLimit: number): AdminRoute[] {
@@ -23,7 +22,7 @@ export function collectionRoutes({ schema }: Admin, bodyLimit: number): AdminRou
         },
         async POST(exchange, admin) {
           const isDryRun = switchQuery(exchange, "dryRun");
-          const body = await readObject(exchange.request, bodyLimit);
+          const body = await readAdminBody(exchange, bodyLimit);
           if (isDryRun) return exchange.json(200, await schema.planCreate(body, exchange.request.signal));
           return exchange.json(201, await schema.create(body, admin));
         },
@@ -37,7 +36,7 @@ export function collectionRoutes({ schema }: Admin, bodyLimit: number): AdminRou
           const name = exchange.param("name");
           schema.refuseMissing(name);
           const isDryRun = switchQuery(exchange, "dryRun");
-          const body = await readObject(exchange.request, bodyLimit);
+          const body = await readAdminBody(exchange, bodyLimit);
           return exchange.json(
             200,
             isDryRun
@@ -66,7 +65,7 @@ export function collectionRoutes({ schema }: Admin, bodyLimit: number): AdminRou
         },
         async PUT(exchange, admin) {
           const isDryRun = switchQuery(exchange, "dryRun");
-          const body = await readObject(exchange.request, bodyLimit);
+          const body = await readAdminBody(exchange, bodyLimit);
           const seen = expected(exchange.request);
           const { changes, fingerprint } = isDryRun
             ? await schema.planSchema(body, seen, exchange.request.signal)

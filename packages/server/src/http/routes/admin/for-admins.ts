@@ -1,4 +1,5 @@
 import { AppError, type SignedIn } from "../../../kernel/index.ts";
+import { readObject } from "../../body.ts";
 import type { Exchange } from "../../exchange.ts";
 import type { Handler, Route } from "../../router.ts";
 
@@ -18,6 +19,18 @@ export async function adminOf(exchange: Exchange): Promise<SignedIn> {
   if (principal === null) throw new AppError("unauthorized", "This is for admins: sign in as one.");
   if (principal.role !== "admin") throw new AppError("forbidden", "This is for admins only.");
   return principal;
+}
+
+/**
+ * The JSON object of a body. The caller is looked at again once it is there: a right may have ended while it came.
+ * @throws AppError as `readObject` and `adminOf`.
+ */
+export async function readAdminBody(exchange: Exchange, limit: number): Promise<Record<string, unknown>> {
+  try {
+    return await readObject(exchange.request, limit);
+  } finally {
+    await adminOf(exchange);
+  }
 }
 
 /** Nothing of these routes is looked at before the caller is known to be an admin. */

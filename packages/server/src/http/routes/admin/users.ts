@@ -1,7 +1,6 @@
 import type { Admin } from "../../../admin/index.ts";
-import { readObject } from "../../body.ts";
 import { pageQuery, toPage } from "../../page-query.ts";
-import type { AdminRoute } from "./for-admins.ts";
+import { type AdminRoute, readAdminBody } from "./for-admins.ts";
 
 /** `/api/admin/users`: who there is, their roles, passwords and sessions. */
 export function userRoutes({ users }: Admin, bodyLimit: number): AdminRoute[] {
@@ -15,7 +14,7 @@ export function userRoutes({ users }: Admin, bodyLimit: number): AdminRoute[] {
           return exchange.json(200, toPage(await users.search(filter, query), query));
         },
         async POST(exchange, admin) {
-          return exchange.json(201, await users.create(await readObject(exchange.request, bodyLimit), admin));
+          return exchange.json(201, await users.create(await readAdminBody(exchange, bodyLimit), admin));
         },
       },
     },
@@ -26,7 +25,7 @@ export function userRoutes({ users }: Admin, bodyLimit: number): AdminRoute[] {
         async PATCH(exchange, admin) {
           const id = exchange.param("id");
           await users.refuseMissing(id);
-          return exchange.json(200, await users.setRole(id, await readObject(exchange.request, bodyLimit), admin));
+          return exchange.json(200, await users.setRole(id, await readAdminBody(exchange, bodyLimit), admin));
         },
         async DELETE(exchange, admin) {
           await users.delete(exchange.param("id"), admin);
@@ -40,7 +39,7 @@ export function userRoutes({ users }: Admin, bodyLimit: number): AdminRoute[] {
         async POST(exchange, admin) {
           const id = exchange.param("id");
           await users.refuseMissing(id);
-          return exchange.json(200, await users.setPassword(id, await readObject(exchange.request, bodyLimit), admin));
+          return exchange.json(200, await users.setPassword(id, await readAdminBody(exchange, bodyLimit), admin));
         },
       },
     },

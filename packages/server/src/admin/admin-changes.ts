@@ -1,0 +1,31 @@
+/** Changes that admins ask for: whether the caller is still an admin is looked at inside the transaction. */
+import type { Database, Transactor } from "../database/index.ts";
+import { AppError, type Awaitable, isAdmin, type Principal, type SignedIn } from "../kernel/index.ts";
+
+type Work<T> = (tx: Transactor) => Awaitable<T>;
+
+export class AdminChanges {
+  readonly #database: Database;
+
+  constructor(database: Database) {
+    this.#database = database;
+  }
+
+  /**
+   * Like `Database.transact`, for an admin's change.
+   * @throws AppError `unauthorized` when the session has ended, `forbidden` when the role is another by now.
+   */
+  transact<T>(admin: SignedIn, work: Work<T>): Promise<T> {
+    return this.#database.transactFor(admin, (tx, caller) => run(tx, caller, work));
+  }
+
+  /** Like `Database.migrate`, for an admin's change. @throws AppError as `transact`. */
+  migrate<T>(admin: SignedIn, work: Work<T>, place: Parameters<Database["migrate"]>[1]): Promise<T> {
+    return this.#database.migrateFor(admin, (tx, caller) => run(tx, caller, work), place);
+  }
+}
+
+function run<T>(tx: Transactor, caller: Principal, work: Work<T>): Awaitable<T> {
+  if (!isAdmin(caller)) throw new AppError("forbidden", "This is for admins only.");
+  return work(tx);
+}
