@@ -1,6 +1,8 @@
 /** The admin API: migrations of a million records beside reads and writes, and lists over 100,000 users. */
+
 import { Database } from "bun:sqlite";
 import { mkdir } from "node:fs/promises";
+import { executable } from "./executable.ts";
 import { median } from "./median.ts";
 import { type ServerProcess, startServer } from "./server.ts";
 import { makeUsers } from "./users.ts";
@@ -176,7 +178,6 @@ async function measureLists(executable: string, folder: string): Promise<void> {
 }
 
 export async function measureAdmin(options: { root: string; folder: string; rounds: number }): Promise<void> {
-  const executable = `${options.root}/dist/socle`;
   await measureMigrations(executable, `${options.folder}/migrations`, Math.min(options.rounds, 3));
   await measureLists(executable, `${options.folder}/users`);
 }

@@ -1,5 +1,7 @@
 /** Fifty uploads of ten MiB at once, and fifty downloads: the memory that they take. */
+
 import { mkdir } from "node:fs/promises";
+import { executable } from "./executable.ts";
 import { startServer } from "./server.ts";
 
 const count = 50;
@@ -16,7 +18,7 @@ async function peakDuring(resident: () => number, work: () => Promise<void>): Pr
   return peak;
 }
 
-export async function measureFiles(root: string, parent: string): Promise<void> {
+export async function measureFiles(parent: string): Promise<void> {
   const folder = `${parent}/files`;
   await mkdir(folder, { recursive: true });
   await Bun.write(`${folder}/config.json`, JSON.stringify({ port: 0 }));
@@ -25,7 +27,7 @@ export async function measureFiles(root: string, parent: string): Promise<void> 
     Array.from({ length: size / 65_536 }, () => content),
     "ten.bin",
   );
-  const server = await startServer([`${root}/dist/socle`], folder, { SERVICE_LOG_LEVEL: "INFO" });
+  const server = await startServer([executable], folder, { SERVICE_LOG_LEVEL: "INFO" });
   try {
     const { url, resident } = server;
     const credentials = JSON.stringify({ email: "bench@example.com", password: "a long password" });

@@ -1,9 +1,11 @@
 /** `npm run bench`: the built executable against the floor, in turns, in one run. See bench/README.md. */
+
 import { mkdir, mkdtemp, rm } from "node:fs/promises";
 import { cpus, tmpdir, totalmem } from "node:os";
 import { join } from "node:path";
 import { measureAdmin } from "./admin.ts";
 import { loadCities } from "./cities.ts";
+import { executable } from "./executable.ts";
 import { measureFiles } from "./files.ts";
 import { generator, type Load, type LoadRequest, type LoadResult, runLoad } from "./load/index.ts";
 import { median } from "./median.ts";
@@ -124,7 +126,6 @@ async function measureStart(executable: string, folder: string): Promise<string>
 
 async function main(): Promise<void> {
   const folder = await mkdtemp(`${tmpdir()}/socle-bench-`);
-  const executable = `${root}/dist/socle`;
   const targets: Target[] = [];
   try {
     console.log(
@@ -154,7 +155,7 @@ async function main(): Promise<void> {
       console.log(await measure(scenario, targets, folder));
     }
     if (only === undefined || only === "realtime") await measureRealtime({ root, folder, rounds, seconds });
-    if (only === undefined || only === "files") await measureFiles(root, folder);
+    if (only === undefined || only === "files") await measureFiles(folder);
     if (only === undefined || only === "functions") await measureScripts({ root, folder, rounds, seconds });
     if (only === undefined || only === "queries") await measureQueries({ root, folder, rounds, seconds });
     if (only === undefined || only === "admin") await measureAdmin({ root, folder, rounds });

@@ -1,8 +1,10 @@
 /** Queries: filters, pages, expansions and counts over 100,000 records, and lists from memory. */
+
 import { Database } from "bun:sqlite";
 import { mkdir } from "node:fs/promises";
 import { join } from "node:path";
 import { parseExpression, type Shape, toSql } from "../packages/server/src/expressions/index.ts";
+import { executable } from "./executable.ts";
 import { type LoadRequest, type LoadResult, runLoad } from "./load/index.ts";
 import { median } from "./median.ts";
 import { type ServerProcess, startServer } from "./server.ts";
@@ -142,7 +144,6 @@ export interface QueryOptions {
 }
 
 export async function measureQueries(options: QueryOptions): Promise<void> {
-  const executable = join(options.root, "dist/socle");
   const folder = join(options.folder, "queries");
   await mkdir(join(folder, "collections"), { recursive: true });
   await Bun.write(join(folder, "collections/1.json"), JSON.stringify(author));

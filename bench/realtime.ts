@@ -1,5 +1,7 @@
 /** Sockets: deliveries, latency and memory, against the floor of bare `server.publish`. */
+
 import { mkdir } from "node:fs/promises";
+import { executable } from "./executable.ts";
 import { type Listeners, startListeners } from "./listeners.ts";
 import type { ListenerResult } from "./load/load.ts";
 import { median } from "./median.ts";
@@ -36,7 +38,7 @@ async function startSocle(options: RealtimeOptions, read: string, users: number)
   const definition = { name: "items", fields, permissions: { read, create: "public" } };
   await Bun.write(`${folder}/collections/items.json`, JSON.stringify(definition));
   await Bun.write(`${folder}/config.json`, JSON.stringify({ port: 0 }));
-  const command = [`${options.root}/dist/socle`];
+  const command = [executable];
   await (await startServer(command, folder, env)).stop();
   const tokens = await makeUsers(`${folder}/socle.db`, users);
   return { server: await startServer(command, folder, env), listeners: startListeners(), tokens };

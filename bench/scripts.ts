@@ -1,6 +1,8 @@
 /** What functions cost the requests that trigger them, how soon and how fast they run, and the memory of their process. */
+
 import { Database } from "bun:sqlite";
 import { mkdir } from "node:fs/promises";
+import { executable } from "./executable.ts";
 import { type LoadRequest, runLoad } from "./load/index.ts";
 import { median } from "./median.ts";
 import { type ServerProcess, startServer } from "./server.ts";
@@ -33,7 +35,7 @@ async function project(options: Options, name: string, handler: string | null): 
   await Bun.write(`${folder}/config.json`, JSON.stringify({ port: 0 }));
   if (handler !== null) await Bun.write(`${folder}/functions/items/run.ts`, handler);
   const env = { SERVICE_LOG_LEVEL: "INFO" };
-  return { folder, start: () => startServer([`${options.root}/dist/socle`], folder, env) };
+  return { folder, start: () => startServer([executable], folder, env) };
 }
 
 /** Deliveries that have not been run. */
@@ -162,7 +164,7 @@ async function measureReload(options: Options): Promise<string> {
   const code = (version: number): string =>
     `import { writeFileSync } from "node:fs";\nexport const onCreate = () => writeFileSync("version", "${version}");\n`;
   const { folder } = await project(options, "reload", code(0));
-  const server = await startServer([`${options.root}/dist/socle`, "dev"], folder);
+  const server = await startServer([executable, "dev"], folder);
   const times: number[] = [];
   try {
     for (let version = 1; version <= 20; version++) {

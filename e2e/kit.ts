@@ -4,10 +4,14 @@ import { existsSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { mkdir } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { built, isolatedExecutable } from "../scripts/isolated.ts";
 
 export const root = join(import.meta.dir, "..");
-export const executable = join(root, "dist", process.platform === "win32" ? "socle.exe" : "socle");
-if (!existsSync(executable)) throw new Error(`${executable} is missing: run npm run build first (npm test does)`);
+if (!existsSync(built)) throw new Error(`${built} is missing: run npm run build first (npm test does)`);
+const isolated = isolatedExecutable();
+afterAll(isolated.remove);
+/** The executable that every test runs: beside it there is neither source nor `node_modules`. */
+export const executable = isolated.path;
 
 /** A folder that is gone after the file's tests. */
 export function temporaryFolder(): string {

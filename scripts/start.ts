@@ -1,10 +1,12 @@
 /** `npm start`: builds the executable, fills the example blog the first time, and serves it. */
+import { isolatedExecutable } from "./isolated.ts";
 import { must, root } from "./run.ts";
 
 const blog = `${root}/examples/blog`;
-const socle = `${root}/dist/socle${process.platform === "win32" ? ".exe" : ""}`;
 
 await must([process.execPath, `${root}/scripts/build.ts`]);
+const { path: socle, remove } = isolatedExecutable();
+process.on("exit", remove);
 await must([socle, "seed", "seed.json"], { cwd: blog });
 console.log(`
 The blog's users: ada@example.com, password "ada's password"; grace@example.com, password "grace's password".

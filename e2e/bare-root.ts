@@ -1,0 +1,88 @@
+/**
+ * A bare root for the executable: a file system that holds the executable, the C library and a data folder, and nothing
+ * else. No source, no `node_modules`, no shell, no `/tmp`; it is mounted read-only but for `/data`. The executable runs in it as
+ * process 1 of user 65534, without `HOME` or any other variable, as in a minimal container.
+ *
+ * Needs Linux with user namespaces, and util-linux (`unshare`, `mount`).
+ */
+import { afterAll } from "bun:test";
+import { copyFileSync, existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { basename, dirname, join } from "node:path";
+import { executable, type Running, temporaryFolder, until } from "./kit.ts";
+
+/** Every container has it, and no process is started without it. */
+const nullDevice = "/dev/null";
+
+/** Puts the executable and what it is linked with into a folder. */
+function fill(root: string): void {
+  for (const folder of ["data", "dev", "proc"]) mkdirSync(join(root, folder));
+  writeFileSync(join(root, nullDevice), "");
+  copyFileSync(executable, join(root, "socle"));
+  const linked = Bun.spawnSync(["ldd", executable]).stdout.toString();
+  for (const [path] of linked.matchAll(/\/\S+/g)) {
+    mkdirSync(join(root, dirname(path)), { recursive: true });
+    copyFileSync(path, join(root, path));
+  }
+}
+
+/** The words of a shell script that mounts the root and starts the executable in it. */
+function mounting(root: string, data: string): string {
+  return [
+    `mount --bind "${root}" "${root}"`,
+    `mount -o remount,bind,ro "${root}"`,
+    `mount --bind "${data}" "${root}/data"`,
+    `mount --bind ${nullDevice} "${root}${nullDevice}"`,
+    `exec unshare --user --map-user=65534 --map-group=65534 --mount --pid --fork --kill-child --root="${root}" --wd=/data --mount-proc /socle serve`,
+  ].join(" && ");
+}
+
+/** The processes that a process has started. */
+function childrenOf(pid: number): number[] {
+  const path = `/proc/${pid}/task/${pid}/children`;
+  const text = existsSync(path) ? readFileSync(path, "utf8") : "";
+  return text.split(" ").filter(Boolean).map(Number);
+}
+
+/** Starts the executable in a bare root whose `/data` is the project's folder. */
+export async function serveBare(project: string, env: Record<string, string> = {}): Promise<Running> {
+  const root = temporaryFolder();
+  fill(root);
+  const log = join(temporaryFolder(), "output");
+  const child = Bun.spawn(["unshare", "--user", "--map-root-user", "--mount", "sh", "-c", mounting(root, project)], {
+    env: { PATH: process.env["PATH"] ?? "", ...env },
+    stdin: "ignore",
+    stdout: Bun.file(log),
+    stderr: Bun.file(log),
+  });
+  const output = (): string => (existsSync(log) ? readFileSync(log, "utf8") : "");
+  afterAll(() => {
+    child.kill("SIGKILL");
+    rmSync(root, { recursive: true, force: true });
+  });
+  const exited = child.exited.then(() => child.exitCode);
+  let url: string | undefined;
+  await until(() => {
+    if (child.exitCode !== null) throw new Error(`did not start (exit code ${child.exitCode}):\n${output()}`);
+    url = /Listening on (\S+)\n/.exec(output())?.[1];
+    return url !== undefined;
+  });
+  // unshare has forked the executable: it is the process that is called so.
+  const pid = childrenOf(child.pid).find(
+    (each) => basename(readFileSync(`/proc/${each}/comm`, "utf8").trim()) === "socle",
+  );
+  if (url === undefined || pid === undefined) throw new Error(`The executable is not there:\n${output()}`);
+  const signal = (name: NodeJS.Signals): void => {
+    process.kill(pid, name);
+  };
+  return {
+    url,
+    pid,
+    output,
+    signal,
+    exited,
+    stop() {
+      signal("SIGTERM");
+      return exited;
+    },
+  };
+}

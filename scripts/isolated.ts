@@ -1,0 +1,25 @@
+/**
+ * The executable as users have it: a copy in a folder of its own, from which neither the source nor `node_modules` can be
+ * reached. End-to-end tests, benchmarks and `npm start` run this copy.
+ */
+import { copyFileSync, linkSync, mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { basename, join } from "node:path";
+import { root } from "./run.ts";
+
+/** What `npm run build` makes. */
+export const built = join(root, "dist", process.platform === "win32" ? "socle.exe" : "socle");
+
+/** A copy of the executable. `remove` deletes it and its folder. */
+export function isolatedExecutable(): { path: string; remove(): void } {
+  const folder = mkdtempSync(join(tmpdir(), "socle-executable-"));
+  const path = join(folder, basename(built));
+  try {
+    // A hard link is a name of its own and costs no second copy of 110 MB.
+    linkSync(built, path);
+  } catch {
+    // The temporary folder is on another disk.
+    copyFileSync(built, path);
+  }
+  return { path, remove: () => rmSync(folder, { recursive: true, force: true }) };
+}
