@@ -1,10 +1,11 @@
-/** `npm run check`: format and lint, types, module order, unused code. Runs all of them, so that one run tells everything. */
+/** `npm run check`: format and lint, types, module order, dependencies, unused code. Runs all of them, so that one run tells everything. */
 import { root, start, tool } from "./run.ts";
 
 const checks: { readonly [name: string]: string[] } = {
   "format and lint": [tool("biome"), "check", "--error-on-warnings", "."],
   types: [tool("tsc"), "-p", "."],
   "module order": [process.execPath, `${root}/scripts/check-modules.ts`],
+  dependencies: [process.execPath, `${root}/scripts/check-dependencies.ts`],
   "unused code": [tool("knip"), "--no-progress"],
 };
 

@@ -1,0 +1,157 @@
+/**
+ * The hostile suite: each attack on a fresh service, with a bystander beside it; what the service took before, during and
+ * after. The long form is `npm run test:hostile`, the short one a test.
+ */
+import { join } from "node:path";
+import { fileForm, formType } from "../../packages/server/test/forms.ts";
+import { png } from "../../packages/server/test/images.ts";
+import { post, project, type Running, serve } from "../kit.ts";
+import { Bystander, type Latencies, Peaks, type Sample, sample } from "./measure.ts";
+import type { Target } from "./raw.ts";
+
+const open = { read: "public", create: "authenticated", update: "authenticated", delete: "admin" };
+const collections = [
+  { name: "notes", fields: [{ name: "text", type: "text" }], permissions: open },
+  {
+    name: "big",
+    fields: [
+      { name: "text", type: "text" },
+      { name: "n", type: "integer" },
+    ],
+    permissions: open,
+  },
+  {
+    name: "pages",
+    fields: [
+      { name: "text", type: "text" },
+      { name: "n", type: "integer" },
+    ],
+    permissions: open,
+  },
+];
+
+/** Bounds as an operator would set them who lets strangers upload. */
+const config = {
+  trustedProxies: 1,
+  limits: { body: "2MiB", storagePerUser: "200MiB" },
+  events: { maxBytes: "64MiB" },
+};
+
+export interface Size {
+  /** Seconds of an attack. */
+  readonly seconds: number;
+  /** The part of the attack's connections. */
+  readonly share: number;
+  /** Records of about 1 MB, and of 10 KB. */
+  readonly big: number;
+  readonly pages: number;
+  /** Seconds that the service has to give memory back. */
+  readonly recovery: number;
+}
+
+export interface Outcome {
+  readonly name: string;
+  readonly before: Sample;
+  readonly peak: Sample;
+  readonly after: Sample;
+  readonly bystander: Latencies;
+  /** What the service has printed. */
+  readonly output: string;
+  /** Whether it was still the same process, which stopped well. */
+  readonly exitCode: number | null;
+}
+
+interface Prepared {
+  readonly target: Target;
+  readonly bystander: { readonly token: string; readonly record: string };
+}
+
+/** Users, records and files that the attacks work on. */
+async function prepare({ url }: Running, size: Size): Promise<Prepared> {
+  const tokens: string[] = [];
+  let refreshToken = "";
+  for (const name of ["attacker", "uploader", "bystander"]) {
+    const answer = await post(`${url}/api/auth/register`, {
+      email: `${name}@example.com`,
+      password: "a long password",
+    });
+    const user = (await answer.json()) as { accessToken: string; refreshToken: string };
+    tokens.push(user.accessToken);
+    if (name === "attacker") refreshToken = user.refreshToken;
+  }
+  const token = tokens.at(-1) ?? "";
+  const headers = { Authorization: `Bearer ${token}` };
+  const create = async (collection: string, body: object): Promise<string> => {
+    const answer = await post(`${url}/api/${collection}`, body, headers);
+    if (answer.status !== 201) throw new Error(`${collection}: ${answer.status} ${await answer.text()}`);
+    return ((await answer.json()) as { id: string }).id;
+  };
+  const fill = async (collection: string, count: number, length: number): Promise<string> => {
+    let id = "";
+    const text = "x".repeat(length);
+    for (let n = 0; n < count; n += 16)
+      [id = ""] = await Promise.all(
+        Array.from({ length: Math.min(16, count - n) }, (_, i) => create(collection, { text, n: n + i })),
+      );
+    return id;
+  };
+  const large = await fill("big", size.big, 1_000_000);
+  await fill("pages", size.pages, 10_000);
+  const record = await create("notes", { text: "first" });
+  const upload = await fetch(`${url}/api/storage/upload`, {
+    method: "POST",
+    headers: { ...headers, "Content-Type": formType },
+    body: fileForm(png(1_600, 1_200), { filename: "a.png", visibility: "public" }),
+  });
+  const image = ((await upload.json()) as { url: string }).url;
+  const made = { large, image, refreshToken, since: `evt_${"0".repeat(25)}` };
+  return { target: { url, address: "198.51.100.66", tokens, made }, bystander: { token, record } };
+}
+
+/** Waits until memory has come back to where it was, or the time is over. */
+async function recover(take: () => Promise<Sample>, before: Sample, seconds: number): Promise<Sample> {
+  const end = performance.now() + seconds * 1_000;
+  let now = await take();
+  while (performance.now() < end && now.memory > before.memory + 40) {
+    await Bun.sleep(250);
+    now = await take();
+  }
+  return now;
+}
+
+/** One attack on a fresh service. @param wrap puts a process into a cgroup, where that is wanted. */
+export async function suffer(
+  name: string,
+  size: Size,
+  wrap: (pid: number) => void = () => undefined,
+): Promise<Outcome> {
+  const cwd = await project({ collections, config });
+  const server = await serve(cwd);
+  wrap(server.pid);
+  const { target, bystander: who } = await prepare(server, size);
+  const take = (): Promise<Sample> => sample(server.pid, cwd);
+  // What the preparation took is given back first.
+  await Bun.sleep(1_000);
+  const before = await take();
+  const peaks = new Peaks(take);
+  const bystander = new Bystander({ url: server.url, ...who });
+  const attacker = Bun.spawn(
+    [
+      process.execPath,
+      join(import.meta.dir, "attacker.ts"),
+      name,
+      String(size.seconds),
+      String(size.share),
+      JSON.stringify(target),
+    ],
+    { stdout: "ignore", stderr: "inherit" },
+  );
+  const giveUp = setTimeout(() => attacker.kill("SIGKILL"), (size.seconds + 20) * 1_000);
+  await attacker.exited;
+  clearTimeout(giveUp);
+  const latencies = await bystander.stop();
+  const peak = await peaks.stop();
+  const after = await recover(take, before, size.recovery);
+  const exitCode = await server.stop();
+  return { name, before, peak, after, bystander: latencies, output: server.output(), exitCode };
+}

@@ -1,0 +1,20 @@
+/** The check of the packages that go into the executable. */
+import { expect, test } from "bun:test";
+import { dependencies, licenceOf, problemsOf } from "./check-dependencies.ts";
+
+test("every package that is compiled in has a permissive licence and stands on the page", () => {
+  const all = dependencies();
+  expect(all.map(({ name }) => name)).toContain("jose");
+  expect(all.map(({ name }) => name)).not.toContain("typescript");
+  expect(problemsOf(all)).toEqual([]);
+});
+
+test("a licence that is not permissive, or none, is a problem; so is a page that is not up to date", () => {
+  const planted = [...dependencies(), { name: "planted", version: "1.0.0", licence: "AGPL-3.0-only" }];
+  expect(problemsOf(planted)).toEqual([
+    expect.stringContaining("planted has the licence AGPL-3.0-only"),
+    expect.stringContaining("docs/licences.md is not what"),
+  ]);
+  expect(problemsOf([{ name: "bare", version: "1.0.0", licence: licenceOf({}) }])[0]).toContain("licence none");
+  expect(licenceOf({ licenses: [{ type: "MIT" }] })).toBe("MIT");
+});

@@ -1,0 +1,114 @@
+/**
+ * Checks what the executable is made of: each package that is compiled into it has a permissive licence and stands in
+ * docs/licences.md, and the registry knows no advisory against it. `--write` writes the page anew.
+ *
+ * A registry that does not answer about advisories (offline, a mirror without them) is said in a line, and is no failure.
+ */
+import { existsSync, readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { isObject } from "../packages/server/src/kernel/index.ts";
+import { root } from "./run.ts";
+
+/** SPDX names of licences under which a package may go into the executable. */
+const permissive = [
+  "0BSD",
+  "Apache-2.0",
+  "BlueOak-1.0.0",
+  "BSD-2-Clause",
+  "BSD-3-Clause",
+  "CC0-1.0",
+  "ISC",
+  "MIT",
+  "Unlicense",
+];
+const page = join(root, "docs/licences.md");
+
+export interface Dependency {
+  readonly name: string;
+  readonly version: string;
+  readonly licence: string;
+}
+
+/** The licence that a package.json names, also in the form of old packages: a list of objects with a type. */
+export function licenceOf(manifest: unknown): string {
+  if (!isObject(manifest)) return "none";
+  const { license, licenses } = manifest;
+  if (typeof license === "string") return license;
+  if (isObject(license)) return String(license["type"]);
+  if (Array.isArray(licenses))
+    return licenses.map((each) => (isObject(each) ? String(each["type"]) : String(each))).join(" OR ");
+  return "none";
+}
+
+/** The packages of the lock file that are compiled into the executable, in the order of their names. */
+export function dependencies(): Dependency[] {
+  const lock: unknown = JSON.parse(readFileSync(join(root, "package-lock.json"), "utf8"));
+  const packages = isObject(lock) && isObject(lock["packages"]) ? lock["packages"] : {};
+  const found: Dependency[] = [];
+  for (const [path, entry] of Object.entries(packages)) {
+    const name = path.split("node_modules/").at(-1) ?? "";
+    if (!path.includes("node_modules/") || !isObject(entry) || entry["dev"] === true || entry["link"] === true)
+      continue;
+    const manifest = join(root, path, "package.json");
+    if (!existsSync(manifest)) continue;
+    found.push({
+      name,
+      version: String(entry["version"]),
+      licence: licenceOf(JSON.parse(readFileSync(manifest, "utf8"))),
+    });
+  }
+  return found.sort((a, b) => (a.name < b.name ? -1 : 1));
+}
+
+export function licencePage(all: readonly Dependency[]): string {
+  const rows = all.map(({ name, version, licence }) => `| ${name} | ${version} | ${licence} |`);
+  return `# Licences
+
+Socle is under the MIT licence. The executable also holds [Bun](https://bun.com) (MIT), which is linked with JavaScriptCore
+(LGPL-2.1) and other libraries that Bun's own licence page lists, [SQLite](https://sqlite.org) (public domain), and these npm packages:
+
+| package | version | licence |
+| --- | --- | --- |
+${rows.join("\n")}
+
+\`npm run check\` compares this table with package-lock.json, and refuses a licence that is not permissive.
+`;
+}
+
+/** Everything that is wrong with the packages, a line each. */
+export function problemsOf(all: readonly Dependency[]): string[] {
+  const problems: string[] = [];
+  for (const { name, licence } of all) {
+    const isFine = licence.split(/ (?:OR|AND) /).every((each) => permissive.includes(each.replace(/[()]/g, "")));
+    if (!isFine) problems.push(`${name} has the licence ${licence}; allowed: ${permissive.join(", ")}`);
+  }
+  if (!existsSync(page) || readFileSync(page, "utf8") !== licencePage(all))
+    problems.push("docs/licences.md is not what package-lock.json says: bun scripts/check-dependencies.ts --write");
+  return problems;
+}
+
+/** Known advisories, a line each; null when the registry does not tell. */
+function advisories(): string[] | null {
+  const npm = process.platform === "win32" ? "npm.cmd" : "npm";
+  const { stdout } = Bun.spawnSync([npm, "audit", "--omit=dev", "--json"], { cwd: root, stderr: "ignore" });
+  try {
+    const report: unknown = JSON.parse(stdout.toString());
+    if (!isObject(report) || !isObject(report["vulnerabilities"])) return null;
+    return Object.entries(report["vulnerabilities"]).map(
+      ([name, entry]) => `${name}: ${isObject(entry) ? String(entry["severity"]) : "unknown"} advisory`,
+    );
+  } catch {
+    // What npm prints when the registry does not answer is no report.
+    return null;
+  }
+}
+
+if (import.meta.main) {
+  const all = dependencies();
+  if (process.argv.includes("--write")) writeFileSync(page, licencePage(all));
+  const known = advisories();
+  if (known === null) console.log("The registry does not tell about advisories; they were not looked at.");
+  const problems = [...problemsOf(all), ...(known ?? [])];
+  for (const problem of problems) console.error(problem);
+  process.exit(problems.length > 0 ? 1 : 0);
+}
