@@ -229,8 +229,8 @@ describe("in a bucket", () => {
     expect(head.headers.get("content-length")).toBe("60000");
     const { png } = await import("../packages/server/test/images.ts");
     const image = await store(url, token, png(100, 100));
-    const thumb = await fetch(`${url}${image.url}?thumb=20x20`);
-    expect((await new Bun.Image(await thumb.bytes()).metadata()).width).toBe(20);
+    const thumb = await fetch(`${url}${image.url}?thumb=32x32`);
+    expect((await new Bun.Image(await thumb.bytes()).metadata()).width).toBe(32);
     expect(filesIn(join(cwd, "socle.db-files/uploads"))).toEqual([]);
     expect(existsSync(join(cwd, "storage"))).toBe(false);
 

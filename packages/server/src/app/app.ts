@@ -99,6 +99,7 @@ export class App {
         corsOrigins: config["cors.origins"],
         bodyLimit: config["limits.body"],
         listCacheSize: config["cache.size"],
+        maxUploads: config["limits.uploads"],
         trustedProxies: config.trustedProxies,
       });
       const retention = new EventRetention({
