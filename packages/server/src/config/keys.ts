@@ -47,6 +47,11 @@ export const keys = {
   database: key(text, "./socle.db", "path of the database file; made when missing"),
   storage: key(storagePlace, "./storage", "folder for uploaded files, or s3://BUCKET/PREFIX"),
   public: optional(text, "folder of static files that are served at /, index.html first"),
+  publicFallback: key(
+    boolean,
+    false,
+    "a browser gets index.html for a path without a file (single-page apps); needs public",
+  ),
   "dashboard.enabled": key(boolean, true, "serve the admin dashboard under /_/"),
   "auth.jwtSecret": optional(secret, "key that signs access tokens; when absent, one is made and kept in the database"),
   "auth.accessTokenTtl": key(duration(1_000), "1h", "lifetime of an access token"),
