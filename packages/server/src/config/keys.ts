@@ -76,10 +76,18 @@ export const keys = {
   "limits.subscriptions": key(wholeNumber(50, 100_000_000), 100_000, "subscriptions of all sockets"),
   "limits.queries": key(wholeNumber(1, 10_000), 64, "queries of one caller that wait for a reader thread"),
   "limits.queryTime": key(duration(10), "10s", "how long a query may run on a reader thread"),
-  "limits.thumbnails": key(wholeNumber(1, 10_000), 32, "thumbnails that wait to be made"),
-  "limits.uploads": key(wholeNumber(1, 100_000), 256, "uploads that wait to be read"),
-  "limits.storage": key(size(0, 1_024 ** 5), 0, "stored files in all; 0 is no limit"),
-  "limits.storagePerUser": key(size(0, 1_024 ** 5), 0, "stored files of one user; 0 is no limit"),
+  "limits.thumbnails": key(
+    wholeNumber(1, 10_000),
+    32,
+    "thumbnails that wait to be made; one caller has three quarters of these",
+  ),
+  "limits.uploads": key(
+    wholeNumber(1, 100_000),
+    256,
+    "uploads that wait to be read, or whose clients send nothing; one caller has a quarter of these",
+  ),
+  "limits.storage": key(size(0, 1_024 ** 5), 0, "bytes of stored files in all; 0 is no limit"),
+  "limits.storagePerUser": key(size(0, 1_024 ** 5), 0, "bytes of stored files of one user; 0 is no limit"),
   "limits.passwords": key(wholeNumber(1, 10_000), 64, "passwords that wait to be hashed"),
   "limits.sessionsPerUser": key(wholeNumber(1, 10_000), 100, "sessions of one user; a further login ends the oldest"),
   "limits.wal": key(
