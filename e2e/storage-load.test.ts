@@ -88,8 +88,8 @@ test("one user's slow uploads keep no other waiting, and beyond a share are refu
   const begun = fileForm("y".repeat(50_000)).subarray(0, 40_000);
   const start = (token: string) => send(server, Buffer.concat([Buffer.from(head(token)), begun]));
   const uploads = join(cwd, "storage/.work/uploads");
-  // The turns and a quarter of what may wait.
-  const slow = Array.from({ length: 8 }, () => start(busy));
+  // The turns and half of what may wait.
+  const slow = Array.from({ length: 12 }, () => start(busy));
   await until(() => filesIn(uploads) === slow.length);
   const refused = start(busy);
   await until(() => refused.received().includes("\r\n\r\n"));

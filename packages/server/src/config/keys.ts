@@ -78,13 +78,13 @@ export const keys = {
   "limits.queryTime": key(duration(10), "10s", "how long a query may run on a reader thread"),
   "limits.thumbnails": key(
     wholeNumber(1, 10_000),
-    32,
+    128,
     "thumbnails that wait to be made; one caller has three quarters of these",
   ),
   "limits.uploads": key(
     wholeNumber(1, 100_000),
     256,
-    "uploads that wait to be read, or whose clients send nothing; one caller has a quarter of these",
+    "uploads that wait to be read, or whose clients send nothing; one caller has half of these",
   ),
   "limits.storage": key(size(0, 1_024 ** 5), 0, "bytes of stored files in all; 0 is no limit"),
   "limits.storagePerUser": key(size(0, 1_024 ** 5), 0, "bytes of stored files of one user; 0 is no limit"),

@@ -31,11 +31,11 @@ export class Turns {
 
   /**
    * @param options.width bodies that are read at a time; one caller has all of these but one.
-   * @param options.maxWaiting bodies that wait, or whose clients send nothing; one caller has at most a quarter of these.
+   * @param options.maxWaiting bodies that wait, or whose clients send nothing; one caller has at most half of these.
    */
   constructor({ width, maxWaiting }: { width: number; maxWaiting: number }) {
     const places = width + maxWaiting;
-    const shareOfPlaces = width + Math.ceil(maxWaiting / 4);
+    const shareOfPlaces = width + Math.ceil(maxWaiting / 2);
     const limit = "uploads";
     this.#places = new FairGate({
       limit,
