@@ -1,8 +1,9 @@
 /** The folder of static files that `public` names. */
-import { expect, test } from "bun:test";
+import { describe, expect, test } from "bun:test";
 import { mkdirSync, symlinkSync } from "node:fs";
 import { connect } from "node:net";
 import { join } from "node:path";
+import { brotliCompressSync, brotliDecompressSync, gunzipSync, gzipSync } from "node:zlib";
 import { project, serve, socle } from "./kit.ts";
 
 const cwd = await project({ config: { public: "./site" } });
@@ -132,7 +133,8 @@ test("files that come and go while they are asked for are there or not, and neve
   })();
   const seen = new Set<number>();
   for (let n = 0; n < 1_500; n++) {
-    const response = await fetch(`${server.url}/deployed.txt`);
+    // Not compressed, so that the length is that of the file.
+    const response = await fetch(`${server.url}/deployed.txt`, { headers: { "Accept-Encoding": "identity" } });
     const body = await response.text();
     seen.add(response.status);
     // Whoever writes in place is read in the middle; what is answered is as long as it says.
@@ -154,4 +156,137 @@ test.each([
   const { code, stderr } = await socle([], { cwd: folder });
   expect(code).toBe(2);
   expect(stderr.trim().split("\n").at(-1)).toMatch(message);
+});
+
+const script = "console.log('again and again');\n".repeat(100);
+const packingFolder = await project({ config: { public: "./site", cors: { origins: ["https://app.example.com"] } } });
+const packingFiles: Record<string, string | Uint8Array> = {
+  "app.js": script,
+  "small.js": "x",
+  "noise.bin": crypto.getRandomValues(new Uint8Array(5_000)),
+  "lib.js": script,
+  "lib.js.br": brotliCompressSync(script),
+  "lib.js.gz": gzipSync(script),
+  "stolen.js": script,
+};
+for (const [name, content] of Object.entries(packingFiles)) await Bun.write(join(packingFolder, "site", name), content);
+symlinkSync(join(packingFolder, "config.json"), join(packingFolder, "site/stolen.js.br"));
+const packing = await serve(packingFolder);
+
+describe("compression", () => {
+  /** An answer as it comes over the wire. */
+  function ask(path: string, headers: Record<string, string> = {}, method = "GET"): Promise<Response> {
+    return fetch(packing.url + path, { method, headers, decompress: false });
+  }
+
+  test("text is answered in gzip to who accepts it, with its own ETag and length, also to HEAD", async () => {
+    const plain = await ask("/app.js");
+    const packed = await ask("/app.js", { "Accept-Encoding": "gzip, deflate, br" });
+    const bytes = await packed.bytes();
+    expect(gunzipSync(bytes).toString()).toBe(script);
+    expect(await plain.text()).toBe(script);
+    for (const { headers } of [plain, packed]) {
+      expect(headers.get("vary")).toBe("Origin, Accept-Encoding");
+      expect(headers.get("content-type")).toBe("text/javascript; charset=utf-8");
+    }
+    expect([plain.headers.get("content-encoding"), packed.headers.get("content-encoding")]).toEqual([null, "gzip"]);
+    expect(packed.headers.get("content-length")).toBe(String(bytes.length));
+    expect(bytes.length).toBeLessThan(script.length / 2);
+    const tags = [plain, packed].map(({ headers }) => headers.get("etag") ?? "");
+    expect(new Set(tags).size).toBe(2);
+    const head = await ask("/app.js", { "Accept-Encoding": "gzip" }, "HEAD");
+    expect([head.headers.get("content-length"), head.headers.get("etag")]).toEqual([
+      String(bytes.length),
+      tags[1] ?? "",
+    ]);
+    const again = { "Accept-Encoding": "gzip", "If-None-Match": tags[1] ?? "" };
+    expect((await ask("/app.js", again)).status).toBe(304);
+    expect((await ask("/app.js", { ...again, "If-None-Match": tags[0] ?? "" })).status).toBe(200);
+  });
+
+  test("a part is one of the file as it is", async () => {
+    const part = await ask("/app.js", { "Accept-Encoding": "gzip", Range: "bytes=0-6" });
+    expect([part.status, await part.text(), part.headers.get("content-encoding")]).toEqual([206, "console", null]);
+    const packed = await ask("/app.js", { "Accept-Encoding": "gzip" });
+    expect(packed.headers.get("accept-ranges")).toBe("none");
+    // A client that has a part of the compressed bytes gets no part of others.
+    const tag = packed.headers.get("etag") ?? "";
+    const mixed = await ask("/app.js", { "Accept-Encoding": "gzip", Range: "bytes=0-6", "If-Range": tag });
+    expect([mixed.status, await mixed.text()]).toEqual([200, script]);
+  });
+
+  test("what is small, compressed already, or not accepted, is answered as it is; so is the API", async () => {
+    const accepting = { "Accept-Encoding": "gzip, br" };
+    const cases: [string, Record<string, string>][] = [
+      ["/small.js", accepting],
+      ["/noise.bin", accepting],
+      ["/app.js", { "Accept-Encoding": "gzip;q=0" }],
+      ["/app.js", { "Accept-Encoding": "br" }],
+      ["/health", accepting],
+    ];
+    for (const [path, headers] of cases) expect((await ask(path, headers)).headers.get("content-encoding")).toBe(null);
+    expect((await ask("/noise.bin", accepting)).headers.get("vary")).toBe("Origin");
+  });
+
+  test("codings made beforehand are served, br first, and lead out of the folder as little as other files", async () => {
+    const br = await ask("/lib.js", { "Accept-Encoding": "gzip, br" });
+    expect([br.headers.get("content-encoding"), br.headers.get("content-type")]).toEqual([
+      "br",
+      "text/javascript; charset=utf-8",
+    ]);
+    expect(brotliDecompressSync(await br.bytes()).toString()).toBe(script);
+    const gz = await ask("/lib.js", { "Accept-Encoding": "gzip" });
+    expect(await gz.bytes()).toEqual(new Uint8Array(gzipSync(script)));
+    const tags = [br, gz, await ask("/lib.js")].map(({ headers }) => headers.get("etag"));
+    expect(new Set(tags).size).toBe(3);
+    const stolen = await ask("/stolen.js", { "Accept-Encoding": "br" });
+    expect([stolen.headers.get("content-encoding"), await stolen.text()]).toEqual([null, script]);
+  });
+
+  test("a file that changes is compressed anew", async () => {
+    await Bun.write(join(packingFolder, "site/app.js"), script.replaceAll("again", "anew!"));
+    const packed = await ask("/app.js", { "Accept-Encoding": "gzip" });
+    expect(gunzipSync(await packed.bytes()).toString()).toContain("anew! and anew!");
+  });
+});
+
+const appFolder = await project({ config: { public: "./site", publicFallback: true } });
+await Bun.write(join(appFolder, "site/index.html"), "<title>App</title>");
+await Bun.write(join(appFolder, "site/docs/readme.txt"), "x");
+const app = await serve(appFolder);
+
+describe("the fallback of a single-page app", () => {
+  const html = { Accept: "text/html,application/xhtml+xml,*/*;q=0.8" };
+  test.each(["/settings", "/users/42", "/users/42/", "/docs", "/docs/", "/a.b/c", "/?x=1"])(
+    "%s is the app",
+    async (path) => {
+      const response = await fetch(app.url + path, { headers: html });
+      expect([response.status, await response.text()]).toEqual([200, "<title>App</title>"]);
+      expect((await fetch(app.url + path, { headers: html, method: "HEAD" })).status).toBe(200);
+    },
+  );
+
+  test.each<[string, RequestInit]>([
+    ["/app.js", { headers: html }],
+    ["/users/a.b", { headers: html }],
+    ["/settings", {}],
+    ["/settings", { headers: { Accept: "*/*" } }],
+    ["/settings", { headers: { Accept: "application/json" } }],
+    ["/settings", { headers: html, method: "POST" }],
+    ["/api/nothing", { headers: html }],
+    ["/api/", { headers: html }],
+    ["/_/", { headers: html }],
+    ["/.git/config", { headers: html }],
+    ["/%2e%2e%2fconfig", { headers: html }],
+  ])("%s with %j is not", async (path, init) => {
+    const response = await fetch(app.url + path, init);
+    expect([response.status, response.headers.get("content-type")]).toEqual([404, "application/json"]);
+  });
+
+  test("without the key there is none; without a folder the key stops the start", async () => {
+    expect((await fetch(`${server.url}/settings`, { headers: html })).status).toBe(404);
+    const { code, stderr } = await socle([], { cwd: await project({ config: { publicFallback: true } }) });
+    expect(code).toBe(2);
+    expect(stderr).toContain("publicFallback: needs the key public");
+  });
 });

@@ -4,9 +4,10 @@ import { join } from "node:path";
 import { fileForm, formType } from "./forms.ts";
 import { type Answer, openApi } from "./kit.ts";
 
-/** Opens it for one file of tests. */
-export async function openFiles() {
+/** Opens it for one file of tests. `settings` are variables of the environment. */
+export async function openFiles(settings: Record<string, string> = {}) {
   const api = await openApi({
+    settings,
     collections: [
       {
         name: "posts",

@@ -116,6 +116,7 @@ export async function openApi(options: {
     version: "test",
     bodyLimit: config["limits.body"],
     listCacheSize: config["cache.size"],
+    maxUploads: config["limits.uploads"],
     metricsToken: config["metrics.token"],
   };
   const router = new Router({

@@ -99,6 +99,7 @@ export class App {
         corsOrigins: config["cors.origins"],
         bodyLimit: config["limits.body"],
         listCacheSize: config["cache.size"],
+        maxUploads: config["limits.uploads"],
         trustedProxies: config.trustedProxies,
       });
       const retention = new EventRetention({
@@ -179,7 +180,10 @@ async function develop(options: {
 function openStaticFiles(config: Config): StaticFiles | null {
   const folder = config.public;
   const secrets = [config.folder, config.database, config.storage].filter((path) => !path.startsWith("s3://"));
-  return folder === undefined ? null : new StaticFiles(folder, secrets);
+  const hasFallback = config.publicFallback;
+  if (folder === undefined && hasFallback)
+    throw new SetupError("publicFallback: needs the key public, the folder with the app's index.html");
+  return folder === undefined ? null : new StaticFiles({ folder, secrets, hasFallback });
 }
 
 /** What there is and what there is not, before anybody is let in. */

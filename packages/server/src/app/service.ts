@@ -75,6 +75,8 @@ export async function openService({ config, logger, onFatal }: ServiceOptions): 
         logger: storageLogger,
       }),
       thumbsCacheSize: config["thumbs.cacheSize"],
+      maxThumbnails: config["limits.thumbnails"],
+      quota: { total: config["limits.storage"], perUser: config["limits.storagePerUser"] },
     });
     const records = new Records({
       database,

@@ -15,6 +15,8 @@ export const template: { readonly [path: string]: string } = {
     // "passwordMinLength": 8
   },
   // "cors": { "origins": ["https://app.example.com"] },
+  // Stored files of one user, and in all; without these there is no bound but the disk.
+  "limits": { "storagePerUser": "1GiB", "storage": "10GiB" },
   // "scripts": { "timeout": "30s", "memory": "512MiB", "processes": 1 },
   // "events": { "retention": "7d", "maxCount": 1000000 },
   "log": { "level": "INFO" }

@@ -20,6 +20,7 @@ const values: { [path in KeyPath]: [unknown, string, unknown] } = {
   database: ["./x/data.db", "./x/data.db", join(folder, "x/data.db")],
   storage: ["files", "files", join(folder, "files")],
   public: ["site", "./site", join(folder, "site")],
+  publicFallback: [true, "yes", true],
   "dashboard.enabled": [false, "No", false],
   "auth.jwtSecret": ["s".repeat(32), "s".repeat(32), "s".repeat(32)],
   "auth.accessTokenTtl": ["15m", "15m", 900_000],

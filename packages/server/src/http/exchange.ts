@@ -135,7 +135,12 @@ export class Exchange {
     body: FileBody | Uint8Array | string | null,
     headers: Readonly<Record<string, string>>,
   ): Response {
-    return new Response(body, { status, headers: Object.assign(this.#headers(null), headers) });
+    const all = this.#headers(null);
+    // What the answer depends on adds up.
+    const vary = [all["Vary"], headers["Vary"]].filter((names) => names !== undefined).join(", ");
+    Object.assign(all, headers);
+    if (vary !== "") all["Vary"] = vary;
+    return new Response(body, { status, headers: all });
   }
 
   /** The headers of the answer that makes a socket of the connection. */

@@ -18,10 +18,10 @@ export async function answerFile(exchange: Exchange, file: AnswerableFile): Prom
   const { method, headers: asked } = exchange.request;
   const { size, etag, modifiedAt } = file;
   const headers: Record<string, string> = {
+    "Accept-Ranges": "bytes",
     ...file.headers,
     ETag: etag,
     "Last-Modified": new Date(modifiedAt).toUTCString(),
-    "Accept-Ranges": "bytes",
   };
   const outcome = checkConditions(asked, file);
   if (outcome === 412)

@@ -127,7 +127,7 @@ export class Router {
   /** A static file, where there are some and no route has the path. */
   async #file(exchange: Exchange, pathname: string): Promise<Answer> {
     const files = this.#files;
-    if (files === null || (await files.find(pathname)) === null)
+    if (files === null || (await files.findFor(exchange.request, pathname)) === null)
       throw new AppError("not_found", "There is nothing at this path.");
     const GET: Handler = () => files.answer(exchange, pathname);
     return this.#byMethod({ path: pathname, methods: { GET } }, exchange);

@@ -34,6 +34,8 @@ export interface HttpOptions {
   bodyLimit: number;
   /** Bytes of answers to lists that are kept. */
   listCacheSize: number;
+  /** Uploads that may wait to be read. */
+  maxUploads: number;
   /** How many entries of X-Forwarded-For, from the right, were written by proxies that are ours. */
   trustedProxies: number;
 }

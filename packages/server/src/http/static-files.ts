@@ -3,6 +3,7 @@ import { realpath, stat } from "node:fs/promises";
 import { basename, dirname, join, relative, sep } from "node:path";
 import { AppError, messageOf, SetupError } from "../kernel/index.ts";
 import { typeOfName } from "../storage/index.ts";
+import { accepts, type Coding, CompressedFiles, isCompressible } from "./encodings.ts";
 import type { Exchange } from "./exchange.ts";
 import { answerFile, contentType } from "./file-answer.ts";
 
@@ -43,8 +44,34 @@ function namesOf(pathname: string): string[] | null {
   return names;
 }
 
-/** A file that a path stands for, or the folder whose path lacks its slash. */
-type Found = { path: string; size: number; modifiedAt: number } | "folder";
+/** A file that a path stands for. */
+interface FoundFile {
+  readonly path: string;
+  /** Bytes. */
+  readonly size: number;
+  /** Milliseconds since 1970. */
+  readonly modifiedAt: number;
+}
+
+/** A file, or the folder whose path lacks its slash. */
+type Found = FoundFile | "folder";
+
+/** The bytes of an answer: those of a file, as they are or in a content coding. */
+interface Representation {
+  readonly body: Blob;
+  /** Bytes. */
+  readonly size: number;
+  /** Differs between the codings of a file. */
+  readonly etag: string;
+  readonly modifiedAt: number;
+  readonly coding: Coding | null;
+}
+
+/** Codings made beforehand, best first: the file `app.js.br` is `app.js` in brotli. */
+const prepared: readonly { readonly coding: Coding; readonly ending: string }[] = [
+  { coding: "br", ending: ".br" },
+  { coding: "gzip", ending: ".gz" },
+];
 
 /** Bytes up to which a file is held in memory while it is answered. */
 const readAtOnce = 256 * 1024;
@@ -56,9 +83,15 @@ function gone(): never {
 /** A folder of static files, served as they are (configuration key `public`). */
 export class StaticFiles {
   readonly #folder: string;
+  readonly #hasFallback: boolean;
+  readonly #compressedFiles = new CompressedFiles();
 
-  /** @throws SetupError when it is no folder, or holds one of the `secrets`. */
-  constructor(folder: string, secrets: readonly string[]) {
+  /**
+   * @param options.secrets paths of files and folders that nobody may read.
+   * @param options.hasFallback whether paths without a file are pages of the single-page app `index.html`.
+   * @throws SetupError when `folder` is no folder, or holds one of the secrets.
+   */
+  constructor({ folder, secrets, hasFallback }: { folder: string; secrets: readonly string[]; hasFallback: boolean }) {
     let isFolder: boolean;
     try {
       isFolder = statSync(folder).isDirectory();
@@ -67,6 +100,7 @@ export class StaticFiles {
     }
     if (!isFolder) throw new SetupError(`public ${folder}: is a file; it must be a folder`);
     this.#folder = realpathSync(folder);
+    this.#hasFallback = hasFallback;
     for (const secret of secrets)
       if (contains(this.#folder, realPathOf(secret)))
         throw new SetupError(
@@ -80,21 +114,27 @@ export class StaticFiles {
     if (names === null) return null;
     const isFolderPath = pathname.endsWith("/");
     const path = join(this.#folder, ...names, ...(isFolderPath ? ["index.html"] : []));
-    try {
-      const real = await realpath(path);
-      if (!contains(this.#folder, real)) return null;
-      const found = await stat(real);
-      if (found.isDirectory() && isFolderPath) return null;
-      if (found.isDirectory()) return (await this.find(`${pathname}/`)) === null ? null : "folder";
-      return found.isFile() ? { path: real, size: found.size, modifiedAt: found.mtimeMs } : null;
-    } catch {
-      // Nothing there, or nothing that may be read: to a visitor that is the same.
-      return null;
-    }
+    const found = await this.#lookAt(path);
+    if (found !== "folder") return found;
+    return isFolderPath || (await this.find(`${pathname}/`)) === null ? null : "folder";
+  }
+
+  /**
+   * What is answered for a path: the file, or `index.html` for a page of a single-page app, if that is configured. Such a
+   * page is a GET from a browser's address bar (it accepts HTML) of a path whose last part has no ending.
+   */
+  async findFor({ method, headers }: Request, pathname: string): Promise<Found | null> {
+    const found = await this.find(pathname);
+    if (found !== null || !this.#hasFallback || namesOf(pathname) === null) return found;
+    const isPage =
+      (method === "GET" || method === "HEAD") &&
+      /(^|[\s,])text\/html\s*(;|,|$)/i.test(headers.get("accept") ?? "") &&
+      !/\.[^/]*$/.test(pathname);
+    return isPage ? this.find("/") : null;
   }
 
   async answer(exchange: Exchange, pathname: string): Promise<Response> {
-    const found = await this.find(pathname);
+    const found = await this.findFor(exchange.request, pathname);
     if (found === null) return gone();
     if (found === "folder") {
       const name = pathname.split("/").at(-1) ?? "";
@@ -102,17 +142,74 @@ export class StaticFiles {
       // Relative: a proxy may have put something before the path.
       return exchange.respond(308, null, { Location: `./${name}/${query}` });
     }
-    const { path, modifiedAt } = found;
-    const file = Bun.file(path);
-    // A small file is read at once: whoever replaces it meanwhile does not cut it short.
-    const body = found.size > readAtOnce ? file : new Blob([await file.bytes().catch(gone)]);
-    const size = found.size > readAtOnce ? found.size : body.size;
+    const mimeType = typeOfName(found.path);
+    const isVariable = isCompressible(mimeType);
+    const chosen = (isVariable ? await this.#compressed(exchange.request, found) : null) ?? (await asItIs(found));
+    const { body, size, etag, modifiedAt, coding } = chosen;
     return answerFile(exchange, {
       size,
-      etag: `"${size.toString(36)}-${Math.round(modifiedAt * 1_000).toString(36)}"`,
+      etag,
       modifiedAt,
-      headers: { "Content-Type": contentType(typeOfName(path)), "Cache-Control": "no-cache" },
+      headers: {
+        "Content-Type": contentType(mimeType),
+        "Cache-Control": "no-cache",
+        ...(isVariable && { Vary: "Accept-Encoding" }),
+        // Parts are those of the file as it is: a request for one is not answered compressed.
+        ...(coding !== null && { "Content-Encoding": coding, "Accept-Ranges": "none" }),
+      },
       read: async (range) => (range === null ? body : body.slice(range.start, range.end)),
     });
   }
+
+  /** A file in a coding that the client accepts: made beforehand, or now; null when it is answered as it is. */
+  async #compressed({ headers }: Request, file: FoundFile): Promise<Representation | null> {
+    if (headers.has("range")) return null;
+    const accepted = headers.get("accept-encoding");
+    for (const { coding, ending } of prepared) {
+      if (!accepts(accepted, coding)) continue;
+      const sibling = await this.#lookAt(`${file.path}${ending}`);
+      if (sibling === null || sibling === "folder") continue;
+      const representation = await asItIs(sibling);
+      return { ...representation, etag: tagFor(representation.etag, coding), coding };
+    }
+    if (!accepts(accepted, "gzip")) return null;
+    const bytes = await this.#compressedFiles.get(file);
+    if (bytes === null) return null;
+    const { modifiedAt } = file;
+    const body = new Blob([bytes]);
+    return { body, size: body.size, etag: tagFor(etagOf(file), "gzip"), modifiedAt, coding: "gzip" };
+  }
+
+  /** What is at a path of the file system. A link that leads out of the folder leads nowhere. */
+  async #lookAt(path: string): Promise<Found | null> {
+    try {
+      const real = await realpath(path);
+      if (!contains(this.#folder, real)) return null;
+      const found = await stat(real);
+      if (found.isDirectory()) return "folder";
+      return found.isFile() ? { path: real, size: found.size, modifiedAt: found.mtimeMs } : null;
+    } catch {
+      // Nothing there, or nothing that may be read: to a visitor that is the same.
+      return null;
+    }
+  }
+}
+
+/** A file that is being replaced keeps its size between the look and the answer, as far as it is small. */
+async function asItIs(found: FoundFile): Promise<Representation> {
+  const { path, modifiedAt } = found;
+  const file = Bun.file(path);
+  const isLarge = found.size > readAtOnce;
+  const body = isLarge ? file : new Blob([await file.bytes().catch(gone)]);
+  const size = isLarge ? found.size : body.size;
+  return { body, size, etag: etagOf({ size, modifiedAt }), modifiedAt, coding: null };
+}
+
+function etagOf({ size, modifiedAt }: { size: number; modifiedAt: number }): string {
+  return `"${size.toString(36)}-${Math.round(modifiedAt * 1_000).toString(36)}"`;
+}
+
+/** The tag of a file in a coding: other bytes than the file's own (RFC 9110, 8.8.3.3). */
+function tagFor(etag: string, coding: Coding): string {
+  return `${etag.slice(0, -1)}-${coding}"`;
 }

@@ -1,5 +1,9 @@
 import { expect, test } from "bun:test";
-import { Turns } from "./turns.ts";
+import { type ReadInTurns, type Sender, Turns } from "./turns.ts";
+
+function sender(caller = "me", signal = new AbortController().signal): Sender {
+  return { caller, signal };
+}
 
 /** A body whose pieces come when they are pushed. */
 function body(): { stream: ReadableStream<Uint8Array>; push: (n: number) => void; end: () => void; fail: () => void } {
@@ -20,14 +24,18 @@ function whole(...bytes: number[]) {
   return made.stream;
 }
 
-async function readAll(turns: Turns, stream: ReadableStream<Uint8Array>): Promise<number[]> {
-  const read: number[] = [];
-  for await (const piece of turns.read(stream)) read.push(...piece);
-  return read;
+async function bytesOf(read: ReadInTurns, stream: ReadableStream<Uint8Array>): Promise<number[]> {
+  const bytes: number[] = [];
+  for await (const piece of read(stream)) bytes.push(...piece);
+  return bytes;
+}
+
+function readAll(turns: Turns, stream: ReadableStream<Uint8Array>, by = sender()): Promise<number[]> {
+  return turns.run(by, (read) => bytesOf(read, stream));
 }
 
 test("a body that brings nothing lets the others go first, and is read when it does", async () => {
-  const turns = new Turns(1);
+  const turns = new Turns({ width: 1, maxWaiting: 100 });
   const slow = body();
   const reading = readAll(turns, slow.stream);
   slow.push(1);
@@ -40,23 +48,25 @@ test("a body that brings nothing lets the others go first, and is read when it d
 });
 
 test("no more are taken at a time than there are turns", async () => {
-  const turns = new Turns(2);
+  const turns = new Turns({ width: 2, maxWaiting: 100 });
   let running = 0;
   let most = 0;
-  const all = Array.from({ length: 10 }, async (_, n) => {
-    for await (const _piece of turns.read(whole(n, n))) {
-      running += 1;
-      most = Math.max(most, running);
-      await Bun.sleep(2);
-      running -= 1;
-    }
-  });
+  const all = Array.from({ length: 10 }, (_, n) =>
+    turns.run(sender(`caller ${n % 5}`), async (read) => {
+      for await (const _piece of read(whole(n, n))) {
+        running += 1;
+        most = Math.max(most, running);
+        await Bun.sleep(2);
+        running -= 1;
+      }
+    }),
+  );
   await Promise.all(all);
   expect(most).toBe(2);
 });
 
 test("a body that breaks off, before or after it was slow, and one that is given up give their turn back", async () => {
-  const turns = new Turns(1);
+  const turns = new Turns({ width: 1, maxWaiting: 100 });
   for (const wait of [0, 150]) {
     const broken = body();
     const reading = readAll(turns, broken.stream);
@@ -66,6 +76,67 @@ test("a body that breaks off, before or after it was slow, and one that is given
   }
   const endless = body();
   endless.push(1);
-  for await (const _piece of turns.read(endless.stream)) break;
+  await turns.run(sender(), async (read) => {
+    for await (const _piece of read(endless.stream)) break;
+  });
   expect(await readAll(turns, whole(5))).toEqual([5]);
+});
+
+test("one caller's bodies, however many, leave a turn for another's", async () => {
+  const turns = new Turns({ width: 2, maxWaiting: 100 });
+  const { promise: held, resolve: letGo } = Promise.withResolvers<void>();
+  const busy = Array.from({ length: 20 }, () =>
+    turns.run(sender("busy"), async (read) => {
+      for await (const _piece of read(whole(1))) await held;
+    }),
+  );
+  await Bun.sleep(1);
+  expect(await readAll(turns, whole(7), sender("other"))).toEqual([7]);
+  letGo();
+  await Promise.all(busy);
+});
+
+test("beyond its places a body is refused unread; slow ones count, one caller has half of what may wait", async () => {
+  const turns = new Turns({ width: 1, maxWaiting: 8 });
+  const begun: { end: () => void; reading: Promise<number[]> }[] = [];
+  const begin = (caller: string): void => {
+    const slow = body();
+    slow.push(1);
+    begun.push({ end: slow.end, reading: readAll(turns, slow.stream, sender(caller)) });
+  };
+  const refusal = { code: "unavailable", limit: "uploads", retryAfter: 1 };
+  const refused = async (caller: string): Promise<void> => {
+    let isRead = false;
+    const attempt = turns.run(sender(caller), async () => {
+      isRead = true;
+    });
+    await expect(attempt).rejects.toMatchObject(refusal);
+    expect(isRead).toBe(false);
+  };
+  for (let n = 0; n < 5; n++) begin("one");
+  await refused("one");
+  for (const caller of ["two", "two", "two", "three"]) begin(caller);
+  await refused("four");
+  for (const { end } of begun) end();
+  for (const { reading } of begun) expect(await reading).toEqual([1]);
+  expect(await readAll(turns, whole(5), sender("one"))).toEqual([5]);
+});
+
+test("a client that disconnects while its body waits frees its place, and is never read", async () => {
+  const turns = new Turns({ width: 1, maxWaiting: 1 });
+  const { promise: held, resolve: letGo } = Promise.withResolvers<void>();
+  const first = turns.run(sender("a"), async (read) => {
+    for await (const _piece of read(whole(1))) await held;
+  });
+  const leaving = new AbortController();
+  const untouched = body();
+  const left = readAll(turns, untouched.stream, sender("b", leaving.signal));
+  await expect(readAll(turns, whole(1), sender("c"))).rejects.toMatchObject({ limit: "uploads" });
+  leaving.abort();
+  await expect(left).rejects.toMatchObject({ code: "bad_request" });
+  expect(untouched.stream.locked).toBe(false);
+  const next = readAll(turns, whole(3), sender("c"));
+  letGo();
+  expect(await next).toEqual([3]);
+  await first;
 });

@@ -2,7 +2,7 @@ import { type ErrorDetail, MAX_FILE_SIZE, VISIBILITIES, type Visibility } from "
 import type { Busboy } from "busboy";
 import { AppError, messageOf, quote } from "../kernel/index.ts";
 import { cleanName, type Upload } from "../storage/index.ts";
-import type { Turns } from "./turns.ts";
+import type { ReadInTurns } from "./turns.ts";
 
 /** What the form may weigh beside its file. */
 const allowance = 256 * 1024;
@@ -54,6 +54,11 @@ function check({ files, strays, fields }: Form, size: number): { filename: strin
   return { filename: name === "" ? "file" : name, visibility };
 }
 
+/** Bytes that the file of a form has at least, as its Content-Length tells; 0 when it does not. */
+export function leastFileSize(request: Request): number {
+  return Math.max(0, (Number(request.headers.get("content-length")) || 0) - allowance);
+}
+
 /**
  * Reads a multipart form (RFC 7578) with one `file` and a `visibility`, when it has a turn. The file goes to `upload` as
  * it comes; the body is read no faster than it is written.
@@ -62,7 +67,7 @@ function check({ files, strays, fields }: Form, size: number): { filename: strin
 export async function readUploadForm(
   request: Request,
   upload: Upload,
-  turns: Turns,
+  read: ReadInTurns,
 ): Promise<{ filename: string; visibility: Visibility }> {
   const type = request.headers.get("content-type") ?? "";
   if (!multipart.test(type))
@@ -93,7 +98,7 @@ export async function readUploadForm(
     else stream.resume();
   });
   const ended = new Promise<void>((resolve) => parser.on("close", resolve));
-  const work = pump(request, parser, turns).then(async () => {
+  const work = pump(request, parser, read).then(async () => {
     await ended;
     await receiving;
   });
@@ -122,10 +127,10 @@ async function receive(stream: AsyncIterable<Uint8Array>, upload: Upload): Promi
 }
 
 /** Gives the body to the parser, each piece when the one before was taken. */
-async function pump(request: Request, parser: Busboy, turns: Turns): Promise<void> {
+async function pump(request: Request, parser: Busboy, read: ReadInTurns): Promise<void> {
   let size = 0;
   try {
-    for await (const chunk of request.body === null ? [] : turns.read(request.body)) {
+    for await (const chunk of request.body === null ? [] : read(request.body)) {
       size += chunk.byteLength;
       if (size > MAX_FILE_SIZE + allowance) throw tooLarge();
       if (parser.destroyed) return;

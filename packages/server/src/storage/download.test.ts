@@ -51,7 +51,10 @@ describe("access", () => {
     if (file === null) throw new Error("It is not there");
     await request("DELETE", `/api/storage/${id}`, { token });
     await expect(service.storage.read(file, null)).rejects.toMatchObject({ code: "not_found" });
-    await expect(service.storage.thumbnail(file, { width: 5, height: 5 })).rejects.toMatchObject({ code: "not_found" });
+    const asker = { caller: "me", signal: new AbortController().signal };
+    await expect(service.storage.thumbnail(file, { width: 16, height: 16 }, asker)).rejects.toMatchObject({
+      code: "not_found",
+    });
   });
 
   test.each(["..%2f..%2fsocle.db", "%2e%2e", "%00", "fil_%2f..", "upload/x", "'%20OR%201=1"])(

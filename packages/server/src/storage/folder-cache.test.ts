@@ -40,3 +40,21 @@ test("what cannot be kept is a warning, and does not keep the next from being ke
   expect(log).toHaveLength(1);
   expect(sizeOf(folder)).toBeLessThanOrEqual(2_500);
 });
+
+test("stays below its size while many are kept and forgotten at a time, and loses no folder", async () => {
+  const folder = temporaryFolder();
+  const log: string[] = [];
+  const cache = new FolderCache({ folder, cacheSize: 10_000, logger: quietLogger(log) });
+  await Promise.all(
+    Array.from({ length: 4 }, async (_, worker) => {
+      for (let n = 0; n < 150; n++) {
+        const group = `group${(worker + n) % 5}`;
+        await cache.put(group, `${worker}-${n}`, new Blob(["x".repeat(900 * (1 + (n % 5)))]));
+        expect(sizeOf(folder)).toBeLessThanOrEqual(10_000 + 4 * 4_500);
+        if (n % 10 === 0) await cache.forget(group);
+      }
+    }),
+  );
+  expect(sizeOf(folder)).toBeLessThanOrEqual(10_000);
+  expect(log).toEqual([]);
+});

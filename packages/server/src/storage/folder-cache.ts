@@ -1,5 +1,6 @@
 import { mkdir, readdir, rename, rm, rmdir, stat } from "node:fs/promises";
 import { dirname, join } from "node:path";
+import { Gate } from "../kernel/index.ts";
 import type { Logger } from "../logging/index.ts";
 
 interface Entry {
@@ -16,7 +17,8 @@ export class FolderCache {
   /** Bytes; null until the folder was looked at. */
   #size: number | null = null;
   #count = 0;
-  #trimming: Promise<void> = Promise.resolve();
+  /** The folder changes one step at a time, so that its size is counted right and no folder goes while a file comes. */
+  readonly #gate = new Gate(1);
 
   constructor(options: { folder: string; cacheSize: number; logger: Logger }) {
     this.#folder = options.folder;
@@ -40,27 +42,24 @@ export class FolderCache {
     const partial = join(this.#folder, `${this.#count}.part`);
     if (content.size > this.#maxSize) return;
     try {
-      await mkdir(folder, { recursive: true });
-      await Bun.write(partial, content);
-      await rename(partial, join(folder, name));
-      // The first time, what was kept before counts too; it includes this one.
-      if (this.#size === null) this.#size = sizeOf(await this.#entries());
-      else this.#size += content.size;
+      await this.#gate.run(async () => {
+        await mkdir(folder, { recursive: true });
+        await Bun.write(partial, content);
+        await rename(partial, join(folder, name));
+        // The first time, what was kept before counts too; it includes this one.
+        if (this.#size === null) this.#size = sizeOf(await this.#entries());
+        else this.#size += content.size;
+        if (this.#size > this.#maxSize) await this.#trim();
+      });
     } catch (error) {
       await rm(partial, { force: true }).catch(() => undefined);
       this.#logger.warn("A thumbnail could not be kept", { error });
     }
-    if (this.#size === null || this.#size <= this.#maxSize) return;
-    // One that fails does not keep the next from trying.
-    this.#trimming = this.#trimming
-      .then(() => this.#trim())
-      .catch((error) => this.#logger.warn("The thumbnails could not be trimmed", { error }));
-    await this.#trimming;
   }
 
   async forget(group: string): Promise<void> {
     try {
-      await rm(join(this.#folder, group), { recursive: true, force: true });
+      await this.#gate.run(() => rm(join(this.#folder, group), { recursive: true, force: true }));
     } catch (error) {
       this.#logger.warn("A thumbnail could not be removed", { error });
     }

@@ -5,5 +5,5 @@ export { typeOfName } from "./mime.ts";
 export { openDriver } from "./open-driver.ts";
 export { storageSchema } from "./schema.ts";
 export { missingFile, Storage } from "./storage.ts";
-export { parseThumbSize } from "./thumbnails.ts";
+export { nameOfSize, parseThumbSize } from "./thumbnails.ts";
 export type { Upload } from "./upload.ts";

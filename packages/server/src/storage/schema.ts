@@ -14,7 +14,8 @@ export const storageSchema: ModuleSchema = {
       userId TEXT,
       createdAt TEXT NOT NULL
     ) STRICT`,
-    "CREATE INDEX _files_user ON _files (userId)",
+    // With the size, so that the bytes of a user are summed up in the index alone.
+    "CREATE INDEX _files_user ON _files (userId, size)",
     // Ids under which a driver may hold bytes that are no file: not yet, or no more.
     "CREATE TABLE _file_remains (id TEXT PRIMARY KEY) STRICT, WITHOUT ROWID",
   ],

@@ -23,7 +23,15 @@ async function open(change: (driver: StorageDriver, ids: () => Promise<string[]>
     read: (id, range) => real.read(id, range),
     remove: (id) => real.remove(id),
   };
-  const make = (driver: StorageDriver): Storage => new Storage({ ...service, driver, logger, thumbsCacheSize: 0 });
+  const make = (driver: StorageDriver): Storage =>
+    new Storage({
+      ...service,
+      driver,
+      logger,
+      thumbsCacheSize: 0,
+      maxThumbnails: 1,
+      quota: { total: 0, perUser: 0 },
+    });
   const storage = make({ ...bound, ...change(bound, marked) });
   await storage.start();
   const store = () =>

@@ -7,7 +7,8 @@ import { AppError, type Clock, isAdmin, isObject, newId, type Principal, toTimes
 import type { Logger } from "../logging/index.ts";
 import type { ByteRange, FileBody, StorageDriver } from "./driver.ts";
 import { detectType } from "./mime.ts";
-import { Thumbnails, type ThumbSize } from "./thumbnails.ts";
+import { assertFits, Quota, type QuotaOptions } from "./quota.ts";
+import { type Asker, Thumbnails, type ThumbSize } from "./thumbnails.ts";
 import { Upload } from "./upload.ts";
 
 export interface StorageOptions {
@@ -18,6 +19,9 @@ export interface StorageOptions {
   driver: StorageDriver;
   /** Bytes of thumbnails that are kept on disk. */
   thumbsCacheSize: number;
+  /** Thumbnails that may wait to be made. */
+  maxThumbnails: number;
+  quota: QuotaOptions;
 }
 
 /** How long a start waits until what is left of uploads is removed; after that it goes on beside the service. */
@@ -39,15 +43,18 @@ function toFile(row: FileRow): StoredFile {
 export class Storage {
   readonly #options: StorageOptions;
   readonly #thumbnails: Thumbnails;
+  readonly #quota: Quota;
   readonly #uploadFolder: string;
 
   constructor(options: StorageOptions) {
     this.#options = options;
-    const { driver, logger, thumbsCacheSize } = options;
+    const { driver, logger, thumbsCacheSize, maxThumbnails, quota } = options;
+    this.#quota = new Quota(quota);
     this.#uploadFolder = join(driver.workFolder, "uploads");
     this.#thumbnails = new Thumbnails({
       folder: join(driver.workFolder, "thumbnails"),
       cacheSize: thumbsCacheSize,
+      maxWaiting: maxThumbnails,
       logger,
     });
   }
@@ -59,6 +66,7 @@ export class Storage {
   async start(): Promise<void> {
     const { driver, logger, database } = this.#options;
     await driver.open();
+    await this.#quota.start(database);
     await rm(this.#uploadFolder, { recursive: true, force: true });
     await mkdir(this.#uploadFolder, { recursive: true });
     const remains = await database.reader.all<{ id: string }>("SELECT id FROM _file_remains");
@@ -73,19 +81,23 @@ export class Storage {
 
   /**
    * Stores a file that `receive` writes piece by piece and then names. When it fails, nothing stays.
+   * @param leastSize bytes that the file will have at least, as far as is known before it is received.
    * @throws AppError `payload_too_large`, `unavailable` when it cannot be stored, and what `receive` throws.
    */
   async store(
     principal: Principal,
     receive: (upload: Upload) => Promise<{ filename: string; visibility: Visibility }>,
+    leastSize = 0,
   ): Promise<StoredFile> {
+    const userId = principal?.userId ?? null;
+    const rooms = await this.#quota.roomsFor(this.#options.database.reader, userId);
+    assertFits(rooms, leastSize);
     const id = newId("fil", this.#options.clock.now());
-    const upload = new Upload(id, join(this.#uploadFolder, id));
+    const upload = new Upload({ id, path: join(this.#uploadFolder, id), rooms });
     try {
       const { filename, visibility } = await receive(upload);
       await upload.finish();
       const mimeType = await detectType(upload.sample, filename);
-      const userId = principal?.userId ?? null;
       return await this.#keep(upload, principal, { filename, mimeType, size: upload.size, visibility, userId });
     } catch (thrown) {
       throw asUnavailable(thrown);
@@ -138,10 +150,10 @@ export class Storage {
 
   /**
    * A smaller picture of an image.
-   * @throws AppError `bad_request` for what is no image or has too many pixels; `unavailable`.
+   * @throws AppError `bad_request` for what is no image or has too many pixels; `unavailable`, also when too many wait.
    */
-  async thumbnail(file: StoredFile, size: ThumbSize): Promise<Blob> {
-    const thumbnail = await this.#thumbnails.get(file, size, () => this.read(file, null));
+  async thumbnail(file: StoredFile, size: ThumbSize, asker: Asker): Promise<Blob> {
+    const thumbnail = await this.#thumbnails.get({ file, size, read: () => this.read(file, null) }, asker);
     // The file may have been deleted while it was made.
     if (!(await this.exists(this.#options.database.reader, file.id))) await this.#thumbnails.forget(file.id);
     return thumbnail;
@@ -155,6 +167,7 @@ export class Storage {
       if (file === null) throw missingFile();
       this.#authorizeOwner(file, caller, "delete");
       await tx.run("DELETE FROM _files WHERE id = ?", id);
+      this.#quota.remove(tx, file.size);
       await tx.run("INSERT INTO _file_remains (id) VALUES (?)", id);
       const payload = { id, userId: file.userId };
       await this.#options.events.append(tx, { type: "storage.deleted", source: "storage", payload, principal });
@@ -179,6 +192,7 @@ export class Storage {
         const now = clock.now();
         const file = toFile({ id, ...values, createdAt: toTimestamp(now) });
         const { filename, mimeType, size, visibility, userId, createdAt } = file;
+        await this.#quota.add(tx, file);
         await tx.run(
           `INSERT INTO _files (${columns}) VALUES (?, ?, ?, ?, ?, ?, ?)`,
           id,

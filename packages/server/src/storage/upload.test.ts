@@ -193,7 +193,7 @@ describe("upload", () => {
 });
 
 describe("types", () => {
-  const pdf = "%PDF-1.7\n%âãÏÓ\n";
+  const pdf = Buffer.from("%PDF-1.7\n%âãÏÓ\n", "latin1");
   test.each([
     ["a.png", png(2, 2), "image/png"],
     ["a.txt", png(2, 2), "image/png"],

@@ -2,6 +2,7 @@ import { type FileHandle, open, rm } from "node:fs/promises";
 import { MAX_FILE_SIZE } from "@socle/protocol";
 import { AppError } from "../kernel/index.ts";
 import { sampleSize } from "./mime.ts";
+import { assertFits, type Room } from "./quota.ts";
 
 /**
  * A file on its way in: written to a file of its own as it comes, so that memory does not grow with it. That file is
@@ -10,14 +11,17 @@ import { sampleSize } from "./mime.ts";
 export class Upload {
   readonly id: string;
   readonly path: string;
+  readonly #rooms: readonly Room[];
   #handle: Promise<FileHandle> | null = null;
   #size = 0;
   #sample = new Uint8Array();
   #isOver = false;
 
-  constructor(id: string, path: string) {
-    this.id = id;
-    this.path = path;
+  /** @param options.rooms the bounds that the file must fit into, as they were when it began. */
+  constructor(options: { id: string; path: string; rooms: readonly Room[] }) {
+    this.id = options.id;
+    this.path = options.path;
+    this.#rooms = options.rooms;
   }
 
   /** Bytes so far. */
@@ -34,6 +38,7 @@ export class Upload {
   async write(chunk: Uint8Array): Promise<void> {
     if (this.#size + chunk.byteLength > MAX_FILE_SIZE)
       throw new AppError("payload_too_large", `The file is larger than ${MAX_FILE_SIZE} bytes (10 MiB).`);
+    assertFits(this.#rooms, this.#size + chunk.byteLength);
     const handle = await this.#open();
     const missing = sampleSize - this.#sample.byteLength;
     if (missing > 0) this.#sample = Buffer.concat([this.#sample, chunk.subarray(0, missing)]);

@@ -31,6 +31,8 @@ export interface RouteOptions {
   bodyLimit: number;
   /** Bytes of answers to lists that are kept. */
   listCacheSize: number;
+  /** Uploads that may wait to be read. */
+  maxUploads: number;
   upgrade: Upgrade;
 }
 

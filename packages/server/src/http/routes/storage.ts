@@ -1,11 +1,11 @@
 import type { StoredFile } from "@socle/protocol";
 import { AppError } from "../../kernel/index.ts";
-import { missingFile, parseThumbSize, type Storage } from "../../storage/index.ts";
+import { missingFile, nameOfSize, parseThumbSize, type Storage } from "../../storage/index.ts";
 import type { Exchange } from "../exchange.ts";
 import { type AnswerableFile, answerFile, contentType, disposition } from "../file-answer.ts";
 import type { Route } from "../router.ts";
 import { Turns } from "../turns.ts";
-import { readUploadForm } from "../upload-form.ts";
+import { leastFileSize, readUploadForm } from "../upload-form.ts";
 
 /** Uploads that are read at a time. */
 const uploadsAtATime = 4;
@@ -23,9 +23,19 @@ function headersOf(file: StoredFile): Record<string, string> {
   };
 }
 
+/** The caller as shares count it; a token that is not valid does not count, because a public file asks for none. */
+async function callerOf(exchange: Exchange): Promise<string> {
+  try {
+    return exchange.callerKey(await exchange.principal());
+  } catch (thrown) {
+    if (!(thrown instanceof AppError)) throw thrown;
+    return exchange.callerKey(null);
+  }
+}
+
 /** `/api/storage/…` (spec, "Storage endpoints"). */
-export function storageRoutes({ storage }: { storage: Storage }): Route[] {
-  const turns = new Turns(uploadsAtATime);
+export function storageRoutes({ storage, maxUploads }: { storage: Storage; maxUploads: number }): Route[] {
+  const turns = new Turns({ width: uploadsAtATime, maxWaiting: maxUploads });
 
   /** The file of a path, when the caller may have it. A public one is for all, whatever token they send. */
   async function admit(exchange: Exchange): Promise<StoredFile> {
@@ -37,11 +47,13 @@ export function storageRoutes({ storage }: { storage: Storage }): Route[] {
     return file;
   }
 
-  async function thumbnail(file: StoredFile, size: string): Promise<AnswerableFile> {
-    const image = await storage.thumbnail(file, parseThumbSize(size));
+  async function thumbnail(exchange: Exchange, file: StoredFile, asked: string): Promise<AnswerableFile> {
+    const size = parseThumbSize(asked);
+    const asker = { caller: await callerOf(exchange), signal: exchange.request.signal };
+    const image = await storage.thumbnail(file, size, asker);
     return {
       size: image.size,
-      etag: `"${file.id}-${size}"`,
+      etag: `"${file.id}-${nameOfSize(size)}"`,
       modifiedAt: Date.parse(file.createdAt),
       headers: headersOf(file),
       read: async (range) => (range === null ? image : image.slice(range.start, range.end)),
@@ -55,7 +67,13 @@ export function storageRoutes({ storage }: { storage: Storage }): Route[] {
         async POST(exchange) {
           const principal = await exchange.principal();
           if (principal === null) throw new AppError("unauthorized", "To upload a file, sign in.");
-          const file = await storage.store(principal, (upload) => readUploadForm(exchange.request, upload, turns));
+          const { request } = exchange;
+          const caller = exchange.callerKey(principal);
+          const file = await storage.store(
+            principal,
+            (upload) => turns.run({ caller, signal: request.signal }, (read) => readUploadForm(request, upload, read)),
+            leastFileSize(request),
+          );
           return exchange.json(201, file);
         },
       },
@@ -66,7 +84,7 @@ export function storageRoutes({ storage }: { storage: Storage }): Route[] {
         async GET(exchange) {
           const file = await admit(exchange);
           const size = exchange.query("thumb");
-          if (size !== null) return answerFile(exchange, await thumbnail(file, size));
+          if (size !== null) return answerFile(exchange, await thumbnail(exchange, file, size));
           return answerFile(exchange, {
             size: file.size,
             etag: `"${file.id}"`,
