@@ -10,8 +10,11 @@ export const root = join(import.meta.dir, "..");
 if (!existsSync(built)) throw new Error(`${built} is missing: run npm run build first (npm test does)`);
 const isolated = isolatedExecutable();
 afterAll(isolated.remove);
-/** The executable that every test runs: beside it there is neither source nor `node_modules`. */
-export const executable = isolated.path;
+/**
+ * The executable that every test runs: beside it there is neither source nor `node_modules`. `SOCLE_EXECUTABLE` names
+ * another, such as one of a release.
+ */
+export const executable = process.env["SOCLE_EXECUTABLE"] ?? isolated.path;
 
 /** A folder that is gone after the file's tests. */
 export function temporaryFolder(): string {

@@ -1,10 +1,14 @@
-/** `npm run build:all`: the executable for every platform, and SHA256SUMS beside them, in dist/release. */
+/**
+ * `npm run build:all`: the executable for every platform, and SHA256SUMS beside them, in dist/release. Each is looked into;
+ * on Linux, the one for this machine is tried in a bare root.
+ */
 import { chmod, mkdir, mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import packageJson from "../package.json" with { type: "json" };
 import { compile } from "./compile.ts";
-import { root } from "./run.ts";
+import { lookInto } from "./look-into.ts";
+import { must, root } from "./run.ts";
 
 interface Platform {
   /** What the file is called by. */
@@ -51,6 +55,7 @@ for (const platform of platforms) {
     const file = `socle-${packageJson.version}-${platform.name}${platform.windows === true ? ".exe" : ""}`;
     const outfile = join(release, file);
     await compile(outfile, { name: platform.target, runtime: await fetchRuntime(platform, folder) });
+    await lookInto(outfile, platform.target);
     const hash = new Bun.SHA256();
     for await (const chunk of Bun.file(outfile).stream()) hash.update(chunk);
     sums.push(`${hash.digest("hex")}  ${file}`);
@@ -60,3 +65,8 @@ for (const platform of platforms) {
   }
 }
 await Bun.write(join(release, "SHA256SUMS"), `${sums.join("\n")}\n`);
+
+if (process.platform === "linux") {
+  const own = join(release, `socle-${packageJson.version}-linux-${process.arch}`);
+  await must([process.execPath, "test", "--timeout=120000", "./e2e/alone.test.ts"], { env: { SOCLE_EXECUTABLE: own } });
+}

@@ -1,6 +1,7 @@
 /** The check of the packages that go into the executable. */
 import { expect, test } from "bun:test";
-import { dependencies, licenceOf, problemsOf } from "./check-dependencies.ts";
+import { problemsOf } from "./check-dependencies.ts";
+import { dependencies, licenceOf } from "./dependencies.ts";
 
 test("every package that is compiled in has a permissive licence and stands on the page", () => {
   const all = dependencies();
@@ -10,11 +11,13 @@ test("every package that is compiled in has a permissive licence and stands on t
 });
 
 test("a licence that is not permissive, or none, is a problem; so is a page that is not up to date", () => {
-  const planted = [...dependencies(), { name: "planted", version: "1.0.0", licence: "AGPL-3.0-only" }];
+  const planted = [...dependencies(), { path: "planted", name: "planted", version: "1.0.0", licence: "AGPL-3.0-only" }];
   expect(problemsOf(planted)).toEqual([
     expect.stringContaining("planted has the licence AGPL-3.0-only"),
     expect.stringContaining("docs/licences.md is not what"),
   ]);
-  expect(problemsOf([{ name: "bare", version: "1.0.0", licence: licenceOf({}) }])[0]).toContain("licence none");
+  expect(problemsOf([{ path: "bare", name: "bare", version: "1.0.0", licence: licenceOf({}) }])[0]).toContain(
+    "licence none",
+  );
   expect(licenceOf({ licenses: [{ type: "MIT" }] })).toBe("MIT");
 });

@@ -7,6 +7,7 @@
 import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { isObject } from "../packages/server/src/kernel/index.ts";
+import { type Dependency, dependencies } from "./dependencies.ts";
 import { root } from "./run.ts";
 
 /** SPDX names of licences under which a package may go into the executable. */
@@ -22,43 +23,6 @@ const permissive = [
   "Unlicense",
 ];
 const page = join(root, "docs/licences.md");
-
-export interface Dependency {
-  readonly name: string;
-  readonly version: string;
-  readonly licence: string;
-}
-
-/** The licence that a package.json names, also in the form of old packages: a list of objects with a type. */
-export function licenceOf(manifest: unknown): string {
-  if (!isObject(manifest)) return "none";
-  const { license, licenses } = manifest;
-  if (typeof license === "string") return license;
-  if (isObject(license)) return String(license["type"]);
-  if (Array.isArray(licenses))
-    return licenses.map((each) => (isObject(each) ? String(each["type"]) : String(each))).join(" OR ");
-  return "none";
-}
-
-/** The packages of the lock file that are compiled into the executable, in the order of their names. */
-export function dependencies(): Dependency[] {
-  const lock: unknown = JSON.parse(readFileSync(join(root, "package-lock.json"), "utf8"));
-  const packages = isObject(lock) && isObject(lock["packages"]) ? lock["packages"] : {};
-  const found: Dependency[] = [];
-  for (const [path, entry] of Object.entries(packages)) {
-    const name = path.split("node_modules/").at(-1) ?? "";
-    if (!path.includes("node_modules/") || !isObject(entry) || entry["dev"] === true || entry["link"] === true)
-      continue;
-    const manifest = join(root, path, "package.json");
-    if (!existsSync(manifest)) continue;
-    found.push({
-      name,
-      version: String(entry["version"]),
-      licence: licenceOf(JSON.parse(readFileSync(manifest, "utf8"))),
-    });
-  }
-  return found.sort((a, b) => (a.name < b.name ? -1 : 1));
-}
 
 export function licencePage(all: readonly Dependency[]): string {
   const rows = all.map(({ name, version, licence }) => `| ${name} | ${version} | ${licence} |`);

@@ -7,34 +7,30 @@ import { cp, mkdir, mkdtemp, readFile, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { Glob } from "bun";
+import { dependencies } from "./dependencies.ts";
 import { root, start } from "./run.ts";
 
 const server = "packages/server/src";
 
-/** The program, and each module that it starts as a thread: an entry point of its own, which `threadEntry` names. */
-async function entrypoints(): Promise<string[]> {
-  const entries = new Set([`${server}/main.ts`]);
+/** The modules that run as threads, as `threadEntry` names them. */
+export async function threads(): Promise<string[]> {
+  const found = new Set<string>();
   for (const file of new Glob(`${server}/**/*.ts`).scanSync(root)) {
     const source = await readFile(join(root, file), "utf8");
-    for (const [, path] of source.matchAll(/\bthreadEntry\("([^"]+)"\)/g)) entries.add(`${server}/${path}.ts`);
+    for (const [, path] of source.matchAll(/\bthreadEntry\("([^"]+)"\)/g)) found.add(path ?? "");
   }
-  return [...entries];
+  return [...found];
+}
+
+/** The program, and each module that runs as a thread: an entry point of its own. */
+async function entrypoints(): Promise<string[]> {
+  return [`${server}/main.ts`, ...(await threads()).map((path) => `${server}/${path}.ts`)];
 }
 
 /** A platform other than this machine's: Bun's name of it, and the runtime that was fetched for it. */
 interface Target {
   name: string;
   runtime: string;
-}
-
-/** The folders of `node_modules` that the executable's own code imports from: all but those for development. */
-async function dependencies(): Promise<string[]> {
-  const lock: { packages: { [path: string]: { dev?: boolean; optional?: boolean; link?: boolean } } } = JSON.parse(
-    await readFile(join(root, "package-lock.json"), "utf8"),
-  );
-  return Object.entries(lock.packages).flatMap(([path, { dev, link }]) =>
-    path.includes("node_modules/") && dev !== true && link !== true ? [path] : [],
-  );
 }
 
 /** Copies what the executable is made of. Workspace packages are put where npm links them. */
@@ -46,11 +42,7 @@ async function copySource(folder: string): Promise<void> {
     await cp(join(root, source, "src"), join(folder, source, "src"), { recursive: true });
   }
   await cp(join(folder, "packages/protocol"), join(folder, "node_modules/@socle/protocol"), { recursive: true });
-  for (const path of await dependencies())
-    await cp(join(root, path), join(folder, path), { recursive: true, force: true }).catch((thrown: unknown) => {
-      // An optional package of another platform is in the lock file and not on the disk.
-      if (!(thrown instanceof Error && "code" in thrown && thrown.code === "ENOENT")) throw thrown;
-    });
+  for (const { path } of dependencies()) await cp(join(root, path), join(folder, path), { recursive: true });
 }
 
 /** Compiles the executable; without a target, for this machine. */
