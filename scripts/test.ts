@@ -1,6 +1,7 @@
 /**
  * `npm test`: builds the executable and runs every test; ends with the line "N passed, N failed".
- * `npm test unit` runs those that need no executable; `npm run test:long` runs the long ones.
+ * `npm test unit` runs those that need no executable; `npm run test:long` runs the long ones, `npm run test:hostile`
+ * the attacks of the hostile suite.
  */
 import { readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -11,6 +12,7 @@ const suites = {
   unit: ["packages/**/*.test.ts", "scripts/*.test.ts"],
   all: ["packages/**/*.test.ts", "scripts/*.test.ts", "e2e/*.test.ts"],
   long: ["e2e/long/*.test.ts"],
+  hostile: ["e2e/hostile/*.test.ts"],
 } as const;
 
 const suite = Bun.argv[2] ?? "all";
@@ -26,7 +28,7 @@ const files = patterns
 
 if (suite !== "unit") await must([process.execPath, `${root}/scripts/build.ts`]);
 const report = `${tmpdir()}/socle-tests-${process.pid}.xml`;
-const timeout = suite === "long" ? "600000" : "60000";
+const timeout = suite === "long" || suite === "hostile" ? "600000" : "60000";
 const code = await start([
   process.execPath,
   "test",

@@ -37,6 +37,9 @@ const config = {
   events: { maxBytes: "64MiB" },
 };
 
+/** What an attack may add to memory, and how long the write-ahead log may become; MiB. */
+export const allowedMiB = { memory: 256, log: 192 } as const;
+
 export interface Size {
   /** Seconds of an attack. */
   readonly seconds: number;
@@ -51,6 +54,8 @@ export interface Size {
 
 export interface Outcome {
   readonly name: string;
+  /** After the start, before there is any data. */
+  readonly idle: Sample;
   readonly before: Sample;
   readonly peak: Sample;
   readonly after: Sample;
@@ -128,8 +133,9 @@ export async function suffer(
   const cwd = await project({ collections, config });
   const server = await serve(cwd);
   wrap(server.pid);
-  const { target, bystander: who } = await prepare(server, size);
   const take = (): Promise<Sample> => sample(server.pid, cwd);
+  const idle = await take();
+  const { target, bystander: who } = await prepare(server, size);
   // What the preparation took is given back first.
   await Bun.sleep(1_000);
   const before = await take();
@@ -153,5 +159,5 @@ export async function suffer(
   const peak = await peaks.stop();
   const after = await recover(take, before, size.recovery);
   const exitCode = await server.stop();
-  return { name, before, peak, after, bystander: latencies, output: server.output(), exitCode };
+  return { name, idle, before, peak, after, bystander: latencies, output: server.output(), exitCode };
 }
