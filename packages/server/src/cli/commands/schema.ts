@@ -117,7 +117,8 @@ export const schemaPush: Command = {
 
 /**
  * The definitions of this installation, with what its files say about renames. A field that is there already was renamed
- * before: asking again would take the next field of the old name, or swap two back.
+ * before: asking again would take the next field of the old name, or swap two back. It is sent with `null` then, so that no
+ * rename is guessed.
  */
 async function localSchema(
   folder: string,
@@ -139,7 +140,7 @@ async function localSchema(
         notes.push(
           `${definition.name}: both ${renamedFrom} and ${field.name} are there, so ${field.name} is not taken for a rename of ${renamedFrom}`,
         );
-      return field;
+      return { ...field, renamedFrom: null };
     });
     return { ...definition, fields };
   });
