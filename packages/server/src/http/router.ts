@@ -1,5 +1,5 @@
 import type { ErrorBody } from "@socle/protocol";
-import { AppError, isObject, messageOf } from "../kernel/index.ts";
+import { AppError, excerpt, isObject, messageOf } from "../kernel/index.ts";
 import type { LimitMeter, Logger, RequestMeter } from "../logging/index.ts";
 import type { Cors } from "./cors.ts";
 import { type Authenticate, Exchange } from "./exchange.ts";
@@ -222,7 +222,7 @@ export class Router {
   }
 
   #log({ requestId, request }: Exchange, message: string, error: unknown): void {
-    this.#logger.error(message, { requestId, method: request.method, path: pathOf(request), error });
+    this.#logger.error(message, { requestId, method: request.method, path: shownPath(request), error });
   }
 
   /** With many at once, one line a second says so. */
@@ -234,7 +234,7 @@ export class Router {
     const cause = error.cause === undefined ? error.message : messageOf(error.cause);
     const requests = this.#unsaid;
     this.#unsaid = 0;
-    const where = { requestId, method: request.method, path: pathOf(request) };
+    const where = { requestId, method: request.method, path: shownPath(request) };
     this.#logger.error("A request was turned away", { ...where, cause, ...(requests > 1 && { requests }) });
   }
 
@@ -262,4 +262,9 @@ function isForAdmins(request: Request): boolean {
 /** The path as it was sent. `URL` would refuse an odd Host header, which is none of the path's business. */
 function pathOf(request: Request): string {
   return /^(?:[a-z]+:\/\/[^/?#]*)?([^?#]*)/i.exec(request.url)?.[1] ?? "/";
+}
+
+/** The path as the log has it. */
+function shownPath(request: Request): string {
+  return excerpt(pathOf(request), 200);
 }
