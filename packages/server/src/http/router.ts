@@ -122,7 +122,11 @@ export class Router {
       const params = matchPath(route.path, parts);
       if (params !== null) return this.#run(request, params, (exchange) => this.#byMethod(route, exchange));
     }
-    return this.#run(request, {}, this.#guarded(request, (exchange) => this.#file(exchange, pathname)));
+    return this.#run(
+      request,
+      {},
+      this.#guarded(request, (exchange) => this.#file(exchange, pathname)),
+    );
   }
 
   /** A static file, where there are some and no route has the path. */

@@ -118,6 +118,20 @@ export function excerpt(text: string, length: number): string {
   return `${/[\ud800-\udbff]$/.test(cut) ? cut.slice(0, -1) : cut}…`;
 }
 
+const unprintable = /[\p{Cc}\p{Bidi_Control}\u2028\u2029]/gu;
+
+/**
+ * A text for a terminal or a log, on one line: control characters (C0, DEL, C1), line and paragraph separators and what
+ * changes the direction of writing stand there as JSON escapes. What somebody has stored must not move the cursor of
+ * whoever reads it, nor look like another line.
+ */
+export function printable(text: string): string {
+  return text.replace(unprintable, (char) => {
+    const escaped = JSON.stringify(char).slice(1, -1);
+    return escaped === char ? `\\u${char.charCodeAt(0).toString(16).padStart(4, "0")}` : escaped;
+  });
+}
+
 /** "1 record", "2 records". */
 export function count(n: number, noun: string): string {
   return `${n} ${noun}${n === 1 ? "" : "s"}`;

@@ -3,7 +3,7 @@ import { join } from "node:path";
 import type { CollectionDefinition, MigrationPlan, Schema } from "@socle/protocol";
 import { readDefinitions } from "../../app/index.ts";
 import { parseDefinition, readDefinitionFiles } from "../../collections/index.ts";
-import { AppError, count, isObject, SetupError } from "../../kernel/index.ts";
+import { AppError, count, isObject, printable, SetupError } from "../../kernel/index.ts";
 import { type Command, type Invocation, UsageError } from "../command.ts";
 import { Remote, remoteOptions } from "../remote.ts";
 import { isLossy, schemaDiff } from "../schema-diff.ts";
@@ -110,7 +110,7 @@ export const schemaPush: Command = {
       return 0;
     }).catch((thrown: unknown) => {
       if (!(thrown instanceof AppError)) throw thrown;
-      invocation.terminal.err(`Refused: ${thrown.message}\n`);
+      invocation.terminal.err(`Refused: ${printable(thrown.message)}\n`);
       return 1;
     }),
 };
