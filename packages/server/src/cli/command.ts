@@ -3,6 +3,8 @@ import type { ParseArgsConfig } from "node:util";
 /** What a command gets from the process: nothing in this folder touches `process` itself. */
 export interface Terminal {
   readonly environment: { readonly [name: string]: string | undefined };
+  /** Takes a variable out of the environment, for this process and for those that it starts. */
+  forget(name: string): void;
   /** Writes to standard output. */
   out(text: string): void;
   /** Writes to standard error. */

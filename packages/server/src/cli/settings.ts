@@ -1,4 +1,4 @@
-import { type Config, loadConfig } from "../config/index.ts";
+import { type Config, loadConfig, secretVariables } from "../config/index.ts";
 import { Logger, LogRing, lineSink } from "../logging/index.ts";
 import { type OptionValues, type Terminal, textOption } from "./command.ts";
 
@@ -18,6 +18,8 @@ export async function loadSettings(
     environment: terminal.environment,
     ...(port === undefined ? {} : { overrides: { port } }),
   });
+  // What the process was started with stays readable in /proc/PID/environ; nothing takes that back.
+  for (const name of secretVariables) terminal.forget(name);
   const log = new LogRing();
   const logger = new Logger({
     level: config["log.level"],

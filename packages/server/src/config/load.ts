@@ -22,6 +22,11 @@ export interface LoadedConfig {
 const paths = Object.keys(keys) as KeyPath[];
 const pathPaths: readonly KeyPath[] = ["database", "storage", "public"];
 
+/** The variables that hold secrets. Whoever has read the configuration has no more need of them. */
+export const secretVariables: readonly string[] = paths
+  .filter((path) => keys[path].kind === secret)
+  .map(environmentName);
+
 /** The values of a file by their dotted path. */
 function flatten(object: Record<string, unknown>, file: string, prefix = ""): Map<string, unknown> {
   const values = new Map<string, unknown>();
