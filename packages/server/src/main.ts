@@ -61,6 +61,8 @@ function untilSignal(): Promise<string> {
 }
 
 const terminal: Terminal = {
+  // A runtime that runs the source was called by its own name.
+  program: Bun.isStandaloneExecutable ? process.argv0 : "socle",
   environment: process.env,
   forget: (name) => {
     delete process.env[name];

@@ -17,6 +17,7 @@ test("secrets are taken out of the environment once they are read", async () => 
   };
   const nothing = async (): Promise<string> => "";
   const terminal: Terminal = {
+    program: "socle",
     environment,
     forget: (name) => {
       delete environment[name];
