@@ -31,15 +31,17 @@ async function run({ options: given, terminal }: Invocation, mode: "serve" | "de
   const { environment } = terminal;
   const configFile = textOption(given, "config");
   const inConfig = configFile === undefined ? [] : ["--config", configFile];
-  const adminCommand = `${shellCommand(terminal.program, "admin", "create")} EMAIL${inConfig.length > 0 ? ` ${shellCommand(...inConfig)}` : ""}`;
+  const adminCommand = shellCommand(terminal.program, "admin", "create", "EMAIL", ...inConfig);
+  // Heard from here on: whoever has read `Listening` may stop the service at once.
+  const stopped = terminal.untilSignal();
   const app = await App.start({ config, logger, log, onFatal, environment, isDevelopment, adminCommand });
-  const steps = isDevelopment && config["log.format"] === "text" ? await app.firstSteps() : [];
-  if (steps.length > 0)
-    terminal.out(`\nNo records yet. The way to the first one:\n\n${steps.map((step) => `  ${step}\n`).join("")}\n`);
   terminal.onHangup(() => {
     app.reload().catch((error) => logger.error("Functions and jobs could not be loaded again", { error }));
   });
-  const reason = await Promise.race([terminal.untilSignal(), failed.promise.then(() => "The disk failed")]);
+  const steps = isDevelopment && config["log.format"] === "text" ? await app.firstSteps() : [];
+  if (steps.length > 0)
+    terminal.out(`\nNo records yet. The way to the first one:\n\n${steps.map((step) => `  ${step}\n`).join("")}\n`);
+  const reason = await Promise.race([stopped, failed.promise.then(() => "The disk failed")]);
   logger.info(`${reason}: stopping`);
   await app.stop();
   logger.info("Stopped");
