@@ -68,7 +68,7 @@ test("the executable alone, in an empty folder on another path, serves with defa
   cpSync(executable, join(home, "backend"));
   const server = await serve(cwd, { executable: join(home, "backend"), args: ["--port", "0"] });
   expect(server.output()).toContain("defaults apply");
-  expect(server.output()).toContain("socle admin create EMAIL");
+  expect(server.output()).toContain(`Make one with: ${join(home, "backend")} admin create EMAIL\n`);
   expect(await (await fetch(server.url)).json()).toEqual({ status: "ok", version: packageJson.version });
   expect(await server.stop()).toBe(0);
 });
@@ -79,8 +79,9 @@ describe("socle admin create", () => {
     return response.ok ? ((await response.json()) as { user: { role: string } }).user.role : response.status;
   };
 
-  test("before the first start, while the service runs, and by standard input", async () => {
+  test("after the first start, while the service runs, and by standard input", async () => {
     const cwd = await project();
+    await (await serve(cwd)).stop();
     const first = await socle(["admin", "create", "One@example.com", "--password", "a long password"], { cwd });
     expect([first.code, first.stdout]).toEqual([
       0,
@@ -112,7 +113,9 @@ describe("socle admin create", () => {
     ["nobody", "a long password", "email must be an email address"],
     ["a@example.com", "short", "password must be at least 8 characters long"],
   ])("refuses %s with %s", async (email, password, message) => {
-    const { code, stderr } = await socle(["admin", "create", email, "--password", password]);
+    const cwd = await project();
+    await (await serve(cwd)).stop();
+    const { code, stderr } = await socle(["admin", "create", email, "--password", password], { cwd });
     expect([code, stderr]).toEqual([2, `socle: ${message}\n`]);
   });
 });

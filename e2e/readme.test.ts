@@ -1,7 +1,7 @@
 import { expect, test } from "bun:test";
 import { cpSync } from "node:fs";
 import { join } from "node:path";
-import { root, serve, socle, temporaryFolder } from "./kit.ts";
+import { post, root, serve, socle, temporaryFolder } from "./kit.ts";
 
 /** The example in a folder of its own, so that nobody's data is touched. */
 function copyOfBlog(): string {
@@ -11,17 +11,41 @@ function copyOfBlog(): string {
   return folder;
 }
 
-test("the README's five requests work as they stand", async () => {
+test("the README's requests work as they stand, also a second time", async () => {
   const readme = await Bun.file(join(root, "README.md")).text();
-  const section = readme.slice(readme.indexOf("## Five requests"));
+  const section = readme.slice(readme.indexOf("## First requests"));
   const script = /```sh\n([\s\S]*?)```/.exec(section)?.[1] ?? "";
-  expect(script.trim().split("\n")).toHaveLength(5);
+  expect(script.trim().split("\n")).toHaveLength(7);
   const server = await serve(copyOfBlog(), { args: ["--port", "0"] });
-  const child = Bun.spawnSync(["sh", "-e", "-c", script.replaceAll("localhost:8080", new URL(server.url).host)]);
-  const [list, updated, deleted] = child.stdout.toString().split(/(?<=\})(?=\{)|(?<=\})(?=204)/);
-  expect(JSON.parse(list ?? "")).toMatchObject({ items: [{ name: "Me", bio: null }] });
-  expect(JSON.parse(updated ?? "")).toMatchObject({ name: "Me", bio: "Hello" });
-  expect(deleted?.trim()).toBe("204");
+  for (const round of ["first", "second"]) {
+    const child = Bun.spawnSync(["sh", "-e", "-c", script.replaceAll("localhost:8080", new URL(server.url).host)]);
+    expect(child.exitCode).toBe(0);
+    const [registered, list, updated, deleted] = child.stdout.toString().split(/(?<=\})(?=\{)|(?<=\})(?=204)/);
+    expect(JSON.parse(registered ?? "")).toMatchObject(
+      round === "first" ? { user: { email: "me@example.com" } } : { error: { code: "conflict" } },
+    );
+    expect(JSON.parse(list ?? "")).toMatchObject({ items: [{ name: "Me", bio: null }] });
+    expect(JSON.parse(updated ?? "")).toMatchObject({ name: "Me", bio: "Hello" });
+    expect(deleted?.trim()).toBe("204");
+  }
+});
+
+test("the README's function works in the project that socle init writes", async () => {
+  const readme = await Bun.file(join(root, "README.md")).text();
+  const [, path = "", code = ""] = /```ts\n\/\/ (functions\/\S+)\n([\s\S]*?)```/.exec(readme) ?? [];
+  const cwd = temporaryFolder();
+  expect((await socle(["init", "."], { cwd })).code).toBe(0);
+  await Bun.write(join(cwd, path), code);
+  expect(await socle(["check"], { cwd })).toMatchObject({ code: 0 });
+  const server = await serve(cwd, { args: ["--port", "0"] });
+  const body = { email: "me@example.com", password: "long enough" };
+  const { token } = (await (await post(`${server.url}/api/auth/register`, body)).json()) as { token: string };
+  expect((await post(`${server.url}/api/notes`, { title: "quiet" })).status).toBe(401);
+  await post(`${server.url}/api/notes`, { title: "quiet" }, { Authorization: `Bearer ${token}` });
+  const titles = async (): Promise<unknown> => (await fetch(`${server.url}/api/notes?fields=title`)).json();
+  const end = performance.now() + 10_000;
+  while (!JSON.stringify(await titles()).includes("QUIET") && performance.now() < end) await Bun.sleep(5);
+  expect(await titles()).toEqual({ items: [{ title: "QUIET" }], nextCursor: null });
 });
 
 test("the blog is seeded once, by the executable", async () => {

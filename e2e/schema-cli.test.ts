@@ -77,6 +77,17 @@ describe("push", () => {
     }
   });
 
+  test("a file with a rename that is done there has nothing guessed", async () => {
+    const remote = await there({ name: "posts", fields: [text("b"), text("secret")] });
+    await post(`${remote.url}/api/posts`, { b: "kept", secret: "private" });
+    const cwd = await project({
+      collections: [{ name: "posts", fields: [text("b", { renamedFrom: "a" }), text("teaser")] }],
+    });
+    expect((await push(cwd, remote.url, ["--token", remote.token, "--yes"])).code).toBe(0);
+    const { items } = (await (await fetch(`${remote.url}/api/posts`)).json()) as { items: object[] };
+    expect(items).toMatchObject([{ b: "kept", teaser: null }]);
+  });
+
   test("indexes go along; one that goes is no loss, and nobody is asked", async () => {
     const remote = await there({ ...posts, indexes: [["title", "teaser"]] });
     const indexes = [["teaser"], { fields: ["title", "createdAt"], unique: true }];

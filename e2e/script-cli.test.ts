@@ -240,6 +240,20 @@ test("add installs a package that functions import, with the executable alone", 
   expect((await socle(["add"], { cwd })).stderr).toContain("missing PACKAGE...");
 });
 
+test("install scripts of packages see nothing that configures the service", async () => {
+  const cwd = await scriptProject({ collections: [collection("a")], files: {} });
+  await write(cwd, {
+    "package.json": '{ "private": true, "trustedDependencies": ["curious"] }',
+    "curious/package.json": '{ "name": "curious", "version": "1.0.0", "scripts": { "postinstall": "env > $OUT" } }',
+  });
+  const out = join(cwd, "seen.txt");
+  const env = { SERVICE_AUTH_JWT_SECRET: "a secret of at least thirty-two letters", SERVICE_PORT: "1", OUT: out };
+  expect((await socle(["add", "./curious"], { cwd, env })).code).toBe(0);
+  const seen = await Bun.file(out).text();
+  expect(seen).toContain(`OUT=${out}`);
+  expect(seen).not.toContain("SERVICE_");
+});
+
 test("functions see the environment and .env, and nothing that configures the service", async () => {
   const code = 'export const onCreate = ({ logger }: any) => logger.info("env", { ...process.env });\n';
   const cwd = await scriptProject({ collections: [collection("a")], files: { "functions/a/env.ts": code } });

@@ -1,7 +1,9 @@
-/** `npm run build`: the executable for this machine, dist/socle. */
+/** `npm run build`: the executable for this machine, dist/socle, and the client, packages/client/dist. */
 import { mkdir } from "node:fs/promises";
+import { buildClient } from "./build-client.ts";
 import { compile } from "./compile.ts";
 import { root } from "./run.ts";
 
 await mkdir(`${root}/dist`, { recursive: true });
 await compile(`${root}/dist/socle${process.platform === "win32" ? ".exe" : ""}`);
+await buildClient();

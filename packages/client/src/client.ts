@@ -13,24 +13,47 @@ import { type Listener, Realtime, type SubscribeOptions } from "./realtime.ts";
 import { StorageClient } from "./storage.ts";
 import { type ClientOptions, Transport } from "./transport.ts";
 
-/** The values of a record to create. */
-export type NewRecord<T> = Partial<Omit<T, keyof SystemFields>>;
+/** The names of the fields that are never null: those that a definition requires. */
+type RequiredField<T> = {
+  [Name in keyof T]-?: null extends T[Name] ? never : undefined extends T[Name] ? never : Name;
+}[keyof T];
+
+/** The values of a record to create: what is never null in a record has to be there, everything else may. */
+export type NewRecord<T> = Partial<Omit<T, keyof SystemFields>> &
+  Pick<T, Exclude<RequiredField<T>, keyof SystemFields>>;
+
+/** The types of a collection, as `socle dev` and `socle types` write them into `.socle/types.d.ts`. */
+export interface CollectionTypes {
+  record: SystemFields;
+  create: object;
+  update: object;
+  /** The field that shows the owner, which the service fills; never where there is none. */
+  owner: PropertyKey;
+}
+
+/** The values of a record to create. The owner is the user who is signed in. */
+type CreateOf<Types extends CollectionTypes> = Omit<Types["create"], Types["owner"]> &
+  Partial<Pick<Types["create"], Types["owner"] & keyof Types["create"]>>;
 
 /** The records of one collection. Every method throws `SocleError`. */
-export interface CollectionClient<T extends SystemFields> {
+export interface CollectionClient<T extends SystemFields, Create = NewRecord<T>, Update = Partial<T>> {
   /** All of them, newest first. */
   list(): Promise<T[]>;
   /** A page of what matches. With `fields` or `expand`, `R` is what a record then looks like. */
   page<R = T>(query?: RecordQuery): Promise<RecordPage<R>>;
   get<R = T>(id: string, selection?: RecordSelection): Promise<R>;
-  create(values: NewRecord<T>): Promise<T>;
+  create(values: Create): Promise<T>;
   /** Only the fields that are given change; null clears one. */
-  update(id: string, values: Partial<T>): Promise<T>;
+  update(id: string, values: Update): Promise<T>;
   delete(id: string): Promise<void>;
 }
 
-/** Talks to one Socle service as one user, or as nobody until `register` or `login`. */
-export class SocleClient {
+/**
+ * Talks to one Socle service as one user, or as nobody until `register` or `login`.
+ *
+ * `new SocleClient<Collections>(…)` knows the collections of a project, with the `Collections` of its `.socle/types.d.ts`.
+ */
+export class SocleClient<Collections extends { [name in keyof Collections]: CollectionTypes } = object> {
   /** The files of the service. */
   readonly storage: StorageClient;
   readonly #transport: Transport;
@@ -38,7 +61,7 @@ export class SocleClient {
 
   constructor(options: ClientOptions) {
     this.#transport = new Transport(options);
-    this.#realtime = new Realtime(this.#transport);
+    this.#realtime = new Realtime(this.#transport, options.webSocket);
     this.storage = new StorageClient(this.#transport);
   }
 
@@ -72,7 +95,15 @@ export class SocleClient {
     return user;
   }
 
-  collection<T extends SystemFields = StoredRecord>(name: string): CollectionClient<T> {
+  /** A collection that the types of the project know. */
+  collection<Name extends keyof Collections & string>(
+    name: Name,
+  ): CollectionClient<Collections[Name]["record"], CreateOf<Collections[Name]>, Collections[Name]["update"]>;
+  /** A collection with records of a type that the caller says: `collection<Post>("posts")`. */
+  collection<T extends SystemFields = StoredRecord>(
+    name: [keyof Collections] extends [never] ? string : keyof Collections & string,
+  ): CollectionClient<T>;
+  collection<T extends SystemFields>(name: string): CollectionClient<T> {
     const transport = this.#transport;
     const path = `/api/${encodeURIComponent(name)}`;
     const recordPath = (id: string): string => `${path}/${encodeURIComponent(id)}`;
@@ -91,6 +122,7 @@ export class SocleClient {
   /**
    * Hears the events of a channel: `posts.created`, `posts.*`, `auth.login`, … The connection is kept: after a break it
    * comes back and brings what was missed. Answers how to stop.
+   * @throws Error where the runtime has no WebSocket and none was passed.
    */
   subscribe(channel: string, listener: Listener, options: SubscribeOptions = {}): () => void {
     return this.#realtime.subscribe(channel, listener, options);

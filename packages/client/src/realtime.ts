@@ -1,5 +1,6 @@
 import type { ClientFrame, Event, ServerFrame } from "@socle/protocol";
 import { TOKEN_EXPIRED_CLOSE_CODE } from "@socle/protocol";
+import { socketConstructor, type WebSocketConstructor, type WebSocketLike } from "./socket.ts";
 import type { Tokens, Transport } from "./transport.ts";
 
 export type Listener = (event: Event) => void;
@@ -33,6 +34,8 @@ const firstDelayMs = 250;
 const longestDelayMs = 15_000;
 const pingEveryMs = 25_000;
 const answerWithinMs = 10_000;
+/** `WebSocket.OPEN`. */
+const open = 1;
 
 /** What somebody's listener throws is told as an uncaught error, and takes nothing from the other listeners. */
 function callSafely(listener: () => void): void {
@@ -58,18 +61,22 @@ export class Realtime {
   readonly #transport: Transport;
   readonly #subscriptions = new Set<Subscription>();
   readonly #wires = new Map<string, Wire>();
-  #socket: WebSocket | null = null;
+  readonly #webSocket: WebSocketConstructor | undefined;
+  #socket: WebSocketLike | null = null;
   #tokens: Tokens | null = null;
   #failures = 0;
   #retry: ReturnType<typeof setTimeout> | undefined;
   #pinger: ReturnType<typeof setInterval> | undefined;
   #heardAt = 0;
 
-  constructor(transport: Transport) {
+  constructor(transport: Transport, webSocket: WebSocketConstructor | undefined) {
     this.#transport = transport;
+    this.#webSocket = webSocket;
   }
 
+  /** @throws Error where there is no WebSocket. */
   subscribe(channel: string, listener: Listener, options: SubscribeOptions): () => void {
+    socketConstructor(this.#webSocket);
     const subscription: Subscription = { ...options, channel, listener, isReset: false };
     this.#subscriptions.add(subscription);
     if (this.#socket === null && this.#retry === undefined) this.#connect();
@@ -112,23 +119,25 @@ export class Realtime {
     const url = new URL(`${this.#transport.baseUrl}/api/realtime`);
     url.protocol = url.protocol === "https:" ? "wss:" : "ws:";
     if (this.#tokens !== null) url.searchParams.set("token", this.#tokens.accessToken);
-    const socket = new WebSocket(url);
+    const socket = new (socketConstructor(this.#webSocket))(url.href);
     this.#socket = socket;
     let wasOpen = false;
-    socket.onopen = () => {
+    socket.addEventListener("open", () => {
       if (socket !== this.#socket) return;
       wasOpen = true;
       this.#heardAt = Date.now();
       this.#pinger = setInterval(() => this.#ping(), pingEveryMs);
       for (const [channel, wire] of this.#wires) this.#ask(channel, wire);
       this.#update();
-    };
-    socket.onmessage = ({ data }) => {
+    });
+    socket.addEventListener("message", ({ data }) => {
       if (socket === this.#socket) this.#receive(JSON.parse(String(data)) as ServerFrame);
-    };
-    socket.onclose = ({ code }) => {
+    });
+    socket.addEventListener("close", ({ code }) => {
       if (socket === this.#socket) this.#lost(!wasOpen || code === TOKEN_EXPIRED_CLOSE_CODE);
-    };
+    });
+    // It is followed by "close"; `ws` ends the program when nobody listens.
+    socket.addEventListener("error", () => undefined);
   }
 
   /** A socket that could not be opened may have had an old token: the browser does not say. */
@@ -184,7 +193,7 @@ export class Realtime {
   }
 
   #send(frame: ClientFrame): void {
-    if (this.#socket?.readyState === WebSocket.OPEN) this.#socket.send(JSON.stringify(frame));
+    if (this.#socket?.readyState === open) this.#socket.send(JSON.stringify(frame));
   }
 
   #receive(frame: ServerFrame): void {

@@ -1,11 +1,14 @@
 import type { Credentials, ErrorBody, TokenResponse, User } from "@socle/protocol";
 import { SocleError } from "./error.ts";
+import type { WebSocketConstructor } from "./socket.ts";
 
 export interface ClientOptions {
   /** Where the service is: `https://api.example.com`. */
   baseUrl: string;
   /** Tokens of an earlier session. */
   tokens?: Tokens;
+  /** For runtimes without a WebSocket of their own, such as Node 20: that of the package `ws`. */
+  webSocket?: WebSocketConstructor;
   /** Called with new tokens after login, register and refresh, and with null after logout: a place to keep them. */
   onTokens?: (tokens: Tokens | null) => void;
 }

@@ -61,7 +61,12 @@ function untilSignal(): Promise<string> {
 }
 
 const terminal: Terminal = {
+  // A runtime that runs the source was called by its own name.
+  program: Bun.isStandaloneExecutable ? process.argv0 : "socle",
   environment: process.env,
+  forget: (name) => {
+    delete process.env[name];
+  },
   // `console` writes at once and, unlike `process.stdout`, brings no stream machinery: 7 MB less resident memory.
   out: (text) => console.log(text.replace(/\n$/, "")),
   err: (text) => console.error(text.replace(/\n$/, "")),

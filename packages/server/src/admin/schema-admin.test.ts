@@ -136,6 +136,52 @@ describe("a collection", () => {
   });
 });
 
+describe("renamedFrom in one field", () => {
+  const fields = [text("title"), text("secret"), text("note")];
+  const bodies: readonly [string, object[], object][] = [
+    [
+      "a rename beside one dropped and one new of its type",
+      [text("headline", { renamedFrom: "title" }), text("summary"), text("note")],
+      { headline: "T", summary: null, note: "N" },
+    ],
+    [
+      "two dropped and two new, of which one is null",
+      [text("title"), text("x", { renamedFrom: null }), text("y")],
+      { title: "T", x: null, y: null },
+    ],
+    [
+      "null in a field that was there before",
+      [text("title", { renamedFrom: null }), text("note"), text("summary")],
+      { title: "T", note: "N", summary: null },
+    ],
+  ];
+  test.each(bodies)("%s: what is not named is dropped and added", async (_, next, expected) => {
+    const name = await create({ fields });
+    await request("POST", `/api/${name}`, { body: { title: "T", secret: "S", note: "N" } });
+    const plan = await send("PUT", `/collections/${name}?dryRun=true`, { fields: next });
+    expect(JSON.stringify(plan.body)).toContain('{"step":"drop","field":"secret"');
+    // `schema.json` names all collections; the others stay as they are.
+    const { collections } = (await send("GET", "/schema.json")).body as unknown as { collections: { name: string }[] };
+    const whole = collections.map((each) => (each.name === name ? { ...each, fields: next } : each));
+    const planned = await send("PUT", "/schema.json?dryRun=true", { collections: whole });
+    expect(JSON.stringify(planned.body)).toContain('{"step":"drop","field":"secret"');
+    expect((await send("PUT", `/collections/${name}`, { fields: next })).status).toBe(200);
+    const [record] = (await request<RecordList>("GET", `/api/${name}`)).body.items;
+    const { id: _id, createdAt: _c, updatedAt: _u, ...values } = record ?? {};
+    expect<unknown>(values).toEqual(expected);
+  });
+
+  test("without it, one removed and one added of equal type are a rename, and more are refused with how to tell", async () => {
+    const name = await create({ fields });
+    await request("POST", `/api/${name}`, { body: { title: "T", secret: "S", note: "N" } });
+    const unclear = await send("PUT", `/collections/${name}`, { fields: [text("a"), text("b"), text("note")] });
+    expect([unclear.status, messageOf(unclear)]).toEqual([400, expect.stringContaining('"renamedFrom": its old name')]);
+    await send("PUT", `/collections/${name}`, { fields: [text("headline"), text("secret"), text("note")] });
+    const [record] = (await request<RecordList>("GET", `/api/${name}`)).body.items;
+    expect(record).toMatchObject({ headline: "T", secret: "S", note: "N" });
+  });
+});
+
 test("a message about many problems stays readable", async () => {
   const fields = Array.from({ length: 400 }, () => 0);
   expect(messageOf(await send("POST", "/collections", { name: "bad", fields })).length).toBeLessThan(5_000);

@@ -6,6 +6,7 @@ import { firstAdminPath, HttpServer, StaticFiles } from "../http/index.ts";
 import { AppError, count, quote, SetupError } from "../kernel/index.ts";
 import { type Logger, type LogRing, RequestMeter } from "../logging/index.ts";
 import { Realtime } from "../realtime/index.ts";
+import { firstSteps } from "./first-steps.ts";
 import { Scripts } from "./scripts.ts";
 import { openService, type Service } from "./service.ts";
 import { typesFile, writeTypes } from "./types-file.ts";
@@ -26,6 +27,8 @@ export interface AppOptions {
   onFatal: (error: unknown) => void;
   /** What the user's code finds in `process.env`, but for what configures the service. */
   environment: { readonly [name: string]: string | undefined };
+  /** How somebody makes an admin on the command line. */
+  adminCommand: string;
   /** Load functions and jobs again whenever one changes, and keep `.socle/types.d.ts` up to date. */
   isDevelopment?: boolean;
 }
@@ -37,6 +40,7 @@ export class App {
   readonly #scripts: Scripts;
   readonly #retention: EventRetention;
   readonly #stopping: AbortController;
+  readonly #config: Config;
 
   private constructor(parts: {
     service: Service;
@@ -44,12 +48,14 @@ export class App {
     scripts: Scripts;
     retention: EventRetention;
     stopping: AbortController;
+    config: Config;
   }) {
     this.#service = parts.service;
     this.#http = parts.http;
     this.#scripts = parts.scripts;
     this.#retention = parts.retention;
     this.#stopping = parts.stopping;
+    this.#config = parts.config;
   }
 
   /** @throws SetupError with one readable line, and nothing left open. */
@@ -111,11 +117,11 @@ export class App {
         maxCount: config["events.maxCount"],
       });
       retention.start(stopping.signal);
-      await inviteFirstAdmin(admin, http.url, logger);
+      await inviteFirstAdmin(admin, http.url, options);
       logger.info(`The API is at ${http.url}/api/{collection}`);
-      logger.info(`Listening on ${http.url}`);
+      logger.notice(`Listening on ${http.url}`);
       if (options.isDevelopment === true) await develop({ service, scripts, config, logger, applied });
-      return new App({ service, http, scripts, retention, stopping });
+      return new App({ service, http, scripts, retention, stopping, config });
     } catch (thrown) {
       stopping.abort();
       await scripts.stop(0);
@@ -126,6 +132,11 @@ export class App {
 
   get url(): string {
     return this.#http.url;
+  }
+
+  /** Commands for a shell that lead to a first record; none where there are records, or where they would need an admin. */
+  firstSteps(): Promise<string[]> {
+    return firstSteps(this.#service, this.url, this.#config);
   }
 
   /** Loads functions and jobs again. */
@@ -194,11 +205,12 @@ async function announce(service: Service, config: Config, logger: Logger): Promi
 }
 
 /** While there is no admin, whoever reads the log may make one. */
-async function inviteFirstAdmin({ firstAdmin }: Admin, url: string, logger: Logger): Promise<void> {
+async function inviteFirstAdmin({ firstAdmin }: Admin, url: string, options: AppOptions): Promise<void> {
+  const { logger, adminCommand } = options;
   const token = await firstAdmin.invite();
   if (token === null) return;
-  logger.info("There is no admin yet. Make one with: socle admin create EMAIL");
-  logger.info(
+  logger.notice(`There is no admin yet. Make one with: ${adminCommand}`);
+  logger.notice(
     `Or make the first admin with this link, once and within 30 minutes: ${url}${firstAdminPath}?token=${token}`,
   );
 }

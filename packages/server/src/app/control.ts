@@ -1,10 +1,10 @@
-import { existsSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
+/** The control socket: how `socle run` on the command line reaches the service that has the same database. */
+import { lstatSync, mkdirSync, rmSync, type Stats, statSync } from "node:fs";
 import { join } from "node:path";
 import { isObject, messageOf } from "../kernel/index.ts";
 import type { LogLine, RunRequest } from "./run-request.ts";
 
-/** The longest path that a socket can have on every system. */
+/** The longest path that a socket can have on every system, in bytes. */
 const longestPath = 100;
 
 /** How often a run that logs nothing is said to be alive. */
@@ -13,44 +13,88 @@ const aliveMs = 3_000;
 /** A line of the answer: something that was logged, how it ended, or that it goes on. */
 type ControlLine = { readonly log: LogLine } | { readonly error: string | null } | { readonly alive: true };
 
-/** Where a service that has this database listens for the command line. */
-function controlPath(database: string): string {
-  const path = `${database}-control`;
-  return path.length <= longestPath ? path : join(tmpdir(), `socle-${Bun.hash(database).toString(36)}`);
+/** The folder of the socket, beside the database. It is closed to other users, so that none can put a socket there. */
+function controlFolder(database: string): string {
+  return `${database}-control`;
+}
+
+const socketName = "socle-control.socket";
+
+/** What is at a path itself, not behind a link; null for nothing. */
+function look(path: string): Stats | null {
+  return lstatSync(path, { throwIfNoEntry: false }) ?? null;
+}
+
+/** Why a folder is not safe to use; null when it is. */
+function folderProblem(folder: string, stats: Stats, trusted: readonly number[]): string | null {
+  const { uid, mode } = stats;
+  if (!stats.isDirectory()) return `${folder} is no folder`;
+  if (!trusted.includes(uid)) return `${folder} belongs to another user (uid ${uid})`;
+  return (mode & 0o077) === 0 ? null : `${folder} is open to other users (mode ${(mode & 0o777).toString(8)}, not 700)`;
 }
 
 /**
- * How `socle run` reaches a service that runs: a socket beside the database, open to the user whose service it is. It
- * answers with lines of JSON as they come.
+ * Calls `work` with a path to the socket that is short enough for one. A long one is reached from its folder: the working
+ * directory is there until `work` is done.
+ */
+function atSocket<T>(folder: string, work: (path: string) => T): T {
+  const path = join(folder, socketName);
+  if (Buffer.byteLength(path) <= longestPath) return work(path);
+  const before = process.cwd();
+  const back = (): void => process.chdir(before);
+  process.chdir(folder);
+  let result: T;
+  try {
+    result = work(socketName);
+  } catch (thrown) {
+    back();
+    throw thrown;
+  }
+  if (result instanceof Promise) result.then(back, back);
+  else back();
+  return result;
+}
+
+/**
+ * The service's end: a socket in a folder of mode 0700. It answers with lines of JSON as they come.
  */
 export class ControlServer {
   readonly #server: Bun.Server<undefined>;
-  readonly #path: string;
+  readonly #folder: string;
 
-  /** @param run answers null, or why it failed. */
+  /**
+   * @param run answers null, or why it failed.
+   * @throws Error where the folder belongs to somebody else or the socket cannot be made.
+   */
   constructor(database: string, run: (request: RunRequest, onLog: (line: LogLine) => void) => Promise<string | null>) {
-    this.#path = controlPath(database);
-    // The database is ours alone, so what is left here is of a service that has ended.
-    rmSync(this.#path, { force: true });
-    const before = process.umask(0o177);
-    try {
-      this.#server = Bun.serve({
-        unix: this.#path,
+    this.#folder = controlFolder(database);
+    // The database is ours alone, so what is left here is of a service that has ended; and what is made now is ours.
+    rmSync(this.#folder, { force: true, recursive: true });
+    mkdirSync(this.#folder, { mode: 0o700 });
+    const problem = folderProblem(this.#folder, lstatSync(this.#folder), [process.getuid?.() ?? 0]);
+    if (problem !== null) throw new Error(problem);
+    this.#server = atSocket(this.#folder, (unix) =>
+      Bun.serve({
+        unix,
         fetch: async (request, server) => {
           // A job may be silent for as long as it may run.
           server.timeout(request, 0);
           const asked = parseRequest(await request.json());
           return new Response(asLines((say) => run(asked, (log) => say({ log })).then((error) => say({ error }))));
         },
-      });
-    } finally {
-      process.umask(before);
-    }
+      }),
+    );
   }
 
   stop(): void {
-    this.#server.stop(true);
-    rmSync(this.#path, { force: true });
+    try {
+      // Bun removes the socket by the path that it was given, which may count from the folder.
+      atSocket(this.#folder, () => this.#server.stop(true));
+    } catch {
+      // The folder is gone, and the socket with it.
+      void this.#server.stop(true);
+    }
+    rmSync(this.#folder, { force: true, recursive: true });
   }
 }
 
@@ -90,27 +134,48 @@ function asLines(work: (say: (line: ControlLine) => void) => Promise<void>): Rea
   });
 }
 
-/** Asks the service that has this database; null when none runs. Answers null in `error` when it went well. */
+/**
+ * Asks the service that has this database; null when none runs. In `error`, null says that the service has confirmed the
+ * run; everything else, and nothing, is a run that failed or of which nothing is known.
+ */
 export async function askService(
   database: string,
   request: RunRequest,
   onLog: (line: LogLine) => void,
 ): Promise<{ error: string | null } | null> {
-  const unix = controlPath(database);
-  if (!existsSync(unix)) return null;
+  const folder = controlFolder(database);
+  const problem = socketProblem(folder, database);
+  if (problem === "missing") return null;
+  if (problem !== null) return { error: `Nothing was run: ${problem}` };
   let response: Response;
   try {
-    response = await fetch("http://socle/", { unix, method: "POST", body: JSON.stringify(request) });
+    const body = JSON.stringify(request);
+    response = await atSocket(folder, (unix) => fetch("http://socle/", { unix, method: "POST", body }));
   } catch (thrown) {
     // Left by a service that was killed; whatever else went wrong, the run may have begun.
     if (isObject(thrown) && ["ECONNREFUSED", "ENOENT", "FailedToOpenSocket"].includes(String(thrown["code"])))
       return null;
     return { error: lost };
   }
+  if (!response.ok) return { error: `The service does not take the request (HTTP ${response.status})` };
   return readLines(response, onLog).catch(() => ({ error: lost }));
 }
 
-const lost = "The service has ended meanwhile";
+/** Why the socket is not believed to be the service's; "missing" where there is none. */
+function socketProblem(folder: string, database: string): string | "missing" | null {
+  const path = join(folder, socketName);
+  const [inside, stats] = [look(folder), look(path)];
+  if (inside === null || stats === null) return "missing";
+  // Root may ask the service of another user, who then has the database.
+  const owner = statSync(database, { throwIfNoEntry: false })?.uid;
+  const trusted = [0, process.getuid?.() ?? 0, ...(owner === undefined ? [] : [owner])];
+  const problem = folderProblem(folder, inside, trusted);
+  if (problem !== null) return problem;
+  if (!stats.isSocket()) return `${path} is no socket`;
+  return trusted.includes(stats.uid) ? null : `${path} belongs to another user (uid ${stats.uid})`;
+}
+
+const lost = "The service has ended meanwhile, and nothing confirms the run";
 
 async function readLines(response: Response, onLog: (line: LogLine) => void): Promise<{ error: string | null }> {
   let rest = "";
@@ -121,7 +186,8 @@ async function readLines(response: Response, onLog: (line: LogLine) => void): Pr
     for (const text of lines) {
       const line: unknown = JSON.parse(text);
       if (!isObject(line)) continue;
-      if ("error" in line) return { error: typeof line["error"] === "string" ? line["error"] : null };
+      if (line["error"] === null) return { error: null };
+      if ("error" in line) return { error: String(line["error"]) };
       // It is the same program that wrote it.
       if ("log" in line) onLog(line["log"] as LogLine);
     }

@@ -2,7 +2,11 @@ import type { ParseArgsConfig } from "node:util";
 
 /** What a command gets from the process: nothing in this folder touches `process` itself. */
 export interface Terminal {
+  /** How this program was called, as the shell had it: `./socle`, `socle`. */
+  readonly program: string;
   readonly environment: { readonly [name: string]: string | undefined };
+  /** Takes a variable out of the environment, for this process and for those that it starts. */
+  forget(name: string): void;
   /** Writes to standard output. */
   out(text: string): void;
   /** Writes to standard error. */

@@ -1,4 +1,4 @@
-import { messageOf, nearest, SetupError } from "../kernel/index.ts";
+import { messageOf, nearest, printable, SetupError } from "../kernel/index.ts";
 import { type Command, type OptionValues, parseOptionsOf, type Terminal, UsageError } from "./command.ts";
 import { add } from "./commands/add.ts";
 import { adminCreate } from "./commands/admin-create.ts";
@@ -117,14 +117,14 @@ export async function run(words: readonly string[], terminal: Terminal): Promise
     return await dispatch(words, terminal);
   } catch (thrown) {
     if (thrown instanceof UsageError) {
-      terminal.err(`socle: ${thrown.message}\nTry: socle help\n`);
+      terminal.err(`socle: ${printable(thrown.message)}\nTry: socle help\n`);
       return 2;
     }
     if (thrown instanceof SetupError) {
-      terminal.err(`socle: ${thrown.message}\n`);
+      terminal.err(`socle: ${printable(thrown.message)}\n`);
       return 2;
     }
-    terminal.err(`socle: ${messageOf(thrown)}\n`);
+    terminal.err(`socle: ${printable(messageOf(thrown))}\n`);
     return 1;
   }
 }

@@ -1,5 +1,5 @@
 import type { MigrationPlan, MigrationStep } from "@socle/protocol";
-import { count } from "../kernel/index.ts";
+import { count, printable } from "../kernel/index.ts";
 
 const have = (records: number): string => `${count(records, "record")} ${records === 1 ? "has" : "have"} a value`;
 
@@ -40,7 +40,8 @@ export function schemaDiff(changes: readonly MigrationPlan[]): string {
     .filter(({ steps }) => steps.length > 0)
     .map(({ collection, action, records, steps }) => {
       const size = action === "create" ? "" : ` (${count(records, "record")})`;
-      return `${collection}${size}\n${steps.map((step) => `  ${describe(step)}\n`).join("")}`;
+      // The names are another service's.
+      return `${printable(collection)}${size}\n${steps.map((step) => `  ${printable(describe(step))}\n`).join("")}`;
     });
   return parts.join("");
 }

@@ -1,4 +1,4 @@
-import { type Config, loadConfig } from "../config/index.ts";
+import { type Config, type LoadOptions, loadConfig, secretVariables } from "../config/index.ts";
 import { Logger, LogRing, lineSink } from "../logging/index.ts";
 import { type OptionValues, type Terminal, textOption } from "./command.ts";
 
@@ -7,17 +7,33 @@ export const configOption = {
   config: { value: "FILE", summary: "the configuration file (default: ./config.json, if there is one)" },
 };
 
-/** Configuration and log of a command, with its most recent entries. What the configuration has to say is logged. */
+export interface Settings {
+  config: Config;
+  /** The configuration file that was looked for, and whether it was there. */
+  file: { path: string; isThere: boolean };
+  logger: Logger;
+  /** The most recent entries of the logger. */
+  log: LogRing;
+}
+
+/**
+ * Configuration and log of a command. What the configuration has to say is logged.
+ * @param defaults what applies instead of a key's own default.
+ */
 export async function loadSettings(
   options: OptionValues,
   terminal: Terminal,
-): Promise<{ config: Config; logger: Logger; log: LogRing }> {
+  defaults: LoadOptions["defaults"] = {},
+): Promise<Settings> {
   const port = textOption(options, "port");
-  const { config, warnings, notes } = await loadConfig({
+  const { config, file, warnings, notes } = await loadConfig({
     file: textOption(options, "config") ?? null,
     environment: terminal.environment,
+    defaults,
     ...(port === undefined ? {} : { overrides: { port } }),
   });
+  // What the process was started with stays readable in /proc/PID/environ; nothing takes that back.
+  for (const name of secretVariables) terminal.forget(name);
   const log = new LogRing();
   const logger = new Logger({
     level: config["log.level"],
@@ -25,5 +41,5 @@ export async function loadSettings(
   });
   for (const note of notes) logger.info(note);
   for (const warning of warnings) logger.warn(warning);
-  return { config, logger, log };
+  return { config, file, logger, log };
 }

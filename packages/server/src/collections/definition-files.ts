@@ -65,11 +65,15 @@ function describe(plan: Plan): string {
   return steps.join(", ");
 }
 
-/** A rename that the file asked for when it was last applied is done; asking again would take the next field of that name. */
+/**
+ * The definition without the renames that its file asked for when it was last applied: asking again would take the next
+ * field of that name. `null` stands in their place, so that still no rename is guessed.
+ */
 function withoutDone(parsed: ParsedDefinition, doneRenames: string): ParsedDefinition {
   const done = new Map<string, string | null>(JSON.parse(doneRenames));
-  const renamedFrom = [...parsed.renamedFrom].filter(([name, from]) => from === null || done.get(name) !== from);
-  return { definition: parsed.definition, renamedFrom: new Map(renamedFrom) };
+  const renamedFrom = new Map(parsed.renamedFrom);
+  for (const [name, from] of renamedFrom) if (done.get(name) === from) renamedFrom.set(name, null);
+  return { definition: parsed.definition, renamedFrom };
 }
 
 /**

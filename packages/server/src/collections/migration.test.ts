@@ -95,6 +95,20 @@ describe("definition files that change", () => {
     expect(await p.all("posts")).toEqual([{ b: null }]);
   });
 
+  test("beside a renamedFrom nothing is guessed: a field never gets the data of one that it has not named", async () => {
+    const p = await posts([text("title"), text("secret")]);
+    await p.add("posts", { title: "T", secret: "S" });
+    await p.to([text("headline", { renamedFrom: "title" }), text("summary")]);
+    expect(await p.all("posts")).toEqual([{ headline: "T", summary: null }]);
+    // The file still carries the rename that is done; that stays a renamedFrom.
+    await p.add("posts", { headline: "H", summary: "private" });
+    await p.to([text("headline", { renamedFrom: "title" }), text("teaser")]);
+    expect(await p.all("posts")).toEqual([
+      { headline: "H", teaser: null },
+      { headline: "T", teaser: null },
+    ]);
+  });
+
   test("a file that keeps its renamedFrom goes on working", async () => {
     const p = await posts([text("a")]);
     await p.add("posts", { a: "A" });

@@ -8,7 +8,9 @@ const howToTell = `give each renamed field "renamedFrom": its old name, and each
 export type Renames = ReadonlyMap<string, string>;
 
 /**
- * The renames from one definition to another: those that it asks for, and the one that cannot be meant otherwise.
+ * The renames from one definition to another (contract, "Admin"): those that the new one asks for with `renamedFrom`, or,
+ * where no field of it carries one, the single rename that can be guessed. Beside a `renamedFrom` nothing is guessed: a
+ * field that is not named as the origin of another is dropped, so that no field gets the data of one it has not named.
  * @throws AppError `bad_request` for one of nothing, and where a rename cannot be told from a loss.
  */
 export function findRenames(before: CollectionDefinition, parsed: ParsedDefinition): Renames {
@@ -24,12 +26,10 @@ export function findRenames(before: CollectionDefinition, parsed: ParsedDefiniti
       throw new AppError("bad_request", `two fields say that they were ${quote(oldName)}`);
     renames.set(name, oldName);
   }
-  const taken = new Set(renames.values());
+  if (renamedFrom.size > 0) return renames;
   const newNames = new Set(after.fields.map((field) => field.name));
-  const removed = before.fields.filter((field) => !newNames.has(field.name) && !taken.has(field.name));
-  const added = after.fields.filter(
-    (field) => !oldNames.has(field.name) && !renames.has(field.name) && renamedFrom.get(field.name) !== null,
-  );
+  const removed = before.fields.filter((field) => !newNames.has(field.name));
+  const added = after.fields.filter((field) => !oldNames.has(field.name));
   const isLikely = added.some((field) => removed.some((old) => old.type === field.type));
   if (!isLikely && (added.length < 2 || removed.length < 2)) return renames;
   const [onlyAdded, onlyRemoved] = [added[0], removed[0]];

@@ -1,4 +1,4 @@
 /** Configuration: file and environment → one frozen, typed `Config`. The only reader of the environment. */
 export { type Config, environmentName, type KeyPath, keys } from "./keys.ts";
-export { loadConfig } from "./load.ts";
+export { type LoadOptions, loadConfig, secretVariables } from "./load.ts";
 export type { Rate } from "./values.ts";

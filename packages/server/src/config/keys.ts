@@ -38,7 +38,7 @@ const logFormats: readonly LogFormat[] = ["text", "json"];
  */
 export const keys = {
   port: key(wholeNumber(0, 65_535), 8080, "HTTP port; 0 picks a free one, which the start log tells"),
-  host: key(text, "0.0.0.0", "address to listen on"),
+  host: key(text, "0.0.0.0", "address to listen on; `socle dev` takes 127.0.0.1 where this is not given"),
   trustedProxies: key(
     wholeNumber(0, 10),
     0,

@@ -8,12 +8,16 @@ export interface LoadOptions {
   /** The configuration file that was asked for, or null for `./config.json` if there is one. */
   file: string | null;
   environment: { readonly [name: string]: string | undefined };
+  /** Defaults that differ from those of the keys. */
+  defaults?: { readonly [path in KeyPath]?: unknown };
   /** Values from the command line; they win over the environment. */
   overrides?: { readonly [path in KeyPath]?: string };
 }
 
 export interface LoadedConfig {
   config: Config;
+  /** The file that was looked for, and whether it was there. */
+  file: { path: string; isThere: boolean };
   /** What the log should say once there is one. */
   warnings: string[];
   notes: string[];
@@ -21,6 +25,11 @@ export interface LoadedConfig {
 
 const paths = Object.keys(keys) as KeyPath[];
 const pathPaths: readonly KeyPath[] = ["database", "storage", "public"];
+
+/** The variables that hold secrets. Whoever has read the configuration has no more need of them. */
+export const secretVariables: readonly string[] = paths
+  .filter((path) => keys[path].kind === secret)
+  .map(environmentName);
 
 /** The values of a file by their dotted path. */
 function flatten(object: Record<string, unknown>, file: string, prefix = ""): Map<string, unknown> {
@@ -78,7 +87,8 @@ export async function loadConfig(options: LoadOptions): Promise<LoadedConfig> {
   const file = resolve(options.file ?? "config.json");
   const notes: string[] = [];
   let fromFile = new Map<string, unknown>();
-  if (options.file !== null || existsSync(file)) {
+  const isThere = options.file !== null || existsSync(file);
+  if (isThere) {
     const content = await readJsonFile(file);
     if (!isObject(content)) throw new SetupError(`${file}: must hold a JSON object, not ${quote(content)}`);
     fromFile = flatten(content, file);
@@ -91,7 +101,8 @@ export async function loadConfig(options: LoadOptions): Promise<LoadedConfig> {
     const name = environmentName(path);
     const override = options.overrides?.[path];
     const variable = options.environment[name];
-    if (keys[path].default !== undefined) values[path] = parseValue(path, keys[path].default, "default");
+    const fallback = options.defaults?.[path] ?? keys[path].default;
+    if (fallback !== undefined) values[path] = parseValue(path, fallback, "default");
     // Each value that was given is checked, also one that a stronger source overrides.
     if (fromFile.has(path) && fromFile.get(path) !== null) values[path] = parseValue(path, fromFile.get(path), file);
     if (variable !== undefined && variable !== "")
@@ -106,7 +117,7 @@ export async function loadConfig(options: LoadOptions): Promise<LoadedConfig> {
   // Every key of the table has just been parsed by its own kind.
   const config = Object.freeze({ ...(values as Values), folder });
   const warnings = [...unknownKeys(fromFile, file), ...unknownVariables(options.environment), ...advice(config)];
-  return { config, warnings, notes };
+  return { config, file: { path: file, isThere }, warnings, notes };
 }
 
 function advice(config: Config): string[] {

@@ -1,4 +1,4 @@
-import { AppError, isObject, messageOf } from "../kernel/index.ts";
+import { AppError, excerpt, isObject, messageOf } from "../kernel/index.ts";
 
 const strictUtf8 = new TextDecoder("utf-8", { fatal: true });
 
@@ -50,7 +50,8 @@ export async function readOptionalObject(request: Request, limit: number): Promi
   } catch (thrown) {
     const reason =
       thrown instanceof TypeError ? "it is not UTF-8" : messageOf(thrown).replace(/^JSON Parse error: /, "");
-    throw new AppError("bad_request", `The body is not valid JSON: ${reason}.`);
+    // The parser's message may repeat a word of the body, however long it is.
+    throw new AppError("bad_request", `The body is not valid JSON: ${excerpt(reason, 100)}.`);
   }
   if (!isObject(value)) throw new AppError("bad_request", `The body must be a JSON object, not ${kindOf(value)}.`);
   return value;

@@ -1,8 +1,9 @@
 import type { ErrorBody } from "@socle/protocol";
-import { AppError, isObject, messageOf } from "../kernel/index.ts";
+import { AppError, excerpt, isObject, messageOf } from "../kernel/index.ts";
 import type { LimitMeter, Logger, RequestMeter } from "../logging/index.ts";
 import type { Cors } from "./cors.ts";
 import { type Authenticate, Exchange } from "./exchange.ts";
+import { adminOf } from "./routes/admin/for-admins.ts";
 import type { StaticFiles } from "./static-files.ts";
 
 const METHODS = ["GET", "POST", "PUT", "PATCH", "DELETE"] as const;
@@ -121,7 +122,11 @@ export class Router {
       const params = matchPath(route.path, parts);
       if (params !== null) return this.#run(request, params, (exchange) => this.#byMethod(route, exchange));
     }
-    return this.#run(request, {}, (exchange) => this.#file(exchange, pathname));
+    return this.#run(
+      request,
+      {},
+      this.#guarded(request, (exchange) => this.#file(exchange, pathname)),
+    );
   }
 
   /** A static file, where there are some and no route has the path. */
@@ -185,7 +190,9 @@ export class Router {
     if (this.#isStopping)
       return this.#counted(exchange.error(new AppError("unavailable", "The service is stopping.")), request, start);
     try {
-      const response = handler(exchange);
+      // A CORS preflight carries no token; it learns which methods a route has, which the documentation says anyway.
+      const run = request.method === "OPTIONS" ? handler : this.#guarded(request, handler);
+      const response = run(exchange);
       if (!(response instanceof Promise)) return this.#counted(response, request, start);
       return response.then(
         (answer) => this.#counted(answer, request, start),
@@ -194,6 +201,18 @@ export class Router {
     } catch (thrown) {
       return this.#counted(this.#failed(exchange, thrown), request, start);
     }
+  }
+
+  /**
+   * The handler, and before it, under `/api/admin/`, the check that the caller is an admin: a path that does not exist
+   * and a method that a route does not have are no exception (contract, "HTTP in general").
+   */
+  #guarded(request: Request, handler: Handler): Handler {
+    if (!isForAdmins(request)) return handler;
+    return async (exchange) => {
+      await adminOf(exchange);
+      return handler(exchange);
+    };
   }
 
   #counted<T extends Answer>(answer: T, request: Request, start: number): T {
@@ -207,7 +226,7 @@ export class Router {
   }
 
   #log({ requestId, request }: Exchange, message: string, error: unknown): void {
-    this.#logger.error(message, { requestId, method: request.method, path: pathOf(request), error });
+    this.#logger.error(message, { requestId, method: request.method, path: shownPath(request), error });
   }
 
   /** With many at once, one line a second says so. */
@@ -219,7 +238,7 @@ export class Router {
     const cause = error.cause === undefined ? error.message : messageOf(error.cause);
     const requests = this.#unsaid;
     this.#unsaid = 0;
-    const where = { requestId, method: request.method, path: pathOf(request) };
+    const where = { requestId, method: request.method, path: shownPath(request) };
     this.#logger.error("A request was turned away", { ...where, cause, ...(requests > 1 && { requests }) });
   }
 
@@ -236,7 +255,20 @@ export class Router {
   }
 }
 
+/** Whether a path is `/api/admin` or below it, in whatever way it is percent-encoded. */
+function isForAdmins(request: Request): boolean {
+  // Requests for records are spared the rest.
+  if (!/\/api\/(?:admin|[^/?#]*%)/.test(request.url)) return false;
+  const [, api, noun] = pathOf(request).split("/");
+  return api === "api" && decodePart(noun ?? "") === "admin";
+}
+
 /** The path as it was sent. `URL` would refuse an odd Host header, which is none of the path's business. */
 function pathOf(request: Request): string {
   return /^(?:[a-z]+:\/\/[^/?#]*)?([^?#]*)/i.exec(request.url)?.[1] ?? "/";
+}
+
+/** The path as the log has it. */
+function shownPath(request: Request): string {
+  return excerpt(pathOf(request), 200);
 }

@@ -20,7 +20,7 @@ export {
   system,
 } from "./principal.ts";
 export { isSameSecret, Secret } from "./secret.ts";
-export { allOf, count, nearest, oneOf, quote } from "./text.ts";
+export { allOf, count, excerpt, nearest, oneOf, printable, quote } from "./text.ts";
 export { compareText, containsText, isAscii } from "./text-match.ts";
 export { threadEntry } from "./thread-entry.ts";
 export { nextTurn } from "./turn.ts";

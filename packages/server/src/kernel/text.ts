@@ -1,31 +1,68 @@
-/** The number of single-character edits between two words (Levenshtein). */
-function distance(a: string, b: string): number {
-  let row = Array.from({ length: b.length + 1 }, (_, i) => i);
-  for (let i = 1; i <= a.length; i++) {
-    const next = [i];
-    for (let j = 1; j <= b.length; j++) {
-      const change = (row[j - 1] ?? 0) + (a[i - 1] === b[j - 1] ? 0 : 1);
-      next.push(Math.min(change, (row[j] ?? 0) + 1, (next[j - 1] ?? 0) + 1));
-    }
-    row = next;
-  }
-  return row[b.length] ?? 0;
-}
+/** Text: what messages are made of. Each function does a bounded amount of work, whatever somebody has sent. */
 
 /** Longer words are no misspelt names; comparing them would cost time that somebody else chose. */
 const longestName = 64;
+/** More edits than these, and two names have little in common. */
+const maxEdits = 4;
+
+/** One row of the table of distances, kept because it is needed for each pair of words. */
+const row = new Uint8Array(longestName + 1);
+
+/**
+ * The number of single-character edits between two words (Levenshtein), if it is at most `limit`; else a larger number.
+ * Only the cells beside the diagonal are looked at, where a distance within the limit can be.
+ */
+function distance(a: string, b: string, limit: number): number {
+  const tooFar = limit + 1;
+  let start = 0;
+  let endA = a.length;
+  let endB = b.length;
+  while (start < endA && start < endB && a.charCodeAt(start) === b.charCodeAt(start)) start += 1;
+  while (endA > start && endB > start && a.charCodeAt(endA - 1) === b.charCodeAt(endB - 1)) {
+    endA -= 1;
+    endB -= 1;
+  }
+  const rows = endA - start;
+  const columns = endB - start;
+  for (let j = 0; j <= columns; j++) row[j] = j;
+  for (let i = 1; i <= rows; i++) {
+    const from = Math.max(1, i - limit);
+    const to = Math.min(columns, i + limit);
+    const unit = a.charCodeAt(start + i - 1);
+    let diagonal = row[from - 1] ?? 0;
+    // Outside the band everything is too far.
+    let left = from === 1 ? i : tooFar;
+    row[from - 1] = left;
+    let least = left;
+    for (let j = from; j <= to; j++) {
+      const above = j === i + limit ? tooFar : (row[j] ?? 0);
+      let edits = unit === b.charCodeAt(start + j - 1) ? diagonal : diagonal + 1;
+      if (above < edits) edits = above + 1;
+      if (left < edits) edits = left + 1;
+      diagonal = above;
+      row[j] = edits;
+      left = edits;
+      if (edits < least) least = edits;
+    }
+    if (least > limit) return tooFar;
+  }
+  return row[columns] ?? 0;
+}
 
 /** The candidate that was probably meant by a misspelt word, or null when none is near. */
 export function nearest(word: string, candidates: Iterable<string>): string | null {
   if (word.length > longestName) return null;
+  const lower = word.toLowerCase();
   let best: string | null = null;
-  let bestDistance = Math.max(2, Math.floor(word.length / 3)) + 1;
+  let limit = Math.min(maxEdits, Math.max(2, Math.floor(word.length / 3)));
   for (const candidate of candidates) {
-    const edits = distance(word.toLowerCase(), candidate.toLowerCase());
-    if (edits < bestDistance) {
-      best = candidate;
-      bestDistance = edits;
-    }
+    // A name that is longer is out of reach, too, and the row has no place for it.
+    if (candidate.length > longestName || Math.abs(candidate.length - word.length) > limit) continue;
+    const edits = distance(lower, candidate.toLowerCase(), limit);
+    if (edits > limit) continue;
+    best = candidate;
+    if (edits === 0) return best;
+    limit = edits - 1;
   }
   return best;
 }
@@ -42,18 +79,57 @@ export function allOf(words: readonly string[]): string {
   return `${words.slice(0, -1).join(", ")} and ${words.at(-1)}`;
 }
 
-/** Whether a value is nested at most `depth` levels deep. */
-function isShallow(value: unknown, depth: number): boolean {
-  if (typeof value !== "object" || value === null) return true;
-  return depth > 0 && Object.values(value).every((item) => isShallow(item, depth - 1));
+/** The longest quotation, in characters. */
+const longestQuote = 60;
+
+/** Writes the JSON of a value into `text` until that is longer than a quotation; nothing beyond is looked at. */
+function preview(value: unknown, text: string): string {
+  if (text.length > longestQuote) return text;
+  if (typeof value === "string") return text + JSON.stringify(value.slice(0, longestQuote + 1));
+  if (typeof value === "bigint") return `${text}${value}n`;
+  if (typeof value !== "object" || value === null || value instanceof Date)
+    return text + (JSON.stringify(value) ?? String(value));
+  if (Array.isArray(value)) {
+    let list = `${text}[`;
+    for (let i = 0; i < value.length && list.length <= longestQuote; i++)
+      list = preview(value[i] ?? null, i === 0 ? list : `${list},`);
+    return `${list}]`;
+  }
+  let object = `${text}{`;
+  for (const name in value) {
+    if (object.length > longestQuote) break;
+    const member: unknown = Reflect.get(value, name);
+    if (member === undefined || !Object.hasOwn(value, name)) continue;
+    object = preview(member, `${preview(name, object.endsWith("{") ? object : `${object},`)}:`);
+  }
+  return `${object}}`;
 }
 
-/** A value as an error message quotes it: JSON, cut to a readable length. */
+/** A value as an error message quotes it: JSON, cut to a readable length. It costs the same however large the value is. */
 export function quote(value: unknown): string {
-  // Serialising what is very deep takes long and then fails.
-  if (!isShallow(value, 20)) return Array.isArray(value) ? "[…]" : "{…}";
-  const text = JSON.stringify(value, (_, each) => (typeof each === "bigint" ? `${each}n` : each)) ?? String(value);
-  return text.length <= 60 ? text : `${text.slice(0, 57)}…`;
+  return excerpt(preview(value, ""), longestQuote);
+}
+
+/** The beginning of a text, at most `length` UTF-16 units with the "…" that says that there was more. */
+export function excerpt(text: string, length: number): string {
+  if (text.length <= length) return text;
+  const cut = text.slice(0, length - 3);
+  // Half of a surrogate pair is no character.
+  return `${/[\ud800-\udbff]$/.test(cut) ? cut.slice(0, -1) : cut}…`;
+}
+
+const unprintable = /[\p{Cc}\p{Bidi_Control}\u2028\u2029]/gu;
+
+/**
+ * A text for a terminal or a log, on one line: control characters (C0, DEL, C1), line and paragraph separators and what
+ * changes the direction of writing stand there as JSON escapes. What somebody has stored must not move the cursor of
+ * whoever reads it, nor look like another line.
+ */
+export function printable(text: string): string {
+  return text.replace(unprintable, (char) => {
+    const escaped = JSON.stringify(char).slice(1, -1);
+    return escaped === char ? `\\u${char.charCodeAt(0).toString(16).padStart(4, "0")}` : escaped;
+  });
 }
 
 /** "1 record", "2 records". */

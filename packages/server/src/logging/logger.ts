@@ -25,6 +25,11 @@ export class Logger {
     this.#write("INFO", message, fields);
   }
 
+  /** An INFO that is written whatever the level is: what somebody cannot do without, such as where the service listens. */
+  notice(message: string, fields?: LogFields): void {
+    this.#put("INFO", message, fields);
+  }
+
   warn(message: string, fields?: LogFields): void {
     this.#write("WARN", message, fields);
   }
@@ -34,7 +39,10 @@ export class Logger {
   }
 
   #write(level: LogLevel, message: string, fields: LogFields | undefined): void {
-    if (LOG_LEVELS.indexOf(level) < this.#threshold) return;
+    if (LOG_LEVELS.indexOf(level) >= this.#threshold) this.#put(level, message, fields);
+  }
+
+  #put(level: LogLevel, message: string, fields: LogFields | undefined): void {
     const entry: LogEntry = {
       timestamp: new Date().toISOString(),
       level,

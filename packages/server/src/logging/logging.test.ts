@@ -1,4 +1,4 @@
-import { expect, test } from "bun:test";
+import { describe, expect, test } from "bun:test";
 import { Secret } from "../kernel/index.ts";
 import { Logger, LogRing, lineSink } from "./index.ts";
 
@@ -32,4 +32,25 @@ test("a message is one line whatever is in it, and a secret never shows", () => 
     expect(lines[0]).not.toContain("\u001b");
     expect(lines[0]).not.toContain("hunter2");
   }
+});
+
+describe("what must not reach a terminal", () => {
+  const bad = "\u0000\u0007\u001b[2J\u007f\u0085\u009b1m\u061c\u200e\u202a\u202e\u2066\u2069\u2028\u2029\r\n\t";
+  const forbidden = /[\p{Cc}\p{Bidi_Control}\u2028\u2029]/u;
+  const thrown = new Error(bad);
+
+  test.each(["text", "json"] as const)("%s", (format) => {
+    const lines: string[] = [];
+    const logger = new Logger({ level: "DEBUG", sinks: [lineSink((line) => lines.push(line), format)] });
+    logger.for(bad).info(bad, { value: bad, [bad]: 1, list: [bad], deep: { [bad]: bad }, error: thrown });
+    logger.info("Grüße, 世界, שלום, 👩‍👩‍👧", { value: "שלום" });
+    const [first = "", second = ""] = lines;
+    // The stack of an error stands on lines of its own, indented.
+    const parts = first.trimEnd().split("\n");
+    expect(parts.slice(1).every((line) => line.startsWith("  "))).toBe(true);
+    for (const part of parts) expect(part).not.toMatch(forbidden);
+    expect(first).toContain("\\u009b1m");
+    expect(second).toContain("Grüße, 世界, שלום, 👩‍👩‍👧");
+    if (format === "json") expect(JSON.parse(first)).toMatchObject({ message: bad, fields: { value: bad, [bad]: 1 } });
+  });
 });

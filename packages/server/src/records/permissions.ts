@@ -35,3 +35,11 @@ export function authorizeOwner(
   if (owner === null || owner !== principal?.userId)
     throw new AppError("forbidden", `Only its owner may ${operation} this record of "${collection.name}".`);
 }
+
+/** Whether somebody may read a record that has this owner. */
+export function mayRead(collection: Collection, principal: Principal, owner: string | null): boolean {
+  if (isAdmin(principal)) return true;
+  const rule = collection.rules.read;
+  if (rule === "owner") return owner !== null && owner === principal?.userId;
+  return rule === "public" || (rule === "authenticated" && principal !== null);
+}

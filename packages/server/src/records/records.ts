@@ -8,7 +8,7 @@ import { RecordCounts } from "./counts.ts";
 import { listRecords, type RecordPages } from "./list.ts";
 import { type Model, modelOf, type OwnedRow } from "./model.ts";
 import { ownerOfChanged, ownerOfNew } from "./ownership.ts";
-import { authorize, authorizeOwner, onlyOwn } from "./permissions.ts";
+import { authorize, authorizeOwner, mayRead, onlyOwn } from "./permissions.ts";
 import { type OneRequest, type PageRequest, type PreparedList, Queries } from "./queries.ts";
 import { readQueryText, selectionParameters } from "./query-text.ts";
 import type { Access, UserTable } from "./reach.ts";
@@ -21,9 +21,10 @@ import { Versions } from "./versions.ts";
 /** A request's body, or why it is none: the body's turn comes after the caller's rights and the record's existence. */
 export type RecordBody = Record<string, unknown> | AppError;
 
-/** A record as it was just written, and its JSON: the answer and the event are the same text. */
+/** A record as it was just written. */
 export interface SavedRecord {
   readonly record: StoredRecord;
+  /** What the caller is answered: the whole record, or the part that a caller gets who may not read it. */
   readonly json: JsonText;
 }
 
@@ -232,7 +233,7 @@ export class Records {
     const type = `${name}.created`;
     const json = JsonText.of(record);
     await this.#events.append(tx, { type, source: "collections", payload: json, principal, owner }, now);
-    return { record, json };
+    return { record, json: answerOf(model.collection, principal, { record, json, owner, body }) };
   }
 
   async #update(
@@ -254,7 +255,11 @@ export class Records {
       changed.push(field);
       stored.push(value);
     }
-    if (changed.length === 0) return { record: row.record, json: JsonText.of(row.record) };
+    if (changed.length === 0) {
+      const { record } = row;
+      const json = JsonText.of(record);
+      return { record, json: answerOf(model.collection, principal, { record, json, owner: row.owner, body }) };
+    }
     const now = this.#clock.now();
     // Strictly later than before, also within one millisecond.
     const updatedAt = toTimestamp(Math.max(now, Date.parse(row.record.updatedAt) + 1));
@@ -269,7 +274,7 @@ export class Records {
     const json = JsonText.of(record);
     const previous = row.record;
     await this.#events.append(tx, { type, source: "collections", payload: json, principal, owner, previous }, now);
-    return { record, json };
+    return { record, json: answerOf(model.collection, principal, { record, json, owner, body }) };
   }
 
   /** In the moment of the commit: there is one record more or less. */
@@ -320,6 +325,22 @@ function changedReferences(
     const isSame = field !== undefined && value === record[field.name];
     return isSame && model.references.includes(position) ? undefined : value;
   });
+}
+
+/**
+ * The answer to a create or update, by the rule that is in force when it is made: to a caller who may not read the record,
+ * only the fields of the body and what the service has added (contract, "HTTP in general").
+ */
+function answerOf(
+  collection: Collection,
+  principal: Principal,
+  saved: SavedRecord & { owner: string | null; body: Record<string, unknown> },
+): JsonText {
+  const { record, json, owner, body } = saved;
+  if (mayRead(collection, principal, owner)) return json;
+  const { id, createdAt, updatedAt } = record;
+  const named = Object.entries(record).filter(([name]) => Object.hasOwn(body, name));
+  return JsonText.of({ id, createdAt, updatedAt, ...Object.fromEntries(named) });
 }
 
 function missing(collection: Collection, id: string): AppError {

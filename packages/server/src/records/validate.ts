@@ -63,6 +63,8 @@ function validateValue(
 /** A body may hold thousands of keys that mean nothing; an error that lists them all helps nobody. */
 const maxUnknownKeys = 50;
 const maxKeyLength = 100;
+/** Each one is compared with the name of every field. */
+const maxHints = 5;
 
 function keyProblems(model: Model, body: object, mode: ValidationMode): ErrorDetail[] {
   const problems: ErrorDetail[] = [];
@@ -76,7 +78,7 @@ function keyProblems(model: Model, body: object, mode: ValidationMode): ErrorDet
     }
     unknown += 1;
     if (unknown > maxUnknownKeys) continue;
-    const near = nearest(key, model.positions.keys());
+    const near = unknown > maxHints ? null : nearest(key, model.positions.keys());
     const hint = near === null ? "" : `; did you mean ${near}?`;
     const field = key.length <= maxKeyLength ? key : `${key.slice(0, maxKeyLength)}…`;
     problems.push({ field, rule: "unknown", message: `${quote(key)} is not a field of this collection${hint}` });

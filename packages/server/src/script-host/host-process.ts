@@ -1,6 +1,6 @@
 import { setPriority } from "node:os";
 import { isAbsolute } from "node:path";
-import { ownCommand } from "./own-command.ts";
+import { ownCommand, withoutSettings } from "./own-command.ts";
 import type { FromChild, ProcessWord, ToChild } from "./protocol.ts";
 import { residentBytes } from "./resident.ts";
 
@@ -24,15 +24,6 @@ export interface ProcessEnd {
   readonly how: string;
 }
 
-/** What reads the variables of the service must not find them in the user's code. */
-function childEnvironment(environment: ProcessOptions["environment"]): Record<string, string> {
-  const kept: Record<string, string> = {};
-  for (const [name, value] of Object.entries(environment))
-    if (value !== undefined && !name.startsWith("SERVICE_")) kept[name] = value;
-  // The runtime ends the process when this one ends, however that happens, also in an endless loop.
-  return { ...kept, BUN_FEATURE_FLAG_NO_ORPHANS: "1" };
-}
-
 /** A process of the same executable, in a group of its own, with a channel for messages. */
 export class HostProcess<Out extends object, In> {
   readonly #child: Bun.Subprocess<"ignore", "ignore", "pipe">;
@@ -42,7 +33,8 @@ export class HostProcess<Out extends object, In> {
     if (!isAbsolute(options.cwd)) throw new Error("The process needs an absolute folder");
     this.#child = Bun.spawn([...ownCommand(), options.word, JSON.stringify(options.options)], {
       cwd: options.cwd,
-      env: childEnvironment(options.environment),
+      // The runtime ends the process when this one ends, however that happens, also in an endless loop.
+      env: { ...withoutSettings(options.environment), BUN_FEATURE_FLAG_NO_ORPHANS: "1" },
       stdin: "ignore",
       stdout: "ignore",
       stderr: "pipe",

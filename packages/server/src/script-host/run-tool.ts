@@ -1,3 +1,5 @@
+import { withoutSettings } from "./own-command.ts";
+
 export interface ToolOptions {
   readonly cwd: string;
   readonly environment: { readonly [name: string]: string | undefined };
@@ -5,12 +7,12 @@ export interface ToolOptions {
 
 /**
  * Runs one of the tools that the runtime brings along (`add`, `check`): the executable has all of it inside. What it says
- * goes to the terminal. Answers its exit code.
+ * goes to the terminal. What it runs (install scripts of packages) does not see how the service is configured. Answers its exit code.
  */
 export async function runTool(args: readonly string[], { cwd, environment }: ToolOptions): Promise<number> {
   const child = Bun.spawn([process.execPath, ...args], {
     cwd,
-    env: { ...environment, BUN_BE_BUN: "1" },
+    env: { ...withoutSettings(environment), BUN_BE_BUN: "1" },
     stdin: "inherit",
     stdout: "inherit",
     stderr: "inherit",

@@ -56,6 +56,7 @@ function fieldsOf(definition: CollectionDefinition, mode: "record" | "create" | 
 }
 
 function collectionType(definition: CollectionDefinition): string {
+  const owner = definition.fields.find((field) => field.owner === true)?.name;
   return `  ${definition.name}: {
     record: {
       id: string;
@@ -66,6 +67,7 @@ ${fieldsOf(definition, "record")}    };
 ${fieldsOf(definition, "create")}    };
     update: {
 ${fieldsOf(definition, "update")}    };
+    owner: ${owner === undefined ? "never" : JSON.stringify(owner)};
   };
 `;
 }
@@ -74,7 +76,7 @@ ${fieldsOf(definition, "update")}    };
 export function typeDeclarations(definitions: readonly CollectionDefinition[]): string {
   return `// Written by socle from the collections, again with each change. Do not edit.
 
-/** Every collection: its records, and what creates and changes one. */
+/** Every collection: its records, what creates and changes one, and the field that shows the owner. */
 interface Collections {
 ${definitions.map(collectionType).join("")}}
 

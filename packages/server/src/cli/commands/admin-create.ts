@@ -1,3 +1,5 @@
+import { existsSync } from "node:fs";
+import { basename, dirname } from "node:path";
 import { Auth, authSchema } from "../../auth/index.ts";
 import { Database } from "../../database/index.ts";
 import { EventLog } from "../../events/index.ts";
@@ -15,11 +17,18 @@ export const adminCreate: Command = {
     password: { value: "PASSWORD", summary: "else it is asked for, or read from standard input" },
   },
   async run({ args: [email = ""], options, terminal }) {
-    const { config, logger } = await loadSettings(options, {
+    const { config, file, logger } = await loadSettings(options, {
       ...terminal,
       // The log of this command is not its answer.
       out: () => undefined,
     });
+    // A database made here would be one that no service has: most likely this is the wrong folder.
+    if (!existsSync(config.database)) {
+      const read = file.isThere ? `configuration ${file.path}` : `no configuration ${file.path}, so defaults apply`;
+      throw new SetupError(
+        `there is no database ${basename(config.database)} in ${dirname(config.database)} (${read}); start the service once, or name its configuration with --config FILE`,
+      );
+    }
     const password = textOption(options, "password") ?? (await terminal.askSecret("Password: "));
     if (password === "") throw new UsageError("no password was given");
     const clock = new Clock();

@@ -3,6 +3,7 @@ import { mkdir, writeFile } from "node:fs/promises";
 import { dirname, join, resolve } from "node:path";
 import { SetupError } from "../../kernel/index.ts";
 import type { Command } from "../command.ts";
+import { programFrom, shellCommand } from "../shell.ts";
 import { template } from "../template.ts";
 
 export const init: Command = {
@@ -20,7 +21,8 @@ export const init: Command = {
       await writeFile(path, content);
       terminal.out(`  ${join(dir, file)}\n`);
     }
-    terminal.out(`\nStart it with:\n\n  cd ${dir} && socle dev\n`);
+    const start = shellCommand(programFrom(folder, terminal.program), "dev");
+    terminal.out(`\nStart it with:\n\n  ${dir === "." ? start : `${shellCommand("cd", dir)} && ${start}`}\n`);
     return 0;
   },
 };

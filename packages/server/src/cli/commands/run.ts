@@ -1,5 +1,5 @@
 import { askService, type LogLine, openService, type RunRequest, Scripts } from "../../app/index.ts";
-import { AppError, messageOf } from "../../kernel/index.ts";
+import { AppError, messageOf, printable } from "../../kernel/index.ts";
 import { type Command, type Invocation, type Terminal, textOption, UsageError } from "../command.ts";
 import { configOption, loadSettings } from "../settings.ts";
 
@@ -32,13 +32,14 @@ async function run(request: RunRequest, { options, terminal }: Invocation): Prom
 
 function report(error: string | null, terminal: Terminal): number {
   if (error === null) terminal.out("Completed\n");
-  else terminal.err(`Failed: ${error}\n`);
+  else terminal.err(`Failed: ${printable(error)}\n`);
   return error === null ? 0 : 1;
 }
 
+/** On one line: records have newlines and escape sequences in them, which are not for the terminal. */
 function textOf({ level, message, fields }: LogLine): string {
   const values = Object.entries(fields ?? {}).map(([name, value]) => ` ${name}=${JSON.stringify(value)}`);
-  return `${level.padEnd(5)} ${message}${values.join("")}`;
+  return printable(`${level.padEnd(5)} ${message}${values.join("")}`);
 }
 
 export const runJob: Command = {

@@ -3,7 +3,7 @@ import { join } from "node:path";
 import type { CollectionDefinition, MigrationPlan, Schema } from "@socle/protocol";
 import { readDefinitions } from "../../app/index.ts";
 import { parseDefinition, readDefinitionFiles } from "../../collections/index.ts";
-import { AppError, count, isObject, SetupError } from "../../kernel/index.ts";
+import { AppError, count, isObject, printable, SetupError } from "../../kernel/index.ts";
 import { type Command, type Invocation, UsageError } from "../command.ts";
 import { Remote, remoteOptions } from "../remote.ts";
 import { isLossy, schemaDiff } from "../schema-diff.ts";
@@ -110,14 +110,15 @@ export const schemaPush: Command = {
       return 0;
     }).catch((thrown: unknown) => {
       if (!(thrown instanceof AppError)) throw thrown;
-      invocation.terminal.err(`Refused: ${thrown.message}\n`);
+      invocation.terminal.err(`Refused: ${printable(thrown.message)}\n`);
       return 1;
     }),
 };
 
 /**
  * The definitions of this installation, with what its files say about renames. A field that is there already was renamed
- * before: asking again would take the next field of the old name, or swap two back.
+ * before: asking again would take the next field of the old name, or swap two back. It is sent with `null` then, so that no
+ * rename is guessed.
  */
 async function localSchema(
   folder: string,
@@ -139,7 +140,7 @@ async function localSchema(
         notes.push(
           `${definition.name}: both ${renamedFrom} and ${field.name} are there, so ${field.name} is not taken for a rename of ${renamedFrom}`,
         );
-      return field;
+      return { ...field, renamedFrom: null };
     });
     return { ...definition, fields };
   });

@@ -1,6 +1,9 @@
+import { existsSync } from "node:fs";
+import { join } from "node:path";
 import { App } from "../../app/index.ts";
-import type { Command, Invocation } from "../command.ts";
+import { type Command, type Invocation, textOption } from "../command.ts";
 import { configOption, loadSettings } from "../settings.ts";
+import { shellCommand } from "../shell.ts";
 
 const options: Command["options"] = {
   ...configOption,
@@ -9,8 +12,15 @@ const options: Command["options"] = {
 
 /** Serves until a signal, or until the disk fails. */
 async function run({ options: given, terminal }: Invocation, mode: "serve" | "dev"): Promise<number> {
-  const { config, logger, log } = await loadSettings(given, terminal);
-  if (mode === "dev") logger.info("Development mode");
+  const isDevelopment = mode === "dev";
+  // What is being developed is for nobody else in the network.
+  const defaults = isDevelopment ? { host: "127.0.0.1" } : {};
+  const { config, file, logger, log } = await loadSettings(given, terminal, defaults);
+  if (isDevelopment) logger.info("Development mode");
+  if (isDevelopment && !file.isThere && !existsSync(join(config.folder, "collections")))
+    logger.warn(
+      `${config.folder} has neither config.json nor collections/. Make a project to start from with: ${shellCommand(terminal.program, "init", "my-app")}`,
+    );
   const failed = Promise.withResolvers<unknown>();
   let hasFailed = false;
   const onFatal = (error: unknown): void => {
@@ -19,11 +29,19 @@ async function run({ options: given, terminal }: Invocation, mode: "serve" | "de
     failed.resolve(error);
   };
   const { environment } = terminal;
-  const app = await App.start({ config, logger, log, onFatal, environment, isDevelopment: mode === "dev" });
+  const configFile = textOption(given, "config");
+  const inConfig = configFile === undefined ? [] : ["--config", configFile];
+  const adminCommand = shellCommand(terminal.program, "admin", "create", "EMAIL", ...inConfig);
+  // Heard from here on: whoever has read `Listening` may stop the service at once.
+  const stopped = terminal.untilSignal();
+  const app = await App.start({ config, logger, log, onFatal, environment, isDevelopment, adminCommand });
   terminal.onHangup(() => {
     app.reload().catch((error) => logger.error("Functions and jobs could not be loaded again", { error }));
   });
-  const reason = await Promise.race([terminal.untilSignal(), failed.promise.then(() => "The disk failed")]);
+  const steps = isDevelopment && config["log.format"] === "text" ? await app.firstSteps() : [];
+  if (steps.length > 0)
+    terminal.out(`\nNo records yet. The way to the first one:\n\n${steps.map((step) => `  ${step}\n`).join("")}\n`);
+  const reason = await Promise.race([stopped, failed.promise.then(() => "The disk failed")]);
   logger.info(`${reason}: stopping`);
   await app.stop();
   logger.info("Stopped");

@@ -25,20 +25,32 @@ const examples = blocks("http")
     return { address: request.replace(/^GET /, ""), expected: answer.join("\n") };
   });
 
-const api = await openApi({ collections: JSON.parse(blocks("json collections")[0] ?? "") });
-await fill(JSON.parse(blocks("json records")[0] ?? ""));
+/** The files that the page prints, by their path: JSON with a first line that names the file. */
+const files = new Map(
+  blocks("json").flatMap((block): [string, string][] => {
+    const [, path, content] = /^\/\/ (\S+)\n([\s\S]*)$/.exec(block) ?? [];
+    return path === undefined || content === undefined ? [] : [[path, content]];
+  }),
+);
+const api = await openApi({
+  collections: [...files].filter(([path]) => path.startsWith("collections/")).map(([, content]) => JSON.parse(content)),
+});
+await fill(JSON.parse(files.get("seed.json") ?? ""));
 
-/** Relations name records by what is written in their first field. */
+/** As `socle seed` fills: `$as` names a record, `$ref` points to one. */
 async function fill(records: Record<string, Record<string, JsonValue>[]>): Promise<void> {
   const ids = new Map<JsonValue, string>();
   for (const [collection, items] of Object.entries(records))
-    for (const item of items) {
-      const body = { ...item };
-      for (const relation of ["author", "post"])
-        if (item[relation] !== undefined) body[relation] = ids.get(item[relation]) ?? null;
-      const answer = await api.request<{ id: string }>("POST", `/api/${collection}`, { body });
+    for (const { $as = null, ...item } of items) {
+      const body = Object.entries(item).map(([name, value]): [string, JsonValue] => {
+        const isReference = typeof value === "object" && value !== null && "$ref" in value;
+        return [name, isReference ? (ids.get(value["$ref"] ?? null) ?? null) : value];
+      });
+      const answer = await api.request<{ id: string }>("POST", `/api/${collection}`, {
+        body: Object.fromEntries(body),
+      });
       expect(answer.status).toBe(201);
-      ids.set(Object.values(item)[0] ?? null, answer.body.id);
+      ids.set($as, answer.body.id);
     }
 }
 

@@ -112,6 +112,40 @@ describe("who is no admin learns nothing and changes nothing", () => {
   });
 });
 
+describe("under /api/admin/ the caller is looked at before everything else", () => {
+  const paths = ["", "/", "/nothing", "/nothing/", "/collections", "/users/x/y/z", "/users/%2f", "/overview/", "/%zz"];
+  const methods = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE"];
+  test.each(callers)("%s", async (_who, token, status) => {
+    const options = token === undefined ? {} : { token };
+    for (const prefix of ["/api/admin", "/api/%61dmin"])
+      for (const path of paths)
+        for (const method of methods) {
+          const answer = await request(method, prefix + path, options);
+          expect([method, prefix + path, answer.status]).toEqual([method, prefix + path, status]);
+          expect(answer.headers.get("allow")).toBeNull();
+        }
+    // A path that no route has is no preflight's business.
+    expect((await request("OPTIONS", "/api/admin/users/x/y/z", options)).status).toBe(status);
+  });
+
+  test("an admin gets 405 with Allow, and 404", async () => {
+    const wrong = await request("DELETE", "/api/admin/collections", { token: admin });
+    expect([wrong.status, wrong.headers.get("allow")]).toEqual([405, "GET, HEAD, POST, OPTIONS"]);
+    for (const path of ["/api/admin", "/api/admin/nothing", "/api/admin/users/x/y/z", "/api/%61dmin/users"])
+      expect([path, (await request("GET", path, { token: admin })).status]).toEqual([path, 404]);
+  });
+
+  test("a preflight has no token, and other paths are not under it", async () => {
+    const preflight = await request("OPTIONS", "/api/admin/collections", {
+      headers: { Origin: "https://app.example", "Access-Control-Request-Method": "POST" },
+    });
+    expect([preflight.status, preflight.headers.get("allow")]).toEqual([204, "GET, HEAD, POST, OPTIONS"]);
+    expect((await request("GET", "/api/posts?next=/api/admin/users")).status).toBe(200);
+    expect((await request("GET", "/api/administrators")).status).toBe(404);
+    expect((await request("GET", "/api/posts%2fadmin")).status).toBe(404);
+  });
+});
+
 test("an admin may, and each change is in the log with who, what, before and after", async () => {
   const before = await lastSeq(service);
   for (const [method, path, , status, body] of requests) {
@@ -145,14 +179,4 @@ test("an admin may, and each change is in the log with who, what, before and aft
   const listed = await request("GET", "/api/admin/events?type=admin.*&limit=1000", { token: admin });
   // The deletion that made one of the callers is there, too.
   expect(listed.body["total"] as unknown).toBe(events.length + 1);
-});
-
-test("the methods that a route does not have are 405 for everybody, unknown paths 404", async () => {
-  for (const token of [undefined, publicUser.accessToken, admin]) {
-    const options = token === undefined ? {} : { token };
-    const wrong = await request("DELETE", "/api/admin/collections", options);
-    expect([wrong.status, wrong.headers.get("allow")]).toEqual([405, "GET, HEAD, POST, OPTIONS"]);
-    expect((await request("GET", "/api/admin/nothing", options)).status).toBe(404);
-    expect((await request("GET", "/api/admin/users/x/y/z", options)).status).toBe(404);
-  }
 });

@@ -1,0 +1,94 @@
+/** The client as it is published: what `npm pack` puts into it, run by Node and read by TypeScript. */
+import { describe, expect, test } from "bun:test";
+import { cpSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { project, root, serve, socle } from "./kit.ts";
+
+const definition = {
+  name: "notes",
+  fields: [
+    { name: "title", type: "string", required: true },
+    { name: "body", type: "text" },
+    { name: "writer", type: "relation", collection: "users", owner: true, required: true },
+  ],
+  permissions: { read: "public", create: "authenticated" },
+};
+const cwd = await project({ collections: [definition] });
+
+/** The files that `npm pack` names, in the project's `node_modules`, where nothing of the workspace can be reached. */
+function install(): string[] {
+  const from = join(root, "packages/client");
+  const pack = Bun.spawnSync(["npm", "pack", "--dry-run", "--json", "--ignore-scripts"], {
+    cwd: from,
+    stderr: "ignore",
+  });
+  const [{ files }] = JSON.parse(pack.stdout.toString()) as [{ files: { path: string }[] }];
+  for (const { path } of files) cpSync(join(from, path), join(cwd, "node_modules/@socle/client", path));
+  cpSync(join(root, "node_modules/ws"), join(cwd, "node_modules/ws"), { recursive: true });
+  return files.map(({ path }) => path);
+}
+const files = install();
+
+test("the package holds compiled files and their types alone", () => {
+  expect(files).toContain("package.json");
+  expect(files).toContain("dist/index.js");
+  expect(files.filter((path) => !/^(package\.json|dist\/index\.js|dist\/types\/.+\.d\.ts)$/.test(path))).toEqual([]);
+});
+
+test("Node imports it, and it does everything there", async () => {
+  const server = await serve(cwd);
+  cpSync(join(root, "e2e/node/client.mjs"), join(cwd, "client.mjs"));
+  const child = Bun.spawn(["node", "client.mjs", server.url, "content"], { cwd, stdout: "pipe", stderr: "pipe" });
+  const [stdout, stderr, code] = await Promise.all([
+    new Response(child.stdout).text(),
+    new Response(child.stderr).text(),
+    child.exited,
+  ]);
+  expect([code, stderr]).toEqual([0, ""]);
+  const said = JSON.parse(stdout);
+  expect(said).toMatchObject({
+    refusal: expect.stringContaining("has no WebSocket"),
+    user: { email: "node@example.com" },
+    event: { type: "notes.created", payload: { title: "from Node" } },
+    items: [{ title: "from Node" }],
+    content: "content",
+    isError: true,
+    code: "validation_error",
+  });
+  expect(said.items[0].writer).toBe(said.user.id);
+  expect(await server.stop()).toBe(0);
+});
+
+describe("TypeScript reads its types", async () => {
+  expect((await socle(["types"], { cwd })).code).toBe(0);
+  const options = { target: "es2022", lib: ["es2022", "dom"], strict: true, noEmit: true, types: [] };
+  const before = `/// <reference path="./.socle/types.d.ts" />\nimport { SocleClient } from "@socle/client";
+const client = new SocleClient<Collections>({ baseUrl: "" });
+const notes = client.collection("notes");\n`;
+
+  function check(module: string, line: string): string {
+    const settings = {
+      compilerOptions: { ...options, module, moduleResolution: module === "esnext" ? "bundler" : module },
+    };
+    writeFileSync(join(cwd, "tsconfig.json"), JSON.stringify({ ...settings, files: ["app.mts"] }));
+    writeFileSync(join(cwd, "app.mts"), `${before}${line}\n`);
+    const tsc = Bun.spawnSync([join(root, "node_modules/.bin/tsc"), "-p", "."], { cwd });
+    return tsc.stdout.toString();
+  }
+
+  const lines: [string, RegExp | null][] = [
+    ['await notes.create({ title: "a" });', null],
+    ['await notes.create({ title: "a", body: null, writer: "usr_1" });', null],
+    ["const [one] = await notes.list(); one?.title.toUpperCase(); one?.body?.toUpperCase();", null],
+    ['await notes.create({ body: "a" });', /'title' is missing/],
+    ['await notes.update("rec_1", { title: null });', /'null' is not assignable/],
+    ['client.collection("note");', /"note"/],
+  ];
+  test.each(["esnext", "nodenext"].flatMap((module) => lines.map(([line, error]) => [module, line, error] as const)))(
+    "%s: %s",
+    (module, line, error) => {
+      if (error === null) expect(check(module, line)).toBe("");
+      else expect(check(module, line)).toMatch(error);
+    },
+  );
+});

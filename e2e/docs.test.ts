@@ -1,0 +1,97 @@
+/** What the pages of docs/ print as files of a project: it loads, it type-checks, and it does what the page says. */
+import { describe, expect, test } from "bun:test";
+import { mkdir } from "node:fs/promises";
+import { dirname, join } from "node:path";
+import type { RecordList, RecordPage, StoredRecord } from "@socle/protocol";
+import { post, project, root, serve, socle } from "./kit.ts";
+import { RunEvents } from "./scripts-kit.ts";
+
+/** A project of the files that a page prints: blocks of code, also in lists, whose first line is `// path`. */
+async function projectOf(page: string): Promise<{ cwd: string; paths: string[] }> {
+  const text = await Bun.file(join(root, "docs", page)).text();
+  const cwd = await project();
+  const paths: string[] = [];
+  for (const [, indent = "", path = "", code = ""] of text.matchAll(
+    /^( *)```(?:json|ts)\n *\/\/ (\S+\.\w+)\n([\s\S]*?)^ *```/gm,
+  )) {
+    // With the line that names it, as it is printed.
+    const content = `// ${path}\n${code.replaceAll(new RegExp(`^${indent}`, "gm"), "")}`;
+    await mkdir(dirname(join(cwd, path)), { recursive: true });
+    await Bun.write(join(cwd, path), content);
+    paths.push(path);
+  }
+  return { cwd, paths };
+}
+
+async function made(url: string, body: object): Promise<StoredRecord> {
+  const answer = await post(url, body);
+  expect(answer.status).toBe(201);
+  return (await answer.json()) as StoredRecord;
+}
+
+describe("docs/functions.md", async () => {
+  const { cwd, paths } = await projectOf("functions.md");
+
+  test("prints a project that type-checks", async () => {
+    expect(paths).toEqual([
+      "collections/posts.json",
+      "collections/drafts.json",
+      "collections/orders.json",
+      "collections/payments.json",
+      "functions/posts/slug.ts",
+      "functions/orders/pay.ts",
+      "jobs/clean-up.ts",
+    ]);
+    const { code, stdout } = await socle(["check"], { cwd });
+    expect([code, stdout]).toEqual([0, ""]);
+  });
+
+  test("its functions and its job do what they say, whatever the titles are", async () => {
+    const server = await serve(cwd);
+    const events = await RunEvents.of(server.url);
+    const titles = ["Hello, World!", "Hello, World!", "Größe & Co.", "--", "日本語", "x".repeat(200)];
+    for (const title of titles) await made(`${server.url}/api/posts`, { title });
+    const order = await made(`${server.url}/api/orders`, { amount: 5 });
+    await events.first("function.completed", "functions/orders/pay.ts");
+    const read = async (name: string): Promise<StoredRecord[]> =>
+      ((await (await fetch(`${server.url}/api/${name}`)).json()) as RecordList).items;
+    const end = performance.now() + 10_000;
+    const isSlow = async (): Promise<boolean> => (await read("posts")).some(({ slug }) => slug === null);
+    while ((await isSlow()) && performance.now() < end) await Bun.sleep(10);
+    const slugs = (await read("posts")).map(({ slug }) => String(slug)).reverse();
+    expect(slugs).toEqual([
+      expect.stringMatching(/^hello-world-[0-9a-f]{8}$/),
+      expect.stringMatching(/^hello-world-[0-9a-f]{8}$/),
+      expect.stringMatching(/^gro-e-co-[0-9a-f]{8}$/),
+      expect.stringMatching(/^post-[0-9a-f]{8}$/),
+      expect.stringMatching(/^post-[0-9a-f]{8}$/),
+      expect.stringMatching(/^x{200}-[0-9a-f]{8}$/),
+    ]);
+    expect(await read("payments")).toMatchObject([{ order: order.id }]);
+    expect(events.all.filter(({ type }) => type === "function.failed")).toEqual([]);
+    await made(`${server.url}/api/drafts`, { title: "new" });
+    const job = await socle(["run", "job", "clean-up"], { cwd });
+    expect(job).toMatchObject({ code: 0, stdout: "INFO  Cleaned up drafts=0\nCompleted\n" });
+    await server.stop();
+  });
+});
+
+test("docs/queries.md prints collections that load and records that socle seed takes", async () => {
+  const { cwd, paths } = await projectOf("queries.md");
+  expect(paths).toEqual([
+    "collections/authors.json",
+    "collections/posts.json",
+    "collections/comments.json",
+    "seed.json",
+  ]);
+  expect(await socle(["seed", "seed.json"], { cwd })).toMatchObject({ code: 0 });
+  const server = await serve(cwd);
+  const answer = await fetch(
+    `${server.url}/api/posts?${new URLSearchParams({ filter: 'author.name = "Ada"', sort: "title" })}`,
+  );
+  expect(((await answer.json()) as RecordPage<StoredRecord>).items.map(({ title }) => title)).toEqual([
+    "First steps",
+    "Third time lucky",
+  ]);
+  await server.stop();
+});

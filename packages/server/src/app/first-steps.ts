@@ -1,0 +1,86 @@
+/** First steps: the commands that lead from a service without records to a first one, for whoever has just started it. */
+import type { FieldDefinition, JsonValue } from "@socle/protocol";
+import type { Collection } from "../collections/index.ts";
+import type { Config } from "../config/index.ts";
+import type { Service } from "./service.ts";
+
+const json = "-H 'Content-Type: application/json'";
+const bearer = '-H "Authorization: Bearer $TOKEN"';
+
+/** A text of a length that a field allows. */
+function exampleText({ min = 0, max }: FieldDefinition): string {
+  return "Hello".padEnd(min, "o").slice(0, max);
+}
+
+function exampleNumber({ min, max }: FieldDefinition): number {
+  if (min !== undefined) return Math.ceil(min);
+  return max === undefined || max >= 1 ? 1 : Math.floor(max);
+}
+
+/** A value that a field takes; undefined where that is not known: a pattern, or the id of something else. */
+function example(field: FieldDefinition): JsonValue | undefined {
+  switch (field.type) {
+    case "string":
+    case "text":
+      return field.regex === undefined ? exampleText(field) : undefined;
+    case "integer":
+    case "float":
+      return exampleNumber(field);
+    case "boolean":
+      return true;
+    case "datetime":
+      return "2026-01-01";
+    case "json":
+      return { hello: "world" };
+    case "relation":
+    case "file":
+      return undefined;
+  }
+}
+
+/** A body that makes a record of the collection, or null. */
+function exampleBody({ definition }: Collection): Record<string, JsonValue> | null {
+  const body: Record<string, JsonValue> = {};
+  // The owner is filled by the service.
+  for (const field of definition.fields.filter(({ required, owner }) => required === true && owner !== true)) {
+    const value = example(field);
+    if (value === undefined) return null;
+    body[field.name] = value;
+  }
+  const first = definition.fields.find((field) => field.owner !== true && example(field) !== undefined);
+  if (Object.keys(body).length === 0 && first !== undefined) body[first.name] = example(first) ?? null;
+  return body;
+}
+
+async function freeEmail({ auth }: Service): Promise<string> {
+  for (let n = 1; ; n++) {
+    const email = `me${n === 1 ? "" : n}@example.com`;
+    if ((await auth.users.findByEmail(email)) === null) return email;
+  }
+}
+
+/**
+ * The commands, for a POSIX shell with curl: a registration where one is needed, a first record, the list with it. Empty
+ * where there is a record, or no collection that anybody who registers can write and read.
+ */
+export async function firstSteps(service: Service, url: string, config: Config): Promise<string[]> {
+  const collections = service.collections.all();
+  for (const collection of collections) if ((await service.records.count(collection)) > 0) return [];
+  for (const collection of collections) {
+    const { name, rules } = collection;
+    const body = exampleBody(collection);
+    const needsUser = rules.create !== "public" || rules.read !== "public";
+    if (body === null || rules.create === "admin" || rules.read === "admin") continue;
+    if (needsUser && !config["auth.registration"]) continue;
+    const password = "a long password".padEnd(config["auth.passwordMinLength"], "!");
+    const credentials = JSON.stringify({ email: await freeEmail(service), password });
+    const token = `sed 's/.*"accessToken":"\\([^"]*\\)".*/\\1/'`;
+    const as = needsUser ? ` ${bearer}` : "";
+    return [
+      ...(needsUser ? [`TOKEN=$(curl -s ${url}/api/auth/register ${json} -d '${credentials}' | ${token})`] : []),
+      `curl -s ${url}/api/${name}${as} ${json} -d '${JSON.stringify(body)}'`,
+      `curl -s ${url}/api/${name}${as}`,
+    ];
+  }
+  return [];
+}

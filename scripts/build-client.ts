@@ -1,0 +1,37 @@
+/**
+ * `npm run build:client`: `packages/client/dist`, what is published of the client. One file of JavaScript without
+ * dependencies, for browsers, Bun and Node from 20 on, and its types with those of the protocol beside them.
+ */
+import { readFile, rm, writeFile } from "node:fs/promises";
+import { dirname, join, relative } from "node:path";
+import { Glob } from "bun";
+import { must, root, tool } from "./run.ts";
+
+const client = join(root, "packages/client");
+const types = join(client, "dist/types");
+
+/** Imports as Node and every TypeScript resolve them: with the ending of the compiled file, and none of a workspace. */
+async function portable(file: string): Promise<void> {
+  const protocol = relative(dirname(file), join(types, "protocol/src/index.js")).replaceAll("\\", "/");
+  const text = await readFile(file, "utf8");
+  const imports = text
+    .replaceAll(/(from |import\()"(\.[^"]+)\.ts"/g, '$1"$2.js"')
+    .replaceAll('"@socle/protocol"', `"${protocol}"`);
+  await writeFile(file, imports);
+}
+
+export async function buildClient(): Promise<void> {
+  await rm(join(client, "dist"), { recursive: true, force: true });
+  await must([tool("tsc"), "-p", join(client, "tsconfig.build.json")]);
+  for (const file of new Glob("**/*.d.ts").scanSync(types)) await portable(join(types, file));
+  const built = await Bun.build({
+    entrypoints: [join(client, "src/index.ts")],
+    outdir: join(client, "dist"),
+    target: "browser",
+    format: "esm",
+    sourcemap: "none",
+  });
+  if (!built.success) throw new AggregateError(built.logs, "The client cannot be built");
+}
+
+if (import.meta.main) await buildClient();
