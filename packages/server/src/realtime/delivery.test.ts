@@ -15,7 +15,7 @@ const collections = ["red", "blue"];
 const definition = (name: string, read: PermissionRule) => ({
   name,
   fields: [{ name: "n", type: "integer" }],
-  permissions: { read },
+  permissions: { read, create: "public" },
 });
 const server = await openServer({ collections: collections.map((name) => definition(name, "public")) });
 const { records, events } = server.service;
@@ -23,10 +23,11 @@ await server.admin();
 
 /** Who listens: nobody in particular, two users, and one who has two sockets. */
 const listeners = ["nobody", "ann", "bob", "bob"];
-const users = new Map<string, { id: string; token: string; role: Role }>();
+const users = new Map<string, { id: string; token: string; role: Role; principal: SignedIn }>();
 for (const name of ["ann", "bob"]) {
   const { user, accessToken } = await server.register(`${name}@example.com`);
-  users.set(name, { id: user.id, token: accessToken, role: user.role });
+  const principal = await server.service.auth.authenticate(accessToken);
+  users.set(name, { id: user.id, token: accessToken, role: user.role, principal });
 }
 
 const channels = collections.flatMap((name) =>
@@ -113,10 +114,8 @@ class Model {
   async run(what: Step): Promise<void> {
     switch (what.do) {
       case "create": {
-        const user = users.get(what.owner);
-        const principal: SignedIn | null = user ? { userId: user.id, role: "admin", sessionId: "model" } : null;
-        // Creating is as open as reading: the service itself does it where nobody may.
-        const { record } = await records.create(what.collection, principal ?? system, { n: this.#next() });
+        const principal = users.get(what.owner)?.principal ?? system;
+        const { record } = await records.create(what.collection, principal, { n: this.#next() });
         this.records.get(what.collection)?.push({ id: record.id, owner: what.owner });
         return this.#sent(`${what.collection}.created`, record.id, what.owner, what.collection);
       }
