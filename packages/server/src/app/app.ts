@@ -65,6 +65,7 @@ export class App {
     const service = await openService(options);
     const stopping = new AbortController();
     const scripts = new Scripts({ service, config, logger, environment: options.environment });
+    let http: HttpServer | null = null;
     try {
       await seedAdmin(service, config, logger);
       await announce(service, config, logger);
@@ -88,7 +89,7 @@ export class App {
         log,
         meter,
       });
-      const http = new HttpServer({
+      http = new HttpServer({
         auth: service.auth,
         records: service.records,
         storage: service.storage,
@@ -124,6 +125,7 @@ export class App {
       return new App({ service, http, scripts, retention, stopping, config });
     } catch (thrown) {
       stopping.abort();
+      await http?.stop(0);
       await scripts.stop(0);
       await service.close();
       throw thrown;
