@@ -3,6 +3,7 @@ import { AppError } from "../../kernel/index.ts";
 import { missingFile, parseThumbSize, type Storage } from "../../storage/index.ts";
 import type { Exchange } from "../exchange.ts";
 import { type AnswerableFile, answerFile, contentType, disposition } from "../file-answer.ts";
+import type { RateLimiter } from "../rate-limiter.ts";
 import type { Route } from "../router.ts";
 import { Turns } from "../turns.ts";
 import { readUploadForm } from "../upload-form.ts";
@@ -24,7 +25,7 @@ function headersOf(file: StoredFile): Record<string, string> {
 }
 
 /** `/api/storage/…` (spec, "Storage endpoints"). */
-export function storageRoutes({ storage }: { storage: Storage }): Route[] {
+export function storageRoutes({ storage, rates }: { storage: Storage; rates: RateLimiter }): Route[] {
   const turns = new Turns(uploadsAtATime);
 
   /** The file of a path, when the caller may have it. A public one is for all, whatever token they send. */
@@ -49,7 +50,7 @@ export function storageRoutes({ storage }: { storage: Storage }): Route[] {
   }
 
   return [
-    {
+    rates.limit("upload", {
       path: "/api/storage/upload",
       methods: {
         async POST(exchange) {
@@ -59,7 +60,7 @@ export function storageRoutes({ storage }: { storage: Storage }): Route[] {
           return exchange.json(201, file);
         },
       },
-    },
+    }),
     {
       path: "/api/storage/:id",
       methods: {
