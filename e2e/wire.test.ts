@@ -86,12 +86,12 @@ test.each(["/api/notes/a%2Fb", "/api/notes/%00", "/api/notes/..%2f..%2fetc", "/a
 describe("where a login comes from", () => {
   const statuses = async (proxies: string) => {
     const { url } = await serve(await project(), { env: { SERVICE_TRUSTED_PROXIES: proxies } });
-    const attempt = async (forwarded: string, n: number) => {
-      const body = { email: `nobody${n}@example.com`, password: "wrong" };
+    const attempt = async (forwarded: string) => {
+      const body = { email: "nobody@example.com", password: "wrong" };
       return (await post(`${url}/api/auth/login`, body, { "X-Forwarded-For": forwarded })).status;
     };
-    for (let n = 0; n < 10; n++) await attempt(`spoofed${n}, 10.0.0.1`, n);
-    return [await attempt("other, 10.0.0.1", 11), await attempt("10.0.0.1, 10.0.0.2", 12)];
+    for (let n = 0; n < 10; n++) await attempt(`spoofed${n}, 10.0.0.1`);
+    return [await attempt("other, 10.0.0.1"), await attempt("10.0.0.1, 10.0.0.2")];
   };
 
   test("without a trusted proxy, X-Forwarded-For is anybody's word", async () => {

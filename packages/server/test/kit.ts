@@ -11,6 +11,7 @@ import type { SchemaChange } from "../src/collections/index.ts";
 import { type Config, loadConfig } from "../src/config/index.ts";
 import { Cors } from "../src/http/cors.ts";
 import { LogStreams } from "../src/http/log-streams.ts";
+import { RateLimiter } from "../src/http/rate-limiter.ts";
 import { Router } from "../src/http/router.ts";
 import { allRoutes } from "../src/http/routes/index.ts";
 import type { HttpOptions } from "../src/http/server.ts";
@@ -115,6 +116,7 @@ export async function openApi(options: {
     files: null,
     version: "test",
     bodyLimit: config["limits.body"],
+    rates: RateLimiter.from(config),
     listCacheSize: config["cache.size"],
     maxUploads: config["limits.uploads"],
     metricsToken: config["metrics.token"],
@@ -169,7 +171,7 @@ export async function openApi(options: {
     async admin() {
       const values = await auth.users.prepare({ email: "admin@example.com", password: "correct horse" });
       await database.transact((tx) => auth.users.makeAdmin(tx, values));
-      return (await auth.login({ email: "admin@example.com", password: "correct horse" }, "kit")).accessToken;
+      return (await auth.login({ email: "admin@example.com", password: "correct horse" }, { key: "kit" })).accessToken;
     },
   };
 }

@@ -1,5 +1,5 @@
 import type { TokenResponse } from "@socle/protocol";
-import { type Auth, readCredentials } from "../auth/index.ts";
+import { type Auth, type PasswordCaller, readCredentials } from "../auth/index.ts";
 import { AppError, type Clock, isSameSecret, randomToken, toTimestamp } from "../kernel/index.ts";
 import type { Audit } from "./audit.ts";
 
@@ -44,9 +44,9 @@ export class FirstAdmin {
    * Makes the first admin, and signs in. A user who has this email becomes it, with the new password.
    * @throws AppError `not_found` when the link is over, `unauthorized` for another token, `validation_error`.
    */
-  async create(body: Record<string, unknown>, token: unknown): Promise<TokenResponse> {
+  async create(body: Record<string, unknown>, token: unknown, caller?: PasswordCaller): Promise<TokenResponse> {
     await this.check(token);
-    const values = await this.#auth.users.prepare(readCredentials(body));
+    const values = await this.#auth.users.prepare(readCredentials(body), caller);
     const response = await this.#auth.signInFirstAdmin(values, (tx, { admin, user, before }) =>
       this.#audit.record(tx, admin, {
         action: before === null ? "user.created" : "user.updated",

@@ -49,7 +49,7 @@ export class UserAdmin {
   async create(body: Record<string, unknown>, admin: SignedIn): Promise<User> {
     refuseOthers(body, ["email", "password", "role"]);
     const role = body["role"] === undefined ? "authenticated" : readRole(body["role"]);
-    const values = await this.#users.prepare(readCredentials(body));
+    const values = await this.#users.prepare(readCredentials(body), { key: admin.userId });
     return this.#changes.transact(admin, async (tx) => {
       const user = await this.#users.create(tx, values, role, admin);
       await this.#audit.record(tx, admin, { action: "user.created", target: user.id, before: null, after: user });
@@ -76,7 +76,7 @@ export class UserAdmin {
    */
   async setPassword(id: string, body: Record<string, unknown>, admin: SignedIn): Promise<User> {
     refuseOthers(body, ["password"]);
-    const passwordHash = await this.#users.preparePassword(readPassword(body));
+    const passwordHash = await this.#users.preparePassword(readPassword(body), { key: admin.userId });
     const keptSession = id === admin.userId ? admin.sessionId : null;
     return this.#changes.transact(admin, async (tx) => {
       const user = await this.#users.setPassword(tx, id, { passwordHash, keptSession });

@@ -2,7 +2,7 @@ import { join } from "node:path";
 import { Admin } from "../admin/index.ts";
 import type { Config } from "../config/index.ts";
 import { EventRetention } from "../events/index.ts";
-import { firstAdminPath, HttpServer, StaticFiles } from "../http/index.ts";
+import { firstAdminPath, HttpServer, RateLimiter, StaticFiles } from "../http/index.ts";
 import { AppError, count, quote, SetupError } from "../kernel/index.ts";
 import { type Logger, type LogRing, RequestMeter } from "../logging/index.ts";
 import { Realtime } from "../realtime/index.ts";
@@ -105,6 +105,7 @@ export class App {
         port: config.port,
         corsOrigins: config["cors.origins"],
         bodyLimit: config["limits.body"],
+        rates: RateLimiter.from(config),
         listCacheSize: config["cache.size"],
         maxUploads: config["limits.uploads"],
         trustedProxies: config.trustedProxies,
@@ -222,7 +223,10 @@ async function seedAdmin(service: Service, config: Config, logger: Logger): Prom
   const password = config["admin.password"];
   if (email === undefined || password === undefined) return;
   try {
-    if (await service.auth.seedAdmin({ email, password: password.reveal() })) logger.info(`Made the admin ${email}`);
+    const outcome = await service.auth.seedAdmin({ email, password: password.reveal() });
+    if (outcome === "made") logger.info(`Made the admin ${email}`);
+    if (outcome === "spent")
+      logger.info(`admin.email ${email} was deleted or demoted as an admin, and is not made one again`);
   } catch (thrown) {
     if (!(thrown instanceof AppError) || thrown.details === undefined) throw thrown;
     const problems = thrown.details.map(({ field, message }) =>

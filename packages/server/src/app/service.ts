@@ -30,7 +30,7 @@ export interface Service {
   readonly storage: Storage;
   /** See `Database`. */
   giveUp(): void;
-  /** See `Database`. */
+  /** Ends the threads of passwords, and closes the database. */
   close(graceMs?: number): Promise<void>;
 }
 
@@ -50,11 +50,14 @@ export async function openService({ config, logger, onFatal }: ServiceOptions): 
       events,
       clock,
       logger: logger.for("auth"),
+      limits,
       jwtSecret: config["auth.jwtSecret"],
       accessTokenTtlMs: config["auth.accessTokenTtl"],
       refreshTokenTtlMs: config["auth.refreshTokenTtl"],
       registration: config["auth.registration"],
       passwordMinLength: config["auth.passwordMinLength"],
+      maxPasswords: config["limits.passwords"],
+      maxSessionsPerUser: config["limits.sessionsPerUser"],
       adminEmail: config["admin.email"],
     });
     const storageLogger = logger.for("storage");
@@ -115,7 +118,9 @@ export async function openService({ config, logger, onFatal }: ServiceOptions): 
       records,
       storage,
       giveUp: () => database.giveUp(),
-      close: (graceMs) => database.close(graceMs),
+      async close(graceMs) {
+        await Promise.all([auth.close(), database.close(graceMs)]);
+      },
     };
   } catch (thrown) {
     await database.close();

@@ -10,13 +10,13 @@ import {
   Secret,
   type SignedIn,
 } from "../kernel/index.ts";
-import type { Logger } from "../logging/index.ts";
+import type { LimitMeter, Logger } from "../logging/index.ts";
 import { checkNewCredentials, normaliseEmail } from "./credentials.ts";
-import { hashPassword, verifyPassword } from "./passwords.ts";
+import { LoginGuard } from "./login-guard.ts";
+import { ownCaller, type PasswordCaller, Passwords } from "./passwords.ts";
 import { type Session, type SessionChange, Sessions } from "./sessions.ts";
-import { Throttle } from "./throttle.ts";
 import { AccessTokens, invalidToken } from "./tokens.ts";
-import { emailTaken, findByEmail, findById, insertUser } from "./user-rows.ts";
+import { emailTaken, findByEmail, findById, insertUser, isAdminEmailSpent, spendAdminEmail } from "./user-rows.ts";
 import { type NewUser, Users } from "./users.ts";
 
 export interface AuthOptions {
@@ -24,15 +24,23 @@ export interface AuthOptions {
   events: EventLog;
   clock: Clock;
   logger: Logger;
+  limits: LimitMeter;
   /** Signs access tokens; when absent, one is made and kept in the database. */
   jwtSecret?: Secret | undefined;
   accessTokenTtlMs: number;
   refreshTokenTtlMs: number;
   registration: boolean;
   passwordMinLength: number;
-  /** Who registers with this address becomes admin. */
+  /** Passwords that may wait to be hashed. */
+  maxPasswords: number;
+  /** Sessions of one user; a further one ends the oldest. */
+  maxSessionsPerUser: number;
+  /** The user who registers with this email becomes admin, once. */
   adminEmail?: string | undefined;
 }
+
+/** How often expired sessions and used refresh tokens are removed. */
+const sweepEveryMs = 60_000;
 
 /** A caller who stays connected, and until when (milliseconds since 1970). */
 export interface Connected {
@@ -47,22 +55,53 @@ export class Auth {
   readonly #database: Database;
   readonly #clock: Clock;
   readonly #sessions: Sessions;
-  readonly #throttle: Throttle;
+  readonly #passwords: Passwords;
+  readonly #logins: LoginGuard;
+  readonly #closing = new AbortController();
+  #sweepTimer: Timer | undefined;
+  #sweeping: Promise<void> = Promise.resolve();
   #tokens: AccessTokens | null = null;
 
   constructor(options: AuthOptions) {
     this.#options = options;
     this.#database = options.database;
     this.#clock = options.clock;
-    this.#sessions = new Sessions({ database: options.database, ttlMs: options.refreshTokenTtlMs });
-    this.users = new Users({ ...options, sessions: this.#sessions });
+    this.#passwords = new Passwords(options.maxPasswords);
+    this.#sessions = new Sessions({
+      database: options.database,
+      ttlMs: options.refreshTokenTtlMs,
+      maxPerUser: options.maxSessionsPerUser,
+      limits: options.limits,
+      tokenKey: () => this.secretFor("refresh tokens"),
+    });
+    this.users = new Users({ ...options, sessions: this.#sessions, passwords: this.#passwords });
     this.#database.guardCallers((reader, caller) => this.#recheck(reader, caller));
-    this.#throttle = new Throttle(() => options.clock.now());
+    this.#logins = new LoginGuard({ ...options, maxWaiting: options.maxPasswords });
   }
 
-  /** Finds or makes the key that signs tokens. To be called once, at start. */
+  /** Finds or makes the key that signs tokens, and begins to sweep. To be called once, at start. */
   async start(): Promise<void> {
     this.#tokens = new AccessTokens(this.#options.jwtSecret ?? (await this.#storedSecret()));
+    this.#sweepTimer = setInterval(() => {
+      this.#logins.tick();
+      this.#sweeping = this.#sweeping.then(() => this.sweep());
+    }, sweepEveryMs).unref();
+  }
+
+  /** Ends the threads of passwords and the sweep. A sweep that runs ends with its step, or when the database is closed. */
+  async close(): Promise<void> {
+    clearInterval(this.#sweepTimer);
+    this.#closing.abort();
+    this.#passwords.close();
+    await this.#sweeping;
+  }
+
+  /** Removes what has expired of sessions and refresh tokens. Never rejects. */
+  async sweep(): Promise<void> {
+    const { signal } = this.#closing;
+    await this.#sessions.sweep(signal).catch((error) => {
+      if (!signal.aborted) this.#options.logger.warn("Expired sessions were not removed", { error });
+    });
   }
 
   /**
@@ -107,18 +146,20 @@ export class Auth {
   }
 
   /**
-   * @throws AppError `validation_error`, `conflict`, or `forbidden` when registration is off.
+   * @throws AppError `validation_error`, `conflict`, `forbidden` when registration is off, or `unavailable` when too many
+   * passwords wait to be hashed.
    */
-  async register(credentials: Credentials): Promise<TokenResponse> {
+  async register(credentials: Credentials, caller: PasswordCaller = ownCaller): Promise<TokenResponse> {
     if (!this.#options.registration) throw new AppError("forbidden", "Registration is switched off.");
     const { email, password } = checkNewCredentials(credentials, this.#options.passwordMinLength);
     if ((await findByEmail(this.#database.reader, email)) !== null) throw emailTaken();
-    const passwordHash = await hashPassword(password);
-    const role: Role = email === this.#options.adminEmail ? "admin" : "authenticated";
+    const passwordHash = await this.#passwords.hash(password, caller);
     const now = this.#clock.now();
     const opened = await this.#database.transact(async (tx) => {
-      const user = await insertUser(tx, { email, passwordHash, role }, now);
-      const session = await this.#sessions.open(tx, user, now);
+      const isAdmin = email === this.#options.adminEmail && !(await isAdminEmailSpent(tx, email));
+      if (isAdmin) await spendAdminEmail(tx, email);
+      const user = await insertUser(tx, { email, passwordHash, role: isAdmin ? "admin" : "authenticated" }, now);
+      const session = await this.#sessions.open(tx, user);
       await this.#announce(tx, "auth.register", user, signedIn(user, session.session.id));
       return { user, ...session };
     });
@@ -126,26 +167,24 @@ export class Auth {
   }
 
   /**
-   * @param address where the request comes from.
-   * @throws AppError `unauthorized`, the same whether the user exists or not; `rate_limited`.
+   * @param caller `key` is the address that the request comes from.
+   * @throws AppError `unauthorized`, the same whether the user exists or not; `rate_limited` after too many failures;
+   * `unavailable` when too many passwords wait to be checked.
    */
-  async login(credentials: Credentials, address: string): Promise<TokenResponse> {
+  async login(credentials: Credentials, caller: PasswordCaller): Promise<TokenResponse> {
     const email = normaliseEmail(credentials.email);
     const found = email === null ? null : await findByEmail(this.#database.reader, email);
-    // What is no address is nobody's, and must not be kept: it may be as long as a body.
-    const emailKey = `email ${email ?? "of nobody"}`;
-    const check = (): Promise<boolean> => verifyPassword(credentials.password, found?.passwordHash ?? null);
-    const isRight = await this.#throttle.guard(`address ${address}`, () => this.#throttle.guard(emailKey, check));
+    const check = (): Promise<boolean> =>
+      this.#passwords.verify(credentials.password, found?.passwordHash ?? null, caller);
+    const isRight = await this.#logins.guard(email, caller, check);
     if (!isRight || found === null) throw new AppError("unauthorized", "The email or the password is wrong.");
-    this.#throttle.forgive(emailKey);
-    const now = this.#clock.now();
     const opened = await this.#database.transact(async (tx) => {
       // The user may have gone, or got another password, while this one was checked.
       const current = await findByEmail(tx, found.user.email);
       if (current?.user.id !== found.user.id || current.passwordHash !== found.passwordHash)
         throw new AppError("unauthorized", "The email or the password is wrong.");
       const { user } = current;
-      const session = await this.#sessions.open(tx, user, now);
+      const session = await this.#sessions.open(tx, user);
       await this.#announce(tx, "auth.login", user, signedIn(user, session.session.id));
       return { user, ...session };
     });
@@ -154,8 +193,7 @@ export class Auth {
 
   /** @throws AppError `unauthorized` for a token that is unknown, expired or was used before. */
   async refresh(refreshToken: string): Promise<TokenResponse> {
-    const now = this.#clock.now();
-    const outcome = await this.#database.transact((tx) => this.#sessions.refresh(tx, refreshToken, now));
+    const outcome = await this.#database.transact((tx) => this.#sessions.refresh(tx, refreshToken));
     if (outcome.kind === "reused")
       this.#options.logger.warn("A refresh token was used twice; its session is revoked", {
         userId: outcome.session.userId,
@@ -178,7 +216,7 @@ export class Auth {
       const sessions = new Map<string, { userId: string; role: Role }>();
       if (principal !== null) sessions.set(principal.sessionId, principal);
       if (refreshToken !== null) {
-        const session = await this.#sessions.ofRefreshToken(tx, refreshToken, this.#clock.now());
+        const session = await this.#sessions.ofRefreshToken(tx, refreshToken);
         if (session !== null) sessions.set(session.id, session);
         else if (principal === null)
           throw new AppError("unauthorized", "The refresh token is invalid, expired or revoked.");
@@ -198,12 +236,20 @@ export class Auth {
     return user;
   }
 
-  /** Makes the admin that the configuration names, when that user is missing. Answers whether it did. */
-  async seedAdmin(credentials: Credentials): Promise<boolean> {
-    if ((await this.users.findByEmail(credentials.email)) !== null) return false;
+  /**
+   * Makes the admin that the configuration names, when that user is missing.
+   * @returns "spent" when there was such an admin before, who was deleted or demoted.
+   */
+  async seedAdmin(credentials: Credentials): Promise<"made" | "exists" | "spent"> {
+    if ((await this.users.findByEmail(credentials.email)) !== null) return "exists";
+    const email = normaliseEmail(credentials.email);
+    if (email !== null && (await isAdminEmailSpent(this.#database.reader, email))) return "spent";
     const values = await this.users.prepare(credentials);
-    await this.#database.transact((tx) => this.users.makeAdmin(tx, values));
-    return true;
+    await this.#database.transact(async (tx) => {
+      await this.users.makeAdmin(tx, values);
+      await spendAdminEmail(tx, values.email);
+    });
+    return "made";
   }
 
   /**
@@ -215,11 +261,10 @@ export class Auth {
     values: NewUser,
     record: (tx: Transactor, made: { admin: SignedIn; user: User; before: User | null }) => Awaitable<unknown>,
   ): Promise<TokenResponse> {
-    const now = this.#clock.now();
     const opened = await this.#database.transact(async (tx) => {
       if (await this.users.adminExists(tx)) throw new AppError("not_found", "There is an admin already.");
       const { user, before } = await this.users.makeAdmin(tx, values);
-      const session = await this.#sessions.open(tx, user, now);
+      const session = await this.#sessions.open(tx, user);
       await record(tx, { admin: signedIn(user, session.session.id), user, before });
       return { user, ...session };
     });

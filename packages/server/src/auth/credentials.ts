@@ -20,6 +20,14 @@ export function normaliseEmail(text: string): string | null {
   return !dots && localPart.test(local) && domain.test(email.slice(at + 1)) ? email : null;
 }
 
+/**
+ * A text for which `longest` is too long is cut off after that, and stays too long: what waits for its turn takes little
+ * memory then.
+ */
+function cut(text: string, longest: number): string {
+  return text.length <= longest ? text : Buffer.from(text.slice(0, longest)).toString();
+}
+
 function credential(body: Record<string, unknown>, field: string, problems: ErrorDetail[]): string | null {
   const value = Object.hasOwn(body, field) ? body[field] : undefined;
   if (value === undefined || value === null || value === "") {
@@ -51,7 +59,8 @@ export function readCredentials(body: unknown): Credentials {
   const email = credential(body, "email", problems);
   const password = credential(body, "password", problems);
   if (email === null || password === null) throw AppError.validation(problems);
-  return { email, password };
+  // A character takes two places at most.
+  return { email: cut(email.trim(), maxEmail + 1), password: cut(password, 2 * maxPassword + 1) };
 }
 
 function passwordProblems(password: string, minLength: number): ErrorDetail[] {

@@ -1,6 +1,7 @@
 /** Auth: users, sessions and tokens; from an access token to the principal it stands for. */
 export { Auth } from "./auth.ts";
 export { readCredentials, readPassword, readRole } from "./credentials.ts";
+export type { PasswordCaller } from "./passwords.ts";
 export { authSchema } from "./schema.ts";
 export type { SessionChange } from "./sessions.ts";
 export { userTable } from "./user-rows.ts";

@@ -11,5 +11,9 @@ export const authSchema: ModuleSchema = {
     "CREATE TABLE _refresh_tokens (hash TEXT PRIMARY KEY, sessionId TEXT NOT NULL, createdAt INTEGER NOT NULL, usedAt INTEGER) STRICT, WITHOUT ROWID",
     "CREATE INDEX _refresh_tokens_session ON _refresh_tokens (sessionId)",
     "CREATE TABLE _secrets (name TEXT PRIMARY KEY, value TEXT NOT NULL) STRICT, WITHOUT ROWID",
+    // For the sweep: most tokens that are kept have not been used.
+    "CREATE INDEX _refresh_tokens_used ON _refresh_tokens (usedAt) WHERE usedAt IS NOT NULL",
+    // Emails that `admin.email` has made an admin, or whose admin was deleted or demoted: it never makes one again.
+    "CREATE TABLE _spent_admin_emails (email TEXT PRIMARY KEY) STRICT, WITHOUT ROWID",
   ],
 };

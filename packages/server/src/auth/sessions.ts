@@ -1,15 +1,18 @@
 import type { Role, SessionEntry, User } from "@socle/protocol";
 import type { Database, Reader, Transactor } from "../database/index.ts";
-import { BoundedMap, newId, toTimestamp } from "../kernel/index.ts";
-import { hashRefreshToken, newRefreshToken } from "./tokens.ts";
+import { type Awaitable, BoundedMap, newId, toTimestamp } from "../kernel/index.ts";
+import type { LimitMeter } from "../logging/index.ts";
+import { hashRefreshToken, RefreshTokens } from "./tokens.ts";
 
 /** Two tabs that refresh at once both use the same token; this long it works again. */
 const graceMs = 10_000;
 const capacity = 20_000;
 /** How soon a change by another process is seen. */
 const lookEveryMs = 200;
-/** Expired sessions that one login clears away. */
-const sweep = 50;
+/** Expired sessions, and used refresh tokens, that one transaction clears away. */
+const sweepStep = 50;
+/** Exchanges within the grace time that are followed from a used token to the one in force. */
+const maxChain = 1_000;
 
 /** A session in force and the user it belongs to, with the role of this moment. */
 export interface Session {
@@ -29,7 +32,7 @@ export type SessionChange = { readonly sessionId: string; readonly role: Role | 
 export type RefreshOutcome =
   | { kind: "refreshed"; session: Session; refreshToken: string }
   | { kind: "unknown" }
-  /** The token had been used before: somebody has a copy of it, and the session is over. */
+  /** The token had been used before: there is a copy of it, and the session is over. */
   | { kind: "reused"; session: Session };
 
 const selectSession =
@@ -39,15 +42,29 @@ const selectSession =
 export class Sessions {
   readonly #database: Database;
   readonly #ttlMs: number;
+  readonly #maxPerUser: number;
+  readonly #limits: LimitMeter;
+  readonly #tokens: RefreshTokens;
   #ended = 0;
   #nextLook = 0;
   #outsideVersion = 0;
   readonly #live = new BoundedMap<string, Session>(capacity);
   readonly #listeners = new Set<(change: SessionChange) => void>();
 
-  constructor(options: { database: Database; ttlMs: number }) {
+  constructor(options: {
+    database: Database;
+    ttlMs: number;
+    /** Sessions of one user; a further one ends the oldest. */
+    maxPerUser: number;
+    limits: LimitMeter;
+    /** See `RefreshTokens`. */
+    tokenKey: () => string;
+  }) {
     this.#database = options.database;
     this.#ttlMs = options.ttlMs;
+    this.#maxPerUser = options.maxPerUser;
+    this.#limits = options.limits;
+    this.#tokens = new RefreshTokens(options.tokenKey);
   }
 
   /** Has `listener` called with every change from now on. Answers how to stop that. */
@@ -70,7 +87,8 @@ export class Sessions {
     return session;
   }
 
-  async open(tx: Transactor, user: User, now: number): Promise<{ session: Session; refreshToken: string }> {
+  async open(tx: Transactor, user: User): Promise<{ session: Session; refreshToken: string }> {
+    const now = Date.now();
     const session: Session = { id: newId("ses", now), userId: user.id, role: user.role, expiresAt: now + this.#ttlMs };
     await tx.run(
       "INSERT INTO _sessions (id, userId, createdAt, expiresAt) VALUES (?, ?, ?, ?)",
@@ -79,43 +97,43 @@ export class Sessions {
       now,
       session.expiresAt,
     );
-    const refreshToken = await this.#issue(tx, session.id, now);
-    await this.#sweep(tx, now);
+    const refreshToken = this.#tokens.first(session.id);
+    await this.#keep(tx, session.id, refreshToken);
+    await this.#endOldest(tx, session, now);
     tx.afterCommit(() => this.#live.set(session.id, session));
     return { session, refreshToken };
   }
 
-  /** Exchanges a refresh token (single use, rotated; reuse ends the session). */
-  async refresh(tx: Transactor, token: string, now: number): Promise<RefreshOutcome> {
+  /**
+   * Exchanges a refresh token (single use, rotated; reuse ends the session). Within ten seconds of its use, it is answered
+   * with the token in force, and nothing is changed.
+   */
+  async refresh(tx: Transactor, token: string): Promise<RefreshOutcome> {
+    const now = Date.now();
     const hash = hashRefreshToken(token);
-    const found = await tx.get<{ sessionId: string; usedAt: number | null }>(
-      "SELECT sessionId, usedAt FROM _refresh_tokens WHERE hash = ?",
-      hash,
-    );
-    if (found === null) return { kind: "unknown" };
-    const old = await tx.get<Session>(`${selectSession} WHERE s.id = ?`, found.sessionId);
-    if (old === null || old.expiresAt <= now) return { kind: "unknown" };
-    if (found.usedAt !== null && now - found.usedAt > graceMs) {
-      await this.end(tx, old.id);
-      return { kind: "reused", session: old };
+    const found = await this.#row(tx, hash);
+    const session = await this.#unexpired(tx, found?.sessionId ?? this.#tokens.sessionOf(token), now);
+    if (session === null) return { kind: "unknown" };
+    // The time since the use is negative when the clock was set back.
+    const isOver = found === null || (found.usedAt !== null && Math.abs(now - found.usedAt) > graceMs);
+    if (isOver) {
+      await this.end(tx, session.id);
+      return { kind: "reused", session };
     }
-    const session: Session = { ...old, expiresAt: now + this.#ttlMs };
-    await tx.run("UPDATE _refresh_tokens SET usedAt = coalesce(usedAt, ?) WHERE hash = ?", now, hash);
-    await tx.run("UPDATE _sessions SET expiresAt = ? WHERE id = ?", session.expiresAt, session.id);
-    // Used tokens are kept to know them again, as long as an unused one of their time could have lived.
-    await tx.run("DELETE FROM _refresh_tokens WHERE sessionId = ? AND usedAt < ?", session.id, now - this.#ttlMs);
-    const refreshToken = await this.#issue(tx, session.id, now);
-    tx.afterCommit(() => this.#live.set(session.id, session));
-    return { kind: "refreshed", session, refreshToken };
+    if (found.usedAt !== null) return this.#inForce(tx, session, token);
+    const renewed: Session = { ...session, expiresAt: now + this.#ttlMs };
+    const refreshToken = this.#tokens.successor(token, session.id);
+    await tx.run("UPDATE _refresh_tokens SET usedAt = ? WHERE hash = ?", now, hash);
+    await tx.run("UPDATE _sessions SET expiresAt = ? WHERE id = ?", renewed.expiresAt, session.id);
+    await this.#keep(tx, session.id, refreshToken);
+    tx.afterCommit(() => this.#live.set(session.id, renewed));
+    return { kind: "refreshed", session: renewed, refreshToken };
   }
 
   /** The session of a refresh token, used or not, that has not expired. */
-  async ofRefreshToken(tx: Transactor, token: string, now: number): Promise<Session | null> {
-    return tx.get<Session>(
-      `${selectSession} JOIN _refresh_tokens t ON t.sessionId = s.id WHERE t.hash = ? AND s.expiresAt > ?`,
-      hashRefreshToken(token),
-      now,
-    );
+  async ofRefreshToken(tx: Transactor, token: string): Promise<Session | null> {
+    const found = await this.#row(tx, hashRefreshToken(token));
+    return this.#unexpired(tx, found?.sessionId ?? this.#tokens.sessionOf(token), Date.now());
   }
 
   /** Ends a session; its tokens are refused from the commit on. */
@@ -178,14 +196,77 @@ export class Sessions {
     for (const listener of this.#listeners) listener(change);
   }
 
-  async #issue(tx: Transactor, sessionId: string, now: number): Promise<string> {
-    const { token, hash } = newRefreshToken();
-    await tx.run("INSERT INTO _refresh_tokens (hash, sessionId, createdAt) VALUES (?, ?, ?)", hash, sessionId, now);
-    return token;
+  /** Removes expired sessions and used refresh tokens in small steps, until none is left or `signal` is aborted. */
+  async sweep(signal: AbortSignal): Promise<void> {
+    while (!signal.aborted && (await this.#sweepStep(Date.now()))) {
+      // Between two steps the writes that wait get their turn.
+      await Bun.sleep(5);
+    }
   }
 
-  async #sweep(tx: Transactor, now: number): Promise<void> {
-    const expired = await tx.all<{ id: string }>("SELECT id FROM _sessions WHERE expiresAt <= ? LIMIT ?", now, sweep);
-    for (const { id } of expired) await this.end(tx, id);
+  /** Answers whether there may be more to remove. */
+  async #sweepStep(now: number): Promise<boolean> {
+    const { reader } = this.#database;
+    const sessions = await reader.all<{ id: string }>(
+      "SELECT id FROM _sessions WHERE expiresAt <= ? LIMIT ?",
+      now,
+      sweepStep,
+    );
+    const tokens = await reader.all<{ hash: string }>(
+      "SELECT hash FROM _refresh_tokens WHERE usedAt < ? LIMIT ?",
+      now - graceMs,
+      sweepStep,
+    );
+    if (sessions.length === 0 && tokens.length === 0) return false;
+    await this.#database.transact(async (tx) => {
+      // It may have been renewed meanwhile.
+      for (const { id } of sessions) if ((await this.#unexpired(tx, id, now)) === null) await this.end(tx, id);
+      for (const { hash } of tokens) await tx.run("DELETE FROM _refresh_tokens WHERE hash = ?", hash);
+    });
+    return Math.max(sessions.length, tokens.length) === sweepStep;
+  }
+
+  #row(tx: Transactor, hash: string): Awaitable<{ sessionId: string; usedAt: number | null } | null> {
+    return tx.get("SELECT sessionId, usedAt FROM _refresh_tokens WHERE hash = ?", hash);
+  }
+
+  async #unexpired(tx: Transactor, id: string | null, now: number): Promise<Session | null> {
+    return tx.get<Session>(`${selectSession} WHERE s.id = ? AND s.expiresAt > ?`, id, now);
+  }
+
+  #keep(tx: Transactor, sessionId: string, token: string): Awaitable<unknown> {
+    const hash = hashRefreshToken(token);
+    return tx.run(
+      "INSERT INTO _refresh_tokens (hash, sessionId, createdAt) VALUES (?, ?, ?)",
+      hash,
+      sessionId,
+      Date.now(),
+    );
+  }
+
+  /** Follows a token that was used within the grace time to the one in force. */
+  async #inForce(tx: Transactor, session: Session, used: string): Promise<RefreshOutcome> {
+    let refreshToken = used;
+    for (let step = 0; step < maxChain; step++) {
+      refreshToken = this.#tokens.successor(refreshToken, session.id);
+      const row = await this.#row(tx, hashRefreshToken(refreshToken));
+      // The key that tokens are made with has changed since.
+      if (row === null) break;
+      if (row.usedAt === null) return { kind: "refreshed", session, refreshToken };
+    }
+    return { kind: "unknown" };
+  }
+
+  /** Keeps the sessions of a user within their bound. The newest stays, also when the clock was set back. */
+  async #endOldest(tx: Transactor, newest: Session, now: number): Promise<void> {
+    const tooMany = await tx.all<{ id: string }>(
+      "SELECT id FROM _sessions WHERE userId = ? AND expiresAt > ? AND id <> ? ORDER BY createdAt DESC, id DESC LIMIT -1 OFFSET ?",
+      newest.userId,
+      now,
+      newest.id,
+      this.#maxPerUser - 1,
+    );
+    for (const { id } of tooMany) await this.end(tx, id);
+    if (tooMany.length > 0) tx.afterCommit(() => this.#limits.reached("sessionsPerUser", { userId: newest.userId }));
   }
 }

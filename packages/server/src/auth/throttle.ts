@@ -1,81 +1,139 @@
-import { AppError, BoundedMap } from "../kernel/index.ts";
+/** The login throttle: refuses logins of a key after a number of failures in ten minutes. */
+import { AppError, BoundedMap, callerGone, overloaded } from "../kernel/index.ts";
 
-const limit = 10;
-const windowMs = 10 * 60_000;
-/** Keys that are remembered; the oldest are forgotten first. */
-const capacity = 20_000;
+/** Failures that are older no longer count. */
+const failureWindowMs = 10 * 60_000;
+/** Keys that are remembered; those whose last failure is longest ago are forgotten first. */
+const capacity = 10_000;
 
-interface Failures {
-  /** When logins failed, oldest first; at most `limit`. */
-  times: number[];
+interface Attempts {
+  /** When logins failed, oldest first; at most `bound`. */
+  failures: number[];
   /** Logins whose outcome is not known yet. */
   running: number;
-  waiting: (() => void)[];
+  readonly waiting: Set<() => void>;
+}
+
+export interface ThrottleOptions {
+  /** Failures after which a key is refused. */
+  readonly bound: number;
+  /** Logins of all keys that may wait for the outcome of others. */
+  readonly maxWaiting: number;
+  /** Milliseconds that never run backwards and never stand still. */
+  readonly now?: () => number;
+}
+
+export interface GuardOptions {
+  /** When it is aborted while the login waits, its place is free at once. */
+  readonly signal?: AbortSignal | undefined;
+  /** Called when the login is the failure that reaches the bound. */
+  readonly onLocked?: () => void;
 }
 
 /**
- * Refuses logins after ten failures in ten minutes for one key, an email or an address. Logins that are still being
- * checked count as possible failures, so that guesses sent at once gain nothing: the eleventh waits for their outcome.
+ * Refuses logins of a key, such as an address, after `bound` failures in ten minutes. Logins that are still being checked
+ * count as possible failures, so that guesses sent at once gain nothing: with `bound` of them running, the next waits for
+ * their outcome.
  */
 export class Throttle {
-  readonly #failures = new BoundedMap<string, Failures>(capacity);
+  readonly #options: ThrottleOptions;
   readonly #now: () => number;
+  readonly #attempts = new BoundedMap<string, Attempts>(capacity);
+  #waiting = 0;
 
-  constructor(now: () => number) {
-    this.#now = now;
+  constructor(options: ThrottleOptions) {
+    this.#options = options;
+    this.#now = options.now ?? (() => performance.now());
   }
 
   /**
-   * Runs `check`, which answers whether the login succeeded.
-   * @throws AppError `rate_limited` instead, with the seconds until it is worth trying again.
+   * Runs `check`, which answers whether the login succeeded. A check that throws is no failure.
+   * @throws AppError `rate_limited` instead, with the seconds until it is worth trying again; `unavailable` when too many
+   * logins wait.
    */
-  async guard(key: string, check: () => Promise<boolean>): Promise<boolean> {
-    const failures = await this.#admit(key);
+  async guard(key: string, check: () => Promise<boolean>, options: GuardOptions = {}): Promise<boolean> {
+    const attempts = await this.#admit(key, options.signal);
     let hasFailed = false;
     try {
       const isRight = await check();
       hasFailed = !isRight;
       return isRight;
     } finally {
-      failures.running -= 1;
-      if (hasFailed) failures.times.push(this.#now());
-      failures.waiting.shift()?.();
+      attempts.running -= 1;
+      if (hasFailed && this.#fail(key)) options.onLocked?.();
+      wakeNext(attempts);
     }
   }
 
   /** After a success the failures before it no longer count. */
   forgive(key: string): void {
-    const failures = this.#failures.get(key);
-    if (failures !== undefined) failures.times = [];
+    const attempts = this.#attempts.get(key);
+    if (attempts !== undefined) attempts.failures = [];
+  }
+
+  /** Answers whether the key is locked by this failure. */
+  #fail(key: string): boolean {
+    const attempts = this.#attemptsOf(key);
+    attempts.failures.push(this.#now());
+    this.#attempts.set(key, attempts);
+    return attempts.failures.length >= this.#options.bound;
   }
 
   /** Counts the login as running, as soon as it may run. */
-  async #admit(key: string): Promise<Failures> {
+  async #admit(key: string, signal: AbortSignal | undefined): Promise<Attempts> {
+    const { bound, maxWaiting } = this.#options;
     while (true) {
-      const failures = this.#entry(key);
+      const attempts = this.#attemptsOf(key);
       const now = this.#now();
-      failures.times = failures.times.filter((time) => time > now - windowMs);
-      const [oldest] = failures.times;
-      if (failures.times.length >= limit && oldest !== undefined) {
-        failures.waiting.shift()?.();
-        const retryAfter = Math.max(1, Math.ceil((oldest + windowMs - now) / 1_000));
-        throw new AppError("rate_limited", "Too many failed logins; try again later.", { retryAfter });
+      attempts.failures = attempts.failures.filter((time) => time > now - failureWindowMs);
+      const [oldest] = attempts.failures;
+      if (attempts.failures.length >= bound && oldest !== undefined) {
+        wakeNext(attempts);
+        const retryAfter = Math.max(1, Math.ceil((oldest + failureWindowMs - now) / 1_000));
+        throw new AppError("rate_limited", "Too many failed logins; try again later.", { retryAfter, limit: "logins" });
       }
-      if (failures.times.length + failures.running < limit) {
-        // Counted at once: whoever comes in the same turn must see it.
-        failures.running += 1;
-        return failures;
+      if (attempts.failures.length + attempts.running < bound) {
+        // Counted at once: another login of the same turn must see it.
+        attempts.running += 1;
+        return attempts;
       }
-      await new Promise<void>((resolve) => failures.waiting.push(resolve));
+      if (this.#waiting >= maxWaiting) throw overloaded("passwords", "Too many logins wait; try again in a moment.");
+      await this.#wait(attempts, signal);
     }
   }
 
-  #entry(key: string): Failures {
-    let failures = this.#failures.get(key);
-    if (failures === undefined) {
-      failures = { times: [], running: 0, waiting: [] };
-      this.#failures.set(key, failures);
-    }
-    return failures;
+  #wait(attempts: Attempts, signal: AbortSignal | undefined): Promise<void> {
+    if (signal?.aborted === true) throw callerGone();
+    this.#waiting += 1;
+    return new Promise((resolve, reject) => {
+      const wake = (): void => {
+        signal?.removeEventListener("abort", leave);
+        this.#waiting -= 1;
+        resolve();
+      };
+      const leave = (): void => {
+        attempts.waiting.delete(wake);
+        this.#waiting -= 1;
+        reject(callerGone());
+      };
+      attempts.waiting.add(wake);
+      signal?.addEventListener("abort", leave, { once: true });
+    });
   }
+
+  #attemptsOf(key: string): Attempts {
+    let attempts = this.#attempts.get(key);
+    if (attempts === undefined) {
+      attempts = { failures: [], running: 0, waiting: new Set() };
+      this.#attempts.set(key, attempts);
+    }
+    return attempts;
+  }
+}
+
+function wakeNext({ waiting }: Attempts): void {
+  const [wake] = waiting;
+  if (wake === undefined) return;
+  waiting.delete(wake);
+  wake();
 }

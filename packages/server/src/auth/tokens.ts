@@ -1,4 +1,4 @@
-import { AppError, BoundedMap, randomToken, type Secret } from "../kernel/index.ts";
+import { AppError, BoundedMap, isSameSecret, randomToken, type Secret } from "../kernel/index.ts";
 
 /** What an access token says (RFC 7519); `sid` is the session that it belongs to. */
 export interface AccessClaims {
@@ -67,12 +67,45 @@ export function invalidToken(cause: unknown): AppError {
   return new AppError("unauthorized", "The access token is invalid, expired or revoked.", { cause });
 }
 
-/** A new refresh token, and what is kept of it: 256 random bits need no slow hash. */
-export function newRefreshToken(): { token: string; hash: string } {
-  const token = randomToken(32);
-  return { token, hash: hashRefreshToken(token) };
+/**
+ * Refresh tokens: `{session id}.{256 random bits}.{signature}`. Only their hashes are kept. The successor of a token is
+ * computed from it, so that requests which exchange one token at the same moment get the same one. The signature shows
+ * that a token was issued for its session when its hash is no longer kept.
+ */
+export class RefreshTokens {
+  readonly #key: () => string;
+
+  /** @param key a secret of the service, available once auth has started. */
+  constructor(key: () => string) {
+    this.#key = key;
+  }
+
+  /** The first token of a session. */
+  first(sessionId: string): string {
+    return this.#signed(`${sessionId}.${randomToken(32)}`);
+  }
+
+  /** The token that another is exchanged for: always the same. */
+  successor(token: string, sessionId: string): string {
+    return this.#signed(`${sessionId}.${this.#digest(`next ${token}`)}`);
+  }
+
+  /** The session that a token was issued for, whenever that was; null for a token that this service has not issued. */
+  sessionOf(token: string): string | null {
+    const unsigned = token.slice(0, Math.max(0, token.lastIndexOf(".")));
+    return isSameSecret(token, this.#signed(unsigned)) ? (unsigned.split(".")[0] ?? null) : null;
+  }
+
+  #signed(text: string): string {
+    return `${text}.${this.#digest(`sign ${text}`)}`;
+  }
+
+  #digest(text: string): string {
+    return new Bun.CryptoHasher("sha256", this.#key()).update(text).digest("base64url");
+  }
 }
 
+/** What is kept of a refresh token: 256 random bits need no slow hash. */
 export function hashRefreshToken(token: string): string {
   return Bun.SHA256.hash(token, "hex");
 }

@@ -89,3 +89,13 @@ export async function deleteUser(tx: Transactor, id: string): Promise<void> {
 export function emailTaken(): AppError {
   return new AppError("conflict", "There is already a user with this email.");
 }
+
+/** Whether `admin.email` must not make an admin of this email any more. */
+export async function isAdminEmailSpent(reader: Reader, email: string): Promise<boolean> {
+  return (await reader.get("SELECT 1 FROM _spent_admin_emails WHERE email = ?", email)) !== null;
+}
+
+/** From now on `admin.email` makes no admin of this email. */
+export async function spendAdminEmail(tx: Transactor, email: string): Promise<void> {
+  await tx.run("INSERT OR IGNORE INTO _spent_admin_emails (email) VALUES (?)", email);
+}

@@ -3,9 +3,18 @@ import type { Database, Reader, Transactor } from "../database/index.ts";
 import type { EventLog } from "../events/index.ts";
 import { AppError, type Clock, type Principal } from "../kernel/index.ts";
 import { checkNewCredentials, checkNewPassword, normaliseEmail } from "./credentials.ts";
-import { hashPassword } from "./passwords.ts";
+import { ownCaller, type PasswordCaller, type Passwords } from "./passwords.ts";
 import type { Sessions } from "./sessions.ts";
-import { adminExists, deleteUser, findByEmail, findById, insertUser, listUsers, type UserFilter } from "./user-rows.ts";
+import {
+  adminExists,
+  deleteUser,
+  findByEmail,
+  findById,
+  insertUser,
+  listUsers,
+  spendAdminEmail,
+  type UserFilter,
+} from "./user-rows.ts";
 
 /** A user to be made: checked, and the password hashed, which takes longer than a transaction may. */
 export interface NewUser {
@@ -22,20 +31,26 @@ export class Users {
   readonly #events: EventLog;
   readonly #clock: Clock;
   readonly #sessions: Sessions;
+  readonly #passwords: Passwords;
   readonly #passwordMinLength: number;
+  readonly #adminEmail: string | undefined;
 
   constructor(options: {
     database: Database;
     events: EventLog;
     clock: Clock;
     sessions: Sessions;
+    passwords: Passwords;
     passwordMinLength: number;
+    adminEmail?: string | undefined;
   }) {
     this.#database = options.database;
     this.#events = options.events;
     this.#clock = options.clock;
     this.#sessions = options.sessions;
+    this.#passwords = options.passwords;
     this.#passwordMinLength = options.passwordMinLength;
+    this.#adminEmail = options.adminEmail;
   }
 
   find(id: string, reader: Reader = this.#database.reader): Promise<User | null> {
@@ -63,23 +78,26 @@ export class Users {
 
   /** The sessions of a user that have not expired, newest first. */
   sessions(userId: string): Promise<SessionEntry[]> {
-    return this.#sessions.list(userId, this.#clock.now());
+    return this.#sessions.list(userId, Date.now());
   }
 
   adminExists(reader: Reader = this.#database.reader): Promise<boolean> {
     return adminExists(reader);
   }
 
-  /** @throws AppError `validation_error` for a bad email or a short password. */
-  async prepare(credentials: Credentials): Promise<NewUser> {
+  /**
+   * @throws AppError `validation_error` for a bad email or a short password, `unavailable` when too many passwords wait to
+   * be hashed.
+   */
+  async prepare(credentials: Credentials, caller: PasswordCaller = ownCaller): Promise<NewUser> {
     const { email, password } = checkNewCredentials(credentials, this.#passwordMinLength);
-    return { email, passwordHash: await hashPassword(password) };
+    return { email, passwordHash: await this.#passwords.hash(password, caller) };
   }
 
-  /** @throws AppError `validation_error` for a short password. */
-  async preparePassword(password: string): Promise<string> {
+  /** @throws AppError `validation_error` for a short password, `unavailable` when too many wait to be hashed. */
+  async preparePassword(password: string, caller: PasswordCaller = ownCaller): Promise<string> {
     checkNewPassword(password, this.#passwordMinLength);
-    return hashPassword(password);
+    return this.#passwords.hash(password, caller);
   }
 
   /**
@@ -116,6 +134,7 @@ export class Users {
     const user = await this.get(tx, id);
     await tx.run("UPDATE _users SET role = ? WHERE id = ?", role, id);
     await this.#keepAnAdmin(tx, user, "must stay one");
+    if (role !== "admin") await this.#spendAdminEmail(tx, user);
     await this.#sessions.changeRole(tx, id, role);
     return { ...user, role };
   }
@@ -142,13 +161,14 @@ export class Users {
     await this.#sessions.endAll(tx, id);
     await deleteUser(tx, id);
     await this.#keepAnAdmin(tx, user, "cannot be deleted");
+    await this.#spendAdminEmail(tx, user);
     return user;
   }
 
   /** @throws AppError `not_found` for a session that is over or is not this user's. */
   async endSession(tx: Transactor, userId: string, sessionId: string): Promise<void> {
     await this.get(tx, userId);
-    const sessions = await this.#sessions.list(userId, this.#clock.now(), tx);
+    const sessions = await this.#sessions.list(userId, Date.now(), tx);
     if (!sessions.some(({ id }) => id === sessionId)) throw new AppError("not_found", "There is no such session.");
     await this.#sessions.end(tx, sessionId);
   }
@@ -163,5 +183,10 @@ export class Users {
   async #keepAnAdmin(tx: Transactor, { role }: User, verb: string): Promise<void> {
     if (role === "admin" && !(await adminExists(tx)))
       throw new AppError("bad_request", `The last admin ${verb}: nobody could let anybody in again.`);
+  }
+
+  /** An admin who is deleted or demoted is not made again by `admin.email`. */
+  async #spendAdminEmail(tx: Transactor, { email, role }: User): Promise<void> {
+    if (role === "admin" && email === this.#adminEmail) await spendAdminEmail(tx, email);
   }
 }

@@ -160,7 +160,10 @@ export function size(min: number, max: number): ValueKind<number> {
   };
 }
 
-/** How often something may happen: `count` times in `perMs` milliseconds, and at most ten such spans at once. */
+/**
+ * How often something may happen: `count` times in `perMs` milliseconds. At once, it may happen ten seconds' worth of a rate
+ * per second, and `count` times of any other.
+ */
 export interface Rate {
   readonly count: number;
   readonly perMs: number;

@@ -49,6 +49,11 @@ export class Exchange {
     return principal?.userId ?? this.address;
   }
 
+  /** The address and the signal by which a queue knows who waits. The signal costs something to ask for. */
+  get waiter(): { key: string; signal: AbortSignal } {
+    return { key: this.address, signal: this.request.signal };
+  }
+
   /** A part of the path. The router has made sure that the route has it. */
   param(name: string): string {
     return this.params[name] ?? "";

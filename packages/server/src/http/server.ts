@@ -9,6 +9,7 @@ import type { Storage } from "../storage/index.ts";
 import { addressKey } from "./address.ts";
 import { Cors } from "./cors.ts";
 import { LogStreams } from "./log-streams.ts";
+import type { RateLimiter } from "./rate-limiter.ts";
 import { Router } from "./router.ts";
 import { allRoutes } from "./routes/index.ts";
 import type { StaticFiles } from "./static-files.ts";
@@ -32,6 +33,7 @@ export interface HttpOptions {
   corsOrigins: readonly string[];
   /** Bytes. */
   bodyLimit: number;
+  rates: RateLimiter;
   /** Bytes of answers to lists that are kept. */
   listCacheSize: number;
   /** Uploads that may wait to be read. */

@@ -298,7 +298,7 @@ describe("while connected", () => {
 
   test("a session that ends takes its sockets along, and no others", async () => {
     const fay = await server.register("fay@example.com");
-    const again = await service.auth.login({ email: "fay@example.com", password: "correct horse" }, "test");
+    const again = await service.auth.login({ email: "fay@example.com", password: "correct horse" }, { key: "test" });
     const [first, second] = await Promise.all([server.connect(fay.accessToken), server.connect(again.accessToken)]);
     await first.subscribe("notes.created");
     await second.subscribe("notes.created");

@@ -1,7 +1,7 @@
 import { type StoredRecord, VISIBILITIES, type Visibility } from "@socle/protocol";
 import { type Auth, readCredentials, readRole } from "../auth/index.ts";
 import type { Database } from "../database/index.ts";
-import { AppError, isObject, oneOf, quote, type System } from "../kernel/index.ts";
+import { AppError, actorOf, isObject, oneOf, quote, type System } from "../kernel/index.ts";
 import type { Logger } from "../logging/index.ts";
 import type { Records } from "../records/index.ts";
 import { cleanName, type Storage } from "../storage/index.ts";
@@ -121,7 +121,7 @@ export class ScriptCalls {
       "users.create": async (principal, [values]) => {
         const body = parsedObject(values, "values");
         const role = body["role"] === undefined ? "authenticated" : readRole(body["role"]);
-        const user = await users.prepare(readCredentials(body));
+        const user = await users.prepare(readCredentials(body), { key: actorOf(principal) ?? "functions" });
         return JSON.stringify(await database.transact((tx) => users.create(tx, user, role, principal)));
       },
       "users.setRole": async (_principal, [id, role]) => {

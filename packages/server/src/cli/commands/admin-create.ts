@@ -4,6 +4,7 @@ import { Auth, authSchema } from "../../auth/index.ts";
 import { Database } from "../../database/index.ts";
 import { EventLog } from "../../events/index.ts";
 import { AppError, Clock, SetupError } from "../../kernel/index.ts";
+import { LimitMeter } from "../../logging/index.ts";
 import { type Command, textOption, UsageError } from "../command.ts";
 import { configOption, loadSettings } from "../settings.ts";
 
@@ -38,18 +39,21 @@ export const adminCreate: Command = {
       exclusive: false,
       onFatal: (error) => logger.error("The disk refused a write", { error }),
     });
+    const auth = new Auth({
+      database,
+      clock,
+      logger,
+      limits: new LimitMeter(logger),
+      events: new EventLog({ database, clock, logger }),
+      accessTokenTtlMs: config["auth.accessTokenTtl"],
+      refreshTokenTtlMs: config["auth.refreshTokenTtl"],
+      registration: config["auth.registration"],
+      passwordMinLength: config["auth.passwordMinLength"],
+      maxPasswords: config["limits.passwords"],
+      maxSessionsPerUser: config["limits.sessionsPerUser"],
+    });
     try {
       await database.prepare([authSchema]);
-      const auth = new Auth({
-        database,
-        clock,
-        logger,
-        events: new EventLog({ database, clock, logger }),
-        accessTokenTtlMs: config["auth.accessTokenTtl"],
-        refreshTokenTtlMs: config["auth.refreshTokenTtl"],
-        registration: config["auth.registration"],
-        passwordMinLength: config["auth.passwordMinLength"],
-      });
       const values = await auth.users.prepare({ email, password });
       const { before } = await database.transact((tx) => auth.users.makeAdmin(tx, values));
       terminal.out(
@@ -62,6 +66,7 @@ export const adminCreate: Command = {
       if (!(thrown instanceof AppError)) throw thrown;
       throw new SetupError(thrown.details?.map((detail) => detail.message).join("; ") ?? thrown.message);
     } finally {
+      await auth.close();
       await database.close();
     }
   },

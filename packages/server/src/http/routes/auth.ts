@@ -1,6 +1,7 @@
 import { type Auth, readCredentials } from "../../auth/index.ts";
 import { AppError } from "../../kernel/index.ts";
 import { readObject, readOptionalObject } from "../body.ts";
+import type { RateLimiter } from "../rate-limiter.ts";
 import type { Route } from "../router.ts";
 
 /** The refresh token of a body, or null when there is none. */
@@ -12,27 +13,28 @@ function refreshTokenOf(body: Record<string, unknown> | null): string | null {
 }
 
 /** `/api/auth/…` (spec, "Authentication endpoints"). */
-export function authRoutes({ auth, bodyLimit }: { auth: Auth; bodyLimit: number }): Route[] {
+export function authRoutes(options: { auth: Auth; bodyLimit: number; rates: RateLimiter }): Route[] {
+  const { auth, bodyLimit, rates } = options;
   return [
-    {
+    rates.limit("register", {
       path: "/api/auth/register",
       methods: {
         async POST(exchange) {
           const credentials = readCredentials(await readObject(exchange.request, bodyLimit));
-          return exchange.json(201, await auth.register(credentials));
+          return exchange.json(201, await auth.register(credentials, exchange.waiter));
         },
       },
-    },
-    {
+    }),
+    rates.limit("login", {
       path: "/api/auth/login",
       methods: {
         async POST(exchange) {
           const credentials = readCredentials(await readObject(exchange.request, bodyLimit));
-          return exchange.json(200, await auth.login(credentials, exchange.address));
+          return exchange.json(200, await auth.login(credentials, exchange.waiter));
         },
       },
-    },
-    {
+    }),
+    rates.limit("refresh", {
       path: "/api/auth/refresh",
       methods: {
         async POST(exchange) {
@@ -44,7 +46,7 @@ export function authRoutes({ auth, bodyLimit }: { auth: Auth; bodyLimit: number 
           return exchange.json(200, await auth.refresh(token));
         },
       },
-    },
+    }),
     {
       path: "/api/auth/logout",
       methods: {

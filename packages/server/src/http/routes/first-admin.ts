@@ -1,14 +1,16 @@
 import type { FirstAdmin } from "../../admin/index.ts";
 import { readObject } from "../body.ts";
+import type { RateLimiter } from "../rate-limiter.ts";
 import type { Route } from "../router.ts";
 
 /** Where the set-up link of the start log leads. */
 export const firstAdminPath = "/api/auth/setup";
 
 /** The set-up of a service without an admin: the token is in the query, as the link has it, or in the body. */
-export function firstAdminRoutes({ firstAdmin, bodyLimit }: { firstAdmin: FirstAdmin; bodyLimit: number }): Route[] {
+export function firstAdminRoutes(options: { firstAdmin: FirstAdmin; bodyLimit: number; rates: RateLimiter }): Route[] {
+  const { firstAdmin, bodyLimit, rates } = options;
   return [
-    {
+    rates.limit("setup", {
       path: firstAdminPath,
       methods: {
         async GET(exchange) {
@@ -18,9 +20,9 @@ export function firstAdminRoutes({ firstAdmin, bodyLimit }: { firstAdmin: FirstA
         },
         async POST(exchange) {
           const { token = exchange.query("token"), ...body } = await readObject(exchange.request, bodyLimit);
-          return exchange.json(201, await firstAdmin.create(body, token));
+          return exchange.json(201, await firstAdmin.create(body, token, exchange.waiter));
         },
       },
-    },
+    }),
   ];
 }

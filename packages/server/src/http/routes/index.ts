@@ -5,6 +5,7 @@ import type { Realtime } from "../../realtime/index.ts";
 import type { Records } from "../../records/index.ts";
 import type { Storage } from "../../storage/index.ts";
 import type { LogStreams } from "../log-streams.ts";
+import type { RateLimiter } from "../rate-limiter.ts";
 import type { Route } from "../router.ts";
 import type { StaticFiles } from "../static-files.ts";
 import { adminRoutes } from "./admin/index.ts";
@@ -29,6 +30,7 @@ export interface RouteOptions {
   version: string;
   /** Bytes. */
   bodyLimit: number;
+  rates: RateLimiter;
   /** Bytes of answers to lists that are kept. */
   listCacheSize: number;
   /** Uploads that may wait to be read. */
@@ -42,7 +44,7 @@ export function allRoutes(options: RouteOptions): Route[] {
     ...healthRoutes(options),
     ...metricsRoutes({ overviews: options.admin.overviews, token: options.metricsToken }),
     ...authRoutes(options),
-    ...firstAdminRoutes({ firstAdmin: options.admin.firstAdmin, bodyLimit: options.bodyLimit }),
+    ...firstAdminRoutes({ ...options, firstAdmin: options.admin.firstAdmin }),
     ...adminRoutes(options),
     ...storageRoutes(options),
     ...realtimeRoutes(options),

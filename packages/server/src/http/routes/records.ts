@@ -5,11 +5,17 @@ import type { RecordBody, Records } from "../../records/index.ts";
 import { isJsonType, readObject } from "../body.ts";
 import type { Exchange } from "../exchange.ts";
 import { Lists } from "../lists.ts";
+import type { RateLimiter } from "../rate-limiter.ts";
 import type { Route } from "../router.ts";
 
 /** `/api/{collection}` and `/api/{collection}/:id` (spec, "Collection records"). */
-export function recordRoutes(options: { records: Records; bodyLimit: number; listCacheSize: number }): Route[] {
-  const { records, bodyLimit } = options;
+export function recordRoutes(options: {
+  records: Records;
+  bodyLimit: number;
+  listCacheSize: number;
+  rates: RateLimiter;
+}): Route[] {
+  const { records, bodyLimit, rates } = options;
   const lists = new Lists({ records, cacheSize: options.listCacheSize });
 
   /** What the service keeps for itself is no collection that is missing: there is nothing at such a path. */
@@ -46,7 +52,7 @@ export function recordRoutes(options: { records: Records; bodyLimit: number; lis
     }
   }
 
-  return [
+  const routes: Route[] = [
     {
       path: "/api/:collection",
       methods: {
@@ -90,4 +96,5 @@ export function recordRoutes(options: { records: Records; bodyLimit: number; lis
       },
     },
   ];
+  return routes.map((route) => rates.limit("records", route));
 }

@@ -3,6 +3,7 @@ import { AppError } from "../../kernel/index.ts";
 import { missingFile, nameOfSize, parseThumbSize, type Storage } from "../../storage/index.ts";
 import type { Exchange } from "../exchange.ts";
 import { type AnswerableFile, answerFile, contentType, disposition } from "../file-answer.ts";
+import type { RateLimiter } from "../rate-limiter.ts";
 import type { Route } from "../router.ts";
 import { Turns } from "../turns.ts";
 import { leastFileSize, readUploadForm } from "../upload-form.ts";
@@ -34,7 +35,8 @@ async function callerOf(exchange: Exchange): Promise<string> {
 }
 
 /** `/api/storage/…` (spec, "Storage endpoints"). */
-export function storageRoutes({ storage, maxUploads }: { storage: Storage; maxUploads: number }): Route[] {
+export function storageRoutes(options: { storage: Storage; rates: RateLimiter; maxUploads: number }): Route[] {
+  const { storage, rates, maxUploads } = options;
   const turns = new Turns({ width: uploadsAtATime, maxWaiting: maxUploads });
 
   /** The file of a path, when the caller may have it. A public one is for all, whatever token they send. */
@@ -61,7 +63,7 @@ export function storageRoutes({ storage, maxUploads }: { storage: Storage; maxUp
   }
 
   return [
-    {
+    rates.limit("upload", {
       path: "/api/storage/upload",
       methods: {
         async POST(exchange) {
@@ -77,7 +79,7 @@ export function storageRoutes({ storage, maxUploads }: { storage: Storage; maxUp
           return exchange.json(201, file);
         },
       },
-    },
+    }),
     {
       path: "/api/storage/:id",
       methods: {

@@ -1,0 +1,103 @@
+/** Tests of failure traces: what failed logins write, how much at most, and who may read it. */
+import { describe, expect, spyOn, test } from "bun:test";
+import { parseChannel } from "@socle/protocol";
+import { eventsSince, lastSeq, openApi } from "../../test/kit.ts";
+import { FailureTrace } from "./failure-trace.ts";
+
+const api = await openApi({});
+
+/** Runs `work` with a clock for traces that stands until it is told otherwise. */
+async function atTime(work: (set: (now: number) => void) => Promise<void>): Promise<void> {
+  let now = Math.ceil(performance.now());
+  const clock = spyOn(performance, "now").mockImplementation(() => now);
+  try {
+    await work((time) => {
+      now = time;
+    });
+  } finally {
+    clock.mockRestore();
+  }
+}
+
+function traceOf(): FailureTrace {
+  return new FailureTrace({
+    ...api.service,
+    logger: api.parts.logger,
+    type: "auth.failed",
+    message: "Logins failed in a test",
+  });
+}
+
+/** What was appended, once it is written. */
+async function written(seq: number): Promise<object[]> {
+  await api.service.database.transact(() => undefined);
+  return (await eventsSince(api.service, seq)).map(({ payload }) => payload);
+}
+
+describe("over HTTP", () => {
+  test("a failure and a lock-out are in the log and in the event log, for admins alone", async () => {
+    const admin = await api.admin();
+    const { accessToken } = await api.register("plain@example.com");
+    const seq = await lastSeq(api.service);
+    for (let i = 0; i < 12; i++)
+      await api.request("POST", "/api/auth/login", {
+        body: { email: "Plain@example.com", password: "a wrong secret" },
+        headers: { "x-test-address": "198.51.100.7" },
+      });
+    await written(seq);
+    const payload = { email: "plain@example.com", address: "198.51.100.7", count: 1 };
+    expect(await eventsSince(api.service, seq)).toEqual([
+      { type: "auth.failed", payload },
+      { type: "auth.locked", payload },
+    ]);
+    const path = "/api/admin/events?type=auth.locked";
+    const list = await api.request<{ items: { payload: object }[] }>("GET", path, { token: admin });
+    expect(list.body.items.map((item) => item.payload)).toEqual([payload]);
+    expect((await api.request("GET", path, { token: accessToken })).status).toBe(403);
+    for (const channel of ["auth.failed", "auth.locked", "auth.*"]) expect(parseChannel(channel)).toBeNull();
+    expect(api.entries("Logins failed").map(({ level, fields }) => [level, fields])).toEqual([["INFO", payload]]);
+    expect(JSON.stringify(await eventsSince(api.service, seq)) + api.log.join()).not.toContain("a wrong secret");
+  });
+
+  test("a text that is no email address is not kept: it may be a password", async () => {
+    const seq = await lastSeq(api.service);
+    await api.request("POST", "/api/auth/login", { body: { email: "hunter2 hunter2", password: "x" } });
+    expect(await written(seq)).toEqual([{ email: null, address: "test", count: 1 }]);
+  });
+});
+
+describe("a flood", () => {
+  test("of one email and address has one event a minute, with their number", async () => {
+    await atTime(async (set) => {
+      const [trace, seq, start] = [traceOf(), await lastSeq(api.service), performance.now()];
+      for (let i = 0; i < 1_000; i++) trace.note("a@example.com", "x");
+      set(start + 59_999);
+      trace.tick();
+      expect(await written(seq)).toEqual([{ email: "a@example.com", address: "x", count: 1 }]);
+      set(start + 60_000);
+      trace.tick();
+      trace.tick();
+      expect((await written(seq)).slice(1)).toEqual([{ email: "a@example.com", address: "x", count: 999 }]);
+      set(start + 200_000);
+      trace.tick();
+      expect((await written(seq)).length).toBe(2);
+    });
+  });
+
+  test("of many emails has a hundred events a minute, and none is left uncounted", async () => {
+    await atTime(async (set) => {
+      const [trace, seq, start] = [traceOf(), await lastSeq(api.service), performance.now()];
+      const lines = api.entries("Logins failed in a test").length;
+      for (let i = 0; i < 5_000; i++) trace.note(`n${i}@example.com`, "x");
+      expect((await written(seq)).length).toBe(100);
+      expect(api.entries("Logins failed in a test").length - lines).toBe(100);
+      for (let minute = 1; minute <= 12; minute++) {
+        set(start + minute * 60_000);
+        trace.tick();
+        expect((await written(seq)).length).toBeLessThanOrEqual(100 * (minute + 1));
+      }
+      const counts = (await eventsSince(api.service, seq)).map(({ payload }) => Number(Reflect.get(payload, "count")));
+      expect(counts.reduce((sum, count) => sum + count, 0)).toBe(5_000);
+    });
+  });
+});

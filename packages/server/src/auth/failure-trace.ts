@@ -1,0 +1,98 @@
+/** Failure traces: failed logins and lock-outs in the event log and in the log, in a bounded number. */
+import type { Database } from "../database/index.ts";
+import type { EventLog } from "../events/index.ts";
+import type { Logger } from "../logging/index.ts";
+
+/** One email and address has one event in this time; the failures in between are counted. */
+const everyMs = 60_000;
+/** Events of one trace in that time; more wait with their counts. */
+const maxEvents = 100;
+/** Emails and addresses that are told apart; the failures of others are counted together. */
+const maxSources = 1_000;
+
+/** The email is null when the text was no email address, or when the failures were for many; the address likewise. */
+interface Source {
+  readonly email: string | null;
+  readonly address: string | null;
+  /** Failures that no event has told of yet. */
+  count: number;
+  writtenAt: number;
+}
+
+export interface FailureTraceOptions {
+  readonly database: Database;
+  readonly events: EventLog;
+  readonly logger: Logger;
+  readonly type: "auth.failed" | "auth.locked";
+  /** The line of the log. */
+  readonly message: string;
+}
+
+/**
+ * Writes an event `{ email, address, count }` and a line of the log for failures of one email from one address: the
+ * first at once, then one a minute with their number. Realtime has no channel for these types, so only admins read them.
+ */
+export class FailureTrace {
+  readonly #options: FailureTraceOptions;
+  readonly #sources = new Map<string, Source>();
+  readonly #others: Source = { email: null, address: null, count: 0, writtenAt: Number.NEGATIVE_INFINITY };
+  #roundStart = Number.NEGATIVE_INFINITY;
+  #written = 0;
+
+  constructor(options: FailureTraceOptions) {
+    this.#options = options;
+  }
+
+  /**
+   * Counts a failure. Resolves when it is written, if it is to be written now; never rejects.
+   * @param email null for a text that is no email address: it may be a password.
+   */
+  async note(email: string | null, address: string): Promise<void> {
+    const source = this.#sourceOf(email, address);
+    source.count += 1;
+    await this.#write(source);
+  }
+
+  /** Writes what is due, and forgets sources without failures. To be called regularly. */
+  tick(): void {
+    const now = performance.now();
+    for (const [key, source] of this.#sources) {
+      void this.#write(source);
+      if (source.count === 0 && now - source.writtenAt >= everyMs) this.#sources.delete(key);
+    }
+    void this.#write(this.#others);
+  }
+
+  #sourceOf(email: string | null, address: string): Source {
+    const key = JSON.stringify([email, address]);
+    const known = this.#sources.get(key);
+    if (known !== undefined) return known;
+    if (this.#sources.size >= maxSources) return this.#others;
+    const source = { email, address, count: 0, writtenAt: Number.NEGATIVE_INFINITY };
+    this.#sources.set(key, source);
+    return source;
+  }
+
+  async #write(source: Source): Promise<void> {
+    const now = performance.now();
+    if (source.count === 0 || now - source.writtenAt < everyMs || !this.#mayWrite(now)) return;
+    const { email, address, count } = source;
+    source.count = 0;
+    source.writtenAt = now;
+    const { database, events, logger, type, message } = this.#options;
+    const payload = { email, address, count };
+    logger.info(message, payload);
+    await database
+      .transact((tx) => events.append(tx, { type, source: "auth", payload, principal: null }))
+      .catch((error) => logger.warn(`The event ${type} was not written`, { error }));
+  }
+
+  #mayWrite(now: number): boolean {
+    if (now - this.#roundStart >= everyMs) {
+      this.#roundStart = now;
+      this.#written = 0;
+    }
+    this.#written += 1;
+    return this.#written <= maxEvents;
+  }
+}

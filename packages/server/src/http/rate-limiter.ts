@@ -1,0 +1,89 @@
+/** The rate limiter: a token bucket for each address and group of routes (`limits.rate.*`). */
+import type { Config, Rate } from "../config/index.ts";
+import { AppError, BoundedMap } from "../kernel/index.ts";
+import type { Exchange } from "./exchange.ts";
+import type { Route } from "./router.ts";
+
+const groups = ["register", "login", "refresh", "setup", "upload", "records"] as const;
+export type RateGroup = (typeof groups)[number];
+
+/** Addresses that a group remembers; the one that asked longest ago is forgotten first, and has a full bucket then. */
+const capacity = 10_000;
+
+interface Bucket {
+  tokens: number;
+  /** When `tokens` was counted, as `now` tells it. */
+  at: number;
+}
+
+/** The buckets of one rate. A full one holds ten seconds' worth of a rate per second, and `count` of any other. */
+class Buckets {
+  readonly #rate: Rate;
+  readonly #size: number;
+  readonly #buckets = new BoundedMap<string, Bucket>(capacity);
+
+  constructor(rate: Rate) {
+    this.#rate = rate;
+    this.#size = rate.perMs === 1_000 ? rate.count * 10 : rate.count;
+  }
+
+  /** Takes a token of an address. Answers the milliseconds until there is one; 0 when one was taken. */
+  take(address: string, now: number): number {
+    const { count, perMs } = this.#rate;
+    const bucket = this.#buckets.get(address) ?? { tokens: this.#size, at: now };
+    const tokens = Math.min(this.#size, bucket.tokens + ((now - bucket.at) * count) / perMs);
+    const isThere = tokens >= 1;
+    this.#buckets.set(address, { tokens: isThere ? tokens - 1 : tokens, at: now });
+    return isThere ? 0 : ((1 - tokens) * perMs) / count;
+  }
+}
+
+/** Limits the requests of an address to groups of routes. The check comes before the body and the token are read. */
+export class RateLimiter {
+  readonly #buckets = new Map<RateGroup, Buckets>();
+  readonly #now: () => number;
+
+  /** @param now milliseconds that never run backwards. */
+  constructor(rates: { readonly [group in RateGroup]?: Rate | null }, now: () => number = () => performance.now()) {
+    this.#now = now;
+    for (const group of groups) {
+      const rate = rates[group];
+      if (rate) this.#buckets.set(group, new Buckets(rate));
+    }
+  }
+
+  static from(config: Config): RateLimiter {
+    return new RateLimiter({
+      register: config["limits.rate.register"],
+      login: config["limits.rate.login"],
+      refresh: config["limits.rate.refresh"],
+      setup: config["limits.rate.setup"],
+      upload: config["limits.rate.upload"],
+      records: config["limits.rate.records"],
+    });
+  }
+
+  /** A route whose requests count for a group; the same route when the group's rate is off. */
+  limit(group: RateGroup, route: Route): Route {
+    const buckets = this.#buckets.get(group);
+    if (buckets === undefined) return route;
+    const methods = Object.entries(route.methods).map(([method, handler]) => [
+      method,
+      (exchange: Exchange) => {
+        this.#check(buckets, exchange.address);
+        return handler(exchange);
+      },
+    ]);
+    return { ...route, methods: Object.fromEntries(methods) };
+  }
+
+  #check(buckets: Buckets, address: string): void {
+    const waitMs = buckets.take(address, this.#now());
+    if (waitMs === 0) return;
+    const retryAfter = Math.max(1, Math.ceil(waitMs / 1_000));
+    throw new AppError("rate_limited", `Too many requests from this address; try again in ${retryAfter} s.`, {
+      limit: "rate",
+      retryAfter,
+    });
+  }
+}
