@@ -67,7 +67,8 @@ export function recordRoutes(options: { records: Records; bodyLimit: number; lis
           const [id, { search }] = [exchange.param("id"), exchange];
           if (search === "") return exchange.json(200, await records.get(collection, principal, id));
           const signal = (): AbortSignal => exchange.request.signal;
-          return exchange.json(200, await records.getSelected(collection, search, { id, principal, signal }));
+          const caller = exchange.callerKey(principal);
+          return exchange.json(200, await records.getSelected(collection, search, { id, principal, caller, signal }));
         },
         async PUT(exchange) {
           const principal = await admit(exchange, "update");

@@ -1,7 +1,7 @@
 import type { Admin } from "../../../admin/index.ts";
 import { readObject } from "../../body.ts";
 import { pageQuery, switchQuery, toPage } from "../../page-query.ts";
-import type { AdminRoute } from "./for-admins.ts";
+import { type AdminRoute, waiterOf } from "./for-admins.ts";
 
 /** `/api/admin/collections` and `/api/admin/schema.json`: definitions, and migrations by changing them. */
 export function collectionRoutes({ schema }: Admin, bodyLimit: number): AdminRoute[] {
@@ -24,7 +24,7 @@ export function collectionRoutes({ schema }: Admin, bodyLimit: number): AdminRou
         async POST(exchange, admin) {
           const isDryRun = switchQuery(exchange, "dryRun");
           const body = await readObject(exchange.request, bodyLimit);
-          if (isDryRun) return exchange.json(200, await schema.planCreate(body, exchange.request.signal));
+          if (isDryRun) return exchange.json(200, await schema.planCreate(body, waiterOf(exchange, admin)));
           return exchange.json(201, await schema.create(body, admin));
         },
       },
@@ -41,14 +41,14 @@ export function collectionRoutes({ schema }: Admin, bodyLimit: number): AdminRou
           return exchange.json(
             200,
             isDryRun
-              ? await schema.planUpdate(name, body, exchange.request.signal)
+              ? await schema.planUpdate(name, body, waiterOf(exchange, admin))
               : await schema.update(name, body, admin),
           );
         },
         async DELETE(exchange, admin) {
           const name = exchange.param("name");
           if (switchQuery(exchange, "dryRun"))
-            return exchange.json(200, await schema.planDelete(name, exchange.request.signal));
+            return exchange.json(200, await schema.planDelete(name, waiterOf(exchange, admin)));
           await schema.delete(name, admin);
           return exchange.empty();
         },
@@ -69,7 +69,7 @@ export function collectionRoutes({ schema }: Admin, bodyLimit: number): AdminRou
           const body = await readObject(exchange.request, bodyLimit);
           const seen = expected(exchange.request);
           const { changes, fingerprint } = isDryRun
-            ? await schema.planSchema(body, seen, exchange.request.signal)
+            ? await schema.planSchema(body, seen, waiterOf(exchange, admin))
             : await schema.updateSchema(body, seen, admin);
           return exchange.respond(200, JSON.stringify({ changes }), {
             "Content-Type": "application/json",
