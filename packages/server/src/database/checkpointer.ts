@@ -32,7 +32,7 @@ const gapMs = 500;
 /** The time between two gaps: doubled after each that was in vain, because another process reads. */
 const betweenGapsMs = { shortest: 2_000, longest: 30_000 };
 /** By so many bytes, at most, the file of the log shrinks when it starts over. */
-const largestCut = 64 * 1024 ** 2;
+const largestCut = 16 * 1024 ** 2;
 /** A log that is over its bound for longer is warned of. */
 const warnAfterMs = 1_000;
 const warnEveryMs = 60_000;

@@ -224,3 +224,43 @@ test("queries that follow each other without a gap make room for the log to star
   expect(pinned).toBeGreaterThan(10);
   expect(log).toBeLessThan(400 * 1024 ** 2);
 }, 60_000);
+
+test("a caller whose queries take long leaves a thread to the others", async () => {
+  const database = await withRows(60_000, 2_000);
+  let hasEnded = false;
+  const slow = Array.from({ length: 10 }, (_, n) =>
+    failure(database.query(`endless ${n}`, (reader) => reader.get(endless), { caller: "a", signal })).then(() => {
+      hasEnded = true;
+    }),
+  );
+  await Bun.sleep(50);
+  for (let n = 0; n < 3; n++)
+    expect(await database.query("many", (reader) => reader.get<{ n: number }>(all), { caller: "b", signal })).toEqual({
+      n: 60_000,
+    });
+  expect(hasEnded).toBe(false);
+  database.giveUp();
+  await Promise.all(slow);
+  await database.close();
+});
+
+test("of one caller, only so many queries wait; those of others still find a place", async () => {
+  const options = { path: `${temporaryFolder()}/bounded.db`, logger: quietLogger(), onFatal: () => undefined };
+  const bounded = new Database({ ...options, maxQueries: 2, threadLimitMs: 2_000 });
+  const endlessThere =
+    "WITH RECURSIVE c (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM c WHERE _visit(n)) SELECT max(n) FROM c";
+  const gone = new AbortController();
+  const ask = (caller: string): Promise<unknown> =>
+    failure(bounded.query(`k ${caller}`, (reader) => reader.get(endlessThere), { caller, signal: () => gone.signal }));
+  const waiting = [ask("a"), ask("a"), ask("a")];
+  await Bun.sleep(50);
+  expect(await ask("a")).toMatchObject({ code: "unavailable", limit: "queries", retryAfter: 1 });
+  const other = ask("b");
+  // When the callers have gone, their places are free at once.
+  gone.abort();
+  for (const asked of [...waiting, other]) expect(await asked).toMatchObject({ code: "bad_request" });
+  expect(await bounded.query("few", (reader) => reader.get("SELECT 1 AS n"), { caller: "a", signal })).toEqual({
+    n: 1,
+  });
+  await bounded.close();
+});
