@@ -18,7 +18,7 @@ const startPages = 2_000;
 const fewPages = 1_000;
 const lookEveryMs = 25;
 /** The longest pause of the writer. Then writes go on, and another moment is tried. */
-const pauseMs = 150;
+const pauseMs = 100;
 /** While the log is over its bound, the worker copies so many times as fast as the writer may write. */
 const lead = 4;
 /** While a reader holds the log, it is tried again after this time. */

@@ -2,6 +2,8 @@
 import { describe, expect, test } from "bun:test";
 import { damage, damagePage, firstFreePage, type PageKind } from "../../test/damage.ts";
 import { openApi, type TestApi, temporaryFolder } from "../../test/kit.ts";
+import { damageOf, SqliteFailure } from "./damage.ts";
+import { asUnavailable } from "./errors.ts";
 
 const collections = [
   {
@@ -102,7 +104,7 @@ async function expectClear({ folder, path }: World): Promise<void> {
   if (typeof api === "string") {
     expect(api).not.toContain("\n");
     expect(api).toStartWith(`SetupError: database ${path}: `);
-    expect(api).toMatch(/restore a backup|is not a SQLite database/);
+    expect(api).toContain("restore a backup");
     return;
   }
   for (const address of ["/api/notes", "/api/posts", "/api/admin/users", "/health"])
@@ -150,4 +152,18 @@ describe("a damaged page of the service's own", () => {
     expect((await api.request("GET", "/api/notes")).status).toBe(200);
     expect(api.log.filter((line) => line.startsWith("FATAL"))).toEqual([]);
   });
+});
+
+test("a disk that cannot read a page is told apart from one that is full", () => {
+  const error = damageOf(
+    { message: "disk I/O error", code: "SQLITE_IOERR_READ" },
+    { path: "/data/socle.db", sql: 'SELECT * FROM "my ""notes""" JOIN _users' },
+  );
+  expect(error?.message).toBe(
+    'database /data/socle.db: cannot be read by the disk at the tables "my "notes"", "_users" (SQLITE_IOERR_READ: disk I/O error); check the disk; if the file stays unreadable, restore a backup',
+  );
+  expect(asUnavailable(error)).toBe(error);
+  const writing = { message: "disk I/O error", code: "SQLITE_IOERR_WRITE" };
+  expect(damageOf(writing, { path: "/data/socle.db", sql: "INSERT INTO t VALUES (1)" })).toBeNull();
+  expect(asUnavailable(new SqliteFailure(writing.message, writing.code))).toMatchObject({ code: "unavailable" });
 });

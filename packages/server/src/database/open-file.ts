@@ -36,7 +36,8 @@ function makeFolder(folder: string): void {
 /** The readable line for what SQLite says about a file that it cannot use. */
 export function explain(path: string, thrown: unknown): SetupError {
   const code = sqliteCode(thrown) ?? "";
-  if (code.startsWith("SQLITE_NOTADB")) return new SetupError(`database ${path}: is not a SQLite database`);
+  if (code.startsWith("SQLITE_NOTADB"))
+    return new SetupError(`database ${path}: is not a SQLite database; restore a backup, or name another file`);
   if (code.startsWith("SQLITE_READONLY")) return new SetupError(`database ${path}: is read-only`);
   if (code.startsWith("SQLITE_BUSY"))
     return new SetupError(`database ${path}: is in use by another process that does not let go of it`);
@@ -54,7 +55,7 @@ export function asSetupError(path: string, thrown: unknown): SetupError {
   const cause = thrown instanceof AppError && thrown.cause !== undefined ? thrown.cause : thrown;
   if (sqliteCode(cause) !== null) return explain(path, cause);
   const problem = messageOf(thrown).replace(/\s*\n\s*/g, " ");
-  return new SetupError(`database ${path}: cannot be used: ${problem}; if it is damaged, restore a backup`);
+  return new SetupError(`database ${path}: the start has failed: ${problem}; if the file is damaged, restore a backup`);
 }
 
 /** Where the file really is: SQLite keeps its log there, and a lock elsewhere would lock nothing. */
