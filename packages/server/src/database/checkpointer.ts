@@ -6,7 +6,7 @@
  * writer waits for that little; until then, short pauses of the writer keep the worker ahead of it. Where a reader is in
  * the way, all readers of this service make a gap. A reader of another process only makes the log grow; it stops no write.
  */
-import { statSync } from "node:fs";
+import { fdatasync, statSync } from "node:fs";
 import { AppError, threadEntry } from "../kernel/index.ts";
 import type { Logger } from "../logging/index.ts";
 import type { CheckpointRequest, CheckpointResult } from "./checkpoint-worker.ts";
@@ -95,6 +95,7 @@ export class Checkpointer {
   #isDue = false;
   /** Since when the log is over its bound; null while it is not. */
   #overSince: number | null = null;
+  #isFlushing = false;
   #gap: Gap | null = null;
   #nextGap = 0;
   #betweenGaps = betweenGapsMs.shortest;
@@ -174,6 +175,7 @@ export class Checkpointer {
     if (this.#isDue) this.#heldUntil = now + retryEveryMs;
     this.#isDue = false;
     this.#warn(state, now);
+    if (this.#running !== null) this.#flushCopied();
     if (this.#isCopied && now >= this.#heldUntil)
       return left > fewPages ? this.#slowDown(state.written) : this.#lastPages();
     this.#makeGap(state, now);
@@ -183,6 +185,16 @@ export class Checkpointer {
   /** The more was written since the last look, the longer the writer pauses: so the worker gains on it. */
   #slowDown(written: number): Promise<void> {
     return this.#pause(Bun.sleep(Math.min(pauseMs, lead * written * this.#pageMs)));
+  }
+
+  /** Flushes in steps what the worker has copied so far: one flush of all of it at the end would hold up those of the log. */
+  #flushCopied(): void {
+    if (this.#isFlushing) return;
+    this.#isFlushing = true;
+    // SQLite's own descriptor hears of an error too: its flush, before the log starts over, fails with it.
+    fdatasync(this.#options.file, () => {
+      this.#isFlushing = false;
+    });
   }
 
   async #lastPages(): Promise<void> {
