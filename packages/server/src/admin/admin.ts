@@ -1,7 +1,7 @@
 import type { EventEntry } from "@socle/protocol";
 import type { Auth } from "../auth/index.ts";
 import type { Collections } from "../collections/index.ts";
-import type { Database } from "../database/index.ts";
+import type { Database, Waiter } from "../database/index.ts";
 import type { EventFilter, EventLog } from "../events/index.ts";
 import type { Functions } from "../functions/index.ts";
 import type { Jobs } from "../jobs/index.ts";
@@ -65,7 +65,7 @@ export class Admin {
   /** The event log, newest first. */
   async events(
     filter: EventFilter,
-    page: { limit: number; offset: number; signal: AbortSignal },
+    page: { limit: number; offset: number; waiter: Waiter },
   ): Promise<{ items: EventEntry[]; total: number }> {
     const { items, total } = await this.#events.search(filter, page);
     const entries = items.map(({ id, type, timestamp, source, payload, actor }) => ({

@@ -8,7 +8,7 @@ import {
   parseDefinition,
   type SchemaChange,
 } from "../collections/index.ts";
-import type { Database, Reader, Transactor } from "../database/index.ts";
+import type { Database, Reader, Transactor, Waiter } from "../database/index.ts";
 import { AppError, type SignedIn } from "../kernel/index.ts";
 import type { Records } from "../records/index.ts";
 import type { AdminChanges } from "./admin-changes.ts";
@@ -85,8 +85,8 @@ export class SchemaAdmin {
   }
 
   /** What `create` would do. It throws what `create` would throw. */
-  async planCreate(body: unknown, signal: AbortSignal): Promise<MigrationPlan> {
-    return this.#planOne(additionOf(await parseDefinition(body)), signal);
+  async planCreate(body: unknown, waiter: Waiter): Promise<MigrationPlan> {
+    return this.#planOne(additionOf(await parseDefinition(body)), waiter);
   }
 
   /**
@@ -98,8 +98,8 @@ export class SchemaAdmin {
   }
 
   /** What `update` would do. It throws what `update` would throw. */
-  planUpdate(name: string, body: Record<string, unknown>, signal: AbortSignal): Promise<MigrationPlan> {
-    return this.#planOne(changeOf(name, body), signal);
+  planUpdate(name: string, body: Record<string, unknown>, waiter: Waiter): Promise<MigrationPlan> {
+    return this.#planOne(changeOf(name, body), waiter);
   }
 
   /** @throws AppError `not_found`, or `bad_request` while another collection points to it. */
@@ -108,8 +108,8 @@ export class SchemaAdmin {
   }
 
   /** What `delete` would do. It throws what `delete` would throw. */
-  planDelete(name: string, signal: AbortSignal): Promise<MigrationPlan> {
-    return this.#planOne(removalOf(name), signal);
+  planDelete(name: string, waiter: Waiter): Promise<MigrationPlan> {
+    return this.#planOne(removalOf(name), waiter);
   }
 
   /** All definitions, and what tells this state of them from another. */
@@ -138,8 +138,8 @@ export class SchemaAdmin {
   }
 
   /** What `updateSchema` would do to the schema of the fingerprint. It throws what `updateSchema` would throw. */
-  async planSchema(body: Record<string, unknown>, expected: Expected, signal: AbortSignal): Promise<PlannedSchema> {
-    return this.#plan(wholeChange(await parseSchema(body), expected), signal).catch(namingCollection);
+  async planSchema(body: Record<string, unknown>, expected: Expected, waiter: Waiter): Promise<PlannedSchema> {
+    return this.#plan(wholeChange(await parseSchema(body), expected), waiter).catch(namingCollection);
   }
 
   /** Answers the collection as it is in the moment of the commit. */
@@ -178,15 +178,15 @@ export class SchemaAdmin {
     await this.#changes.migrate(admin, migrate, place);
   }
 
-  async #planOne(build: ChangeBuilder, signal: AbortSignal): Promise<MigrationPlan> {
-    const { changes } = await this.#plan(build, signal);
+  async #planOne(build: ChangeBuilder, waiter: Waiter): Promise<MigrationPlan> {
+    const { changes } = await this.#plan(build, waiter);
     const [plan] = changes;
     if (plan === undefined) throw new Error("A change without a plan");
     return plan;
   }
 
   /** Definitions and records are looked at as they are in one moment, whatever is migrated meanwhile. */
-  async #plan(build: ChangeBuilder, signal: AbortSignal): Promise<PlannedSchema> {
+  async #plan(build: ChangeBuilder, waiter: Waiter): Promise<PlannedSchema> {
     const definitions = this.#collections.definitions();
     const reader = this.#database.longRead();
     try {
@@ -198,7 +198,7 @@ export class SchemaAdmin {
     }
     return this.#database.readOnThread(
       async (thread) => this.#planWith(thread, await this.#collections.read(thread), build),
-      signal,
+      waiter,
     );
   }
 

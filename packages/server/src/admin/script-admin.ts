@@ -1,4 +1,5 @@
 import type { FunctionEntry, FunctionRun, JobEntry, JobRun } from "@socle/protocol";
+import type { Waiter } from "../database/index.ts";
 import type { Functions } from "../functions/index.ts";
 import type { Jobs } from "../jobs/index.ts";
 import { AppError, quote, type SignedIn, toTimestamp } from "../kernel/index.ts";
@@ -41,7 +42,7 @@ export class ScriptAdmin {
   functionRuns(page: {
     limit: number;
     offset: number;
-    signal: AbortSignal;
+    waiter: Waiter;
   }): Promise<{ items: FunctionRun[]; total: number }> {
     return this.#functions.runs(page);
   }

@@ -13,6 +13,7 @@ import {
   type ScriptTask,
 } from "../script-host/index.ts";
 import { ControlServer } from "./control.ts";
+import { usualUmask } from "./file-modes.ts";
 import type { LogLine, RunRequest } from "./run-request.ts";
 import type { Service } from "./service.ts";
 
@@ -71,6 +72,7 @@ export class Scripts {
       options: { database: config.database },
       timeoutMs: Math.min(timeoutMs, 30_000),
     });
+    database.joinGaps(this.#queries);
     const calls = new ScriptCalls({ database, records, auth, storage, queries: this.#queries, logger: this.#logger });
     const run = (task: ScriptTask): Promise<ScriptOutcome> => this.#host.run(task);
     const jobOptions = { database, events, clock, logger: logger.for("jobs"), timeoutMs, run };
@@ -79,7 +81,11 @@ export class Scripts {
       root,
       processes,
       kinds: [this.functions, this.jobs],
-      process: { ...place, word: "script-host", options: { root, bodyLimit: config["limits.body"] } },
+      process: {
+        ...place,
+        word: "script-host",
+        options: { root, bodyLimit: config["limits.body"], umask: usualUmask() },
+      },
       memoryLimit: config["scripts.memory"],
       logger: this.#logger,
       answer: (call, caller) => calls.answer(call, caller),

@@ -2,7 +2,7 @@ import { join } from "node:path";
 import { Auth, authSchema, userTable } from "../auth/index.ts";
 import { applyDefinitionFiles, Collections, collectionSchema } from "../collections/index.ts";
 import type { Config } from "../config/index.ts";
-import { Database } from "../database/index.ts";
+import { asSetupError, Database } from "../database/index.ts";
 import { EventLog, eventSchema } from "../events/index.ts";
 import { functionSchema } from "../functions/index.ts";
 import { jobSchema } from "../jobs/index.ts";
@@ -10,6 +10,7 @@ import { Clock } from "../kernel/index.ts";
 import { LimitMeter, type Logger } from "../logging/index.ts";
 import { Records } from "../records/index.ts";
 import { openDriver, Storage, storageSchema } from "../storage/index.ts";
+import { keepFilesPrivate, warnOfOpenFiles } from "./file-modes.ts";
 
 export interface ServiceOptions {
   config: Config;
@@ -39,7 +40,18 @@ export interface Service {
  * @throws SetupError with one readable line; the database is closed again then.
  */
 export async function openService({ config, logger, onFatal }: ServiceOptions): Promise<Service> {
-  const database = new Database({ path: config.database, logger: logger.for("database"), onFatal });
+  keepFilesPrivate();
+  const databaseLogger = logger.for("database");
+  const database = new Database({
+    path: config.database,
+    logger: databaseLogger,
+    onFatal,
+    logLimit: config["limits.wal"],
+    maxQueries: config["limits.queries"],
+    threadLimitMs: config["limits.queryTime"],
+  });
+  const folder = config.storage.startsWith("s3://") ? `${config.database}-files` : config.storage;
+  warnOfOpenFiles([database.path, `${database.path}-wal`, folder], databaseLogger);
   const limits = new LimitMeter(logger.for("limits"));
   try {
     const clock = new Clock();
@@ -124,6 +136,6 @@ export async function openService({ config, logger, onFatal }: ServiceOptions): 
     };
   } catch (thrown) {
     await database.close();
-    throw thrown;
+    throw asSetupError(config.database, thrown);
   }
 }

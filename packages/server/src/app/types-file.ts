@@ -1,8 +1,9 @@
 import { existsSync } from "node:fs";
-import { mkdir, readFile, rename, writeFile } from "node:fs/promises";
+import { chmod, mkdir, readFile, rename, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import type { CollectionDefinition } from "@socle/protocol";
 import { typeDeclarations } from "../script-host/index.ts";
+import { usualUmask } from "./file-modes.ts";
 
 /** Where an editor finds the types, relative to the project. */
 export const typesFile = ".socle/types.d.ts";
@@ -23,8 +24,12 @@ const defaultOptions = {
 /** A file is whole or as it was, and untouched when nothing has changed: editors look at its time. */
 async function writeIfChanged(path: string, content: string): Promise<void> {
   if (existsSync(path) && (await readFile(path, "utf8")) === content) return;
+  // It belongs to the project, and is as readable as its other files.
+  const umask = usualUmask();
   await mkdir(dirname(path), { recursive: true });
+  await chmod(dirname(path), 0o777 & ~umask);
   await writeFile(`${path}.new`, content);
+  await chmod(`${path}.new`, 0o666 & ~umask);
   await rename(`${path}.new`, path);
 }
 

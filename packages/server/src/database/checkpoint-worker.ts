@@ -2,6 +2,7 @@
  * The worker thread that copies the write-ahead log into the database file, so that the event loop never waits for
  * it. Each message asks for one checkpoint and is answered by a `CheckpointResult`, or by an `Error`; null is the end.
  */
+import { fdatasyncSync } from "node:fs";
 import { Connection } from "./connection.ts";
 
 declare const self: Worker;
@@ -9,6 +10,8 @@ declare const self: Worker;
 export interface CheckpointRequest {
   /** Of the database file. */
   path: string;
+  /** A descriptor of the same file, open for writing. */
+  file: number;
 }
 
 /** Counts are pages; `log` is -1 when there is no log. */
@@ -27,6 +30,15 @@ function open(path: string): Connection {
   return opened;
 }
 
+function checkpoint({ path, file }: CheckpointRequest): CheckpointResult | null {
+  connection ??= open(path);
+  const result = connection.get<CheckpointResult>("PRAGMA wal_checkpoint(PASSIVE)");
+  // SQLite flushes the file only with the checkpoint that reaches the end of the log, while the writer waits. What was
+  // copied before is flushed here, so that little is left for that moment.
+  if (result !== null && result.checkpointed > 0) fdatasyncSync(file);
+  return result;
+}
+
 self.onmessage = ({ data: request }: MessageEvent<CheckpointRequest | null>) => {
   try {
     if (request === null) {
@@ -35,8 +47,7 @@ self.onmessage = ({ data: request }: MessageEvent<CheckpointRequest | null>) => 
       self.postMessage(null);
       return;
     }
-    connection ??= open(request.path);
-    self.postMessage(connection.get<CheckpointResult>("PRAGMA wal_checkpoint(PASSIVE)"));
+    self.postMessage(checkpoint(request));
   } catch (thrown) {
     self.postMessage(thrown instanceof Error ? thrown : new Error(String(thrown)));
   }

@@ -1,58 +1,135 @@
-import { threadEntry } from "../kernel/index.ts";
+/**
+ * The checkpointer: keeps the write-ahead log short, without a long stop of the writes.
+ *
+ * SQLite can start the log over only in a moment in which (1) all of it has been copied into the database file and
+ * (2) nobody reads a state that is older than its end. The worker copies while writes go on. Once little is left, the
+ * writer waits for that little; until then, short pauses of the writer keep the worker ahead of it. Where a reader is in
+ * the way, all readers of this service make a gap. A reader of another process only makes the log grow; it stops no write.
+ */
+import { fdatasync, statSync } from "node:fs";
+import { AppError, threadEntry } from "../kernel/index.ts";
 import type { Logger } from "../logging/index.ts";
 import type { CheckpointRequest, CheckpointResult } from "./checkpoint-worker.ts";
 import type { Connection } from "./connection.ts";
 
-/** Pages of 4 KiB. From `start` on the worker copies the log; at `limit` the writer waits until it has caught up. */
-const pages = { start: 2_000, limit: 16_384 };
+/** From so many pages on, the worker copies the log. */
+const startPages = 2_000;
+/** With no more pages left to copy than these, the writer waits for them. */
+const fewPages = 1_000;
 const lookEveryMs = 25;
-/** While somebody reads an old state, the log cannot start over, and waiting for it again at once is no use. */
-const retryEveryMs = 2_000;
+/** The longest pause of the writer. Then writes go on, and another moment is tried. */
+const pauseMs = 100;
+/** While the log is over its bound, the worker copies so many times as fast as the writer may write. */
+const lead = 4;
+/** While a reader holds the log, it is tried again after this time. */
+const retryEveryMs = 250;
+/** How long a read of ours may go on while the log is over its bound and waits for it. */
+const readMs = 2_000;
+/** With a log of so many times its bound, reads of ours are ended earlier. */
+const largestGrowth = 3;
+/** How long reads wait for the next write, with which the log starts over. */
+const gapMs = 500;
+/** The time between two gaps: doubled after each that was in vain, because another process reads. */
+const betweenGapsMs = { shortest: 2_000, longest: 30_000 };
+/** By so many bytes, at most, the file of the log shrinks when it starts over. */
+const largestCut = 16 * 1024 ** 2;
+/** A log that is over its bound for longer is warned of. */
+const warnAfterMs = 1_000;
+const warnEveryMs = 60_000;
 
-/** How long reads make room for the log. */
-const pauseMs = 500;
-
-/** Reads that keep an old state of the database, each for a limited time. */
-interface PausableReads {
+/** Reads of this service that hold an old state of the database, and with it the log. */
+export interface PausableReads {
   /** From now on none begins. Resolves once none runs. */
   drain(): Promise<void>;
+  /** From now on they may begin again. */
   resume(): void;
+  /** Ends those that run: each fails with the reason. */
+  cutOff(reason: AppError): void;
 }
 
-/**
- * Keeps the write-ahead log short. Copying it is the worker's work; the log only starts over when a checkpoint has
- * copied all of it, which under steady writes needs a moment without them: `catchUp` is that moment.
- */
-export class Checkpointer {
-  readonly #path: string;
-  readonly #writer: Connection;
-  readonly #queries: PausableReads;
-  readonly #logger: Logger;
-  #isDraining = false;
-  #worker: Worker | null = null;
-  #running: Promise<CheckpointResult | null> | null = null;
-  #nextLook = 0;
-  #hasWarned = false;
+/** While reads make room for the log; the timer ends its present step. */
+interface Gap {
+  timer: Timer;
+}
 
-  constructor(options: { path: string; writer: Connection; queries: PausableReads; logger: Logger }) {
-    this.#path = options.path;
-    this.#queries = options.queries;
-    this.#writer = options.writer;
+/** Resolves after a time, whatever becomes of `work`. */
+async function atMost(milliseconds: number, work: Promise<unknown>): Promise<void> {
+  let timer: Timer | undefined;
+  const limit = new Promise((resolve) => {
+    timer = setTimeout(resolve, milliseconds);
+  });
+  await Promise.race([work, limit]);
+  clearTimeout(timer);
+}
+
+export interface CheckpointerOptions {
+  /** Of the database file. */
+  path: string;
+  /** A descriptor of the database file, open for writing: what was copied is flushed through it. */
+  file: number;
+  writer: Connection;
+  /** Bytes of the log from which writes wait for it (`limits.wal`). */
+  limit: number;
+  logger: Logger;
+}
+
+export class Checkpointer {
+  readonly #options: CheckpointerOptions;
+  readonly #logger: Logger;
+  readonly #reads = new Set<PausableReads>();
+  readonly #pageSize: number;
+  readonly #limit: number;
+  readonly #start: number;
+  #worker: Worker | null = null;
+  #running: Promise<void> | null = null;
+  /** The length of the log at the last look, in pages. */
+  #seen = 0;
+  /** How long the worker takes for a page, flushing it included: of the last checkpoints, at first a guess. */
+  #pageMs = 0.02;
+  /** The last checkpoint was whole, but for what was written meanwhile. */
+  #isCopied = true;
+  #nextLook = 0;
+  /** Until then a reader is taken to hold the log. */
+  #heldUntil = 0;
+  /** The writer has waited for the last pages; the next write shows whether the log has started over. */
+  #isDue = false;
+  /** Since when the log is over its bound; null while it is not. */
+  #overSince: number | null = null;
+  #isFlushing = false;
+  #gap: Gap | null = null;
+  #nextGap = 0;
+  #betweenGaps = betweenGapsMs.shortest;
+  #warnedAt = Number.NEGATIVE_INFINITY;
+  #failedAt = Number.NEGATIVE_INFINITY;
+
+  constructor(options: CheckpointerOptions) {
+    this.#options = options;
     this.#logger = options.logger;
+    this.#pageSize = options.writer.get<{ page_size: number }>("PRAGMA page_size")?.page_size ?? 4_096;
+    this.#limit = Math.ceil(options.limit / this.#pageSize);
+    this.#start = Math.min(startPages, Math.ceil(this.#limit / 4));
+    this.#shrink();
   }
 
-  /** To be called between transactions. Resolves at once unless the log has reached its limit. */
+  /** From now on these reads make a gap when the log waits for one. */
+  add(reads: PausableReads): void {
+    this.#reads.add(reads);
+  }
+
+  /** To be called between transactions. Null, or a short pause that the writer is to make. */
   catchUp(now: number): Promise<void> | null {
     if (now < this.#nextLook) return null;
     this.#nextLook = now + lookEveryMs;
-    // A "noop" checkpoint copies nothing and tells how long the log is.
-    const state = this.#writer.get<CheckpointResult>("PRAGMA wal_checkpoint(NOOP)");
-    if (state === null || state.log < pages.start) return null;
-    if (state.log < pages.limit) {
-      if (state.checkpointed < state.log) this.#running ??= this.#checkpoint();
-      return null;
-    }
-    return this.#pause(now);
+    const state = this.#look();
+    if (state === null) return null;
+    const { log } = state;
+    const written = Math.max(0, log - this.#seen);
+    if (log >= this.#limit || log < this.#seen) this.#shrink();
+    this.#seen = log;
+    if (log >= this.#start) this.#copy(state, now);
+    if (log >= this.#limit) return this.#over({ ...state, written }, now);
+    this.#within();
+    return null;
   }
 
   /** After much was written at once: copying it takes a while, in which the writer need not wait. */
@@ -62,6 +139,7 @@ export class Checkpointer {
   }
 
   async close(): Promise<void> {
+    this.#resume();
     await this.#running;
     const worker = this.#worker;
     this.#worker = null;
@@ -75,62 +153,202 @@ export class Checkpointer {
     worker.terminate();
   }
 
-  async #pause(now: number): Promise<void> {
-    await this.#running;
-    const result = await this.#checkpoint();
-    const isWhole = result !== null && result.checkpointed === result.log;
-    if (isWhole) this.#resume();
-    else {
-      this.#nextLook = now + retryEveryMs;
-      void this.#drain();
+  /** A "noop" checkpoint copies nothing and tells how long the log is. Writes need no answer to that. */
+  #look(): CheckpointResult | null {
+    try {
+      return this.#options.writer.get<CheckpointResult>("PRAGMA wal_checkpoint(NOOP)");
+    } catch (error) {
+      this.#failed("The state of the write-ahead log could not be read", error);
+      return null;
     }
-    if (!isWhole && !this.#hasWarned)
-      this.#logger.warn("The write-ahead log cannot start over while an old state of the database is read; it grows", {
-        pages: result?.log,
-      });
-    this.#hasWarned = !isWhole;
   }
 
-  /** Reads that follow each other without a gap keep the log from starting over: they make room for it once. */
-  async #drain(): Promise<void> {
-    if (this.#isDraining) return;
-    this.#isDraining = true;
-    await this.#queries.drain();
-    // The next transaction waits for the log. Without one, nothing makes it longer.
+  /** Has the worker copy what can be copied. */
+  #copy({ log, checkpointed }: CheckpointResult, now: number): void {
+    if (this.#running !== null || checkpointed >= log || now < this.#heldUntil) return;
+    this.#running = this.#checkpoint();
+  }
+
+  #over(state: CheckpointResult & { written: number }, now: number): Promise<void> | null {
+    const left = state.log - state.checkpointed;
+    this.#overSince ??= now;
+    if (this.#isDue) this.#heldUntil = now + retryEveryMs;
+    this.#isDue = false;
+    this.#warn(state, now);
+    if (this.#running !== null) this.#flushCopied();
+    if (this.#isCopied && now >= this.#heldUntil)
+      return left > fewPages ? this.#slowDown(state.written) : this.#lastPages();
+    this.#makeGap(state, now);
+    return null;
+  }
+
+  /** The more was written since the last look, the longer the writer pauses: so the worker gains on it. */
+  #slowDown(written: number): Promise<void> {
+    return this.#pause(Bun.sleep(Math.min(pauseMs, lead * written * this.#pageMs)));
+  }
+
+  /** Flushes in steps what the worker has copied so far: one flush of all of it at the end would hold up those of the log. */
+  #flushCopied(): void {
+    if (this.#isFlushing) return;
+    this.#isFlushing = true;
+    // SQLite's own descriptor hears of an error too: its flush, before the log starts over, fails with it.
+    fdatasync(this.#options.file, () => {
+      this.#isFlushing = false;
+    });
+  }
+
+  async #lastPages(): Promise<void> {
+    let isWhole = false;
+    const copy = async (): Promise<void> => {
+      await this.#running;
+      this.#running ??= this.#checkpoint();
+      await this.#running;
+      isWhole = this.#isCopied;
+    };
+    await this.#pause(copy());
+    if (!isWhole) return;
+    // With the write that comes now the log starts over, unless somebody reads from it; the one after it shows that.
+    this.#isDue = true;
     this.#nextLook = 0;
-    setTimeout(() => this.#resume(), pauseMs).unref();
+  }
+
+  /** SQLite cuts the file of the log when it starts over: by little at a time, since the write that does it waits. */
+  #shrink(): void {
+    const { path, writer, limit } = this.#options;
+    try {
+      const size = statSync(`${path}-wal`).size;
+      writer.execute(`PRAGMA journal_size_limit = ${Math.max(limit, size - largestCut)}`);
+    } catch (error) {
+      this.#failed("The size of the write-ahead log could not be looked at", error);
+    }
+  }
+
+  async #pause(work: Promise<unknown>): Promise<void> {
+    await atMost(pauseMs, work);
+    // Between two pauses the writer has some time.
+    this.#nextLook = performance.now() + lookEveryMs;
+  }
+
+  /** The log has started over, or was never long. */
+  #within(): void {
+    this.#isDue = false;
+    if (this.#overSince === null) return;
+    if (this.#warnedAt > this.#overSince) {
+      const seconds = Math.round((performance.now() - this.#overSince) / 1_000);
+      this.#logger.info("The write-ahead log is within its bound again", { seconds });
+    }
+    this.#overSince = null;
+    this.#heldUntil = 0;
+    this.#nextGap = 0;
+    this.#betweenGaps = betweenGapsMs.shortest;
+    this.#resume();
+  }
+
+  /** Reads that follow each other without a gap keep the log from starting over: they make room for it. */
+  #makeGap({ log }: CheckpointResult, now: number): void {
+    if (this.#gap !== null) {
+      const isFirst = this.#betweenGaps === betweenGapsMs.shortest;
+      if (isFirst && log > this.#limit * largestGrowth) this.#endReads();
+      return;
+    }
+    if (now < this.#nextGap || this.#reads.size === 0) return;
+    const gap: Gap = { timer: setTimeout(() => this.#endReads(), readMs).unref() };
+    this.#gap = gap;
+    void Promise.all([...this.#reads].map((reads) => reads.drain())).then(() => {
+      if (this.#gap !== gap) return;
+      clearTimeout(gap.timer);
+      // The next transaction tries again. Without one, nothing makes the log longer.
+      this.#nextLook = 0;
+      this.#heldUntil = 0;
+      this.#isCopied = true;
+      gap.timer = setTimeout(() => this.#endGap(gap), gapMs).unref();
+    });
+  }
+
+  #endReads(): void {
+    const gap = this.#gap;
+    if (gap === null) return;
+    clearTimeout(gap.timer);
+    // A statement that cannot be stopped ends when it is done: the others do not wait for it.
+    gap.timer = setTimeout(() => this.#endGap(gap), readMs).unref();
+    const message = "The write-ahead log waits for this read to end; try again in a moment, or read less at once.";
+    for (const reads of this.#reads) reads.cutOff(new AppError("unavailable", message, { retryAfter: 1 }));
+  }
+
+  /** The log has not started over in the gap: nothing was written, or another process reads. */
+  #endGap(gap: Gap): void {
+    if (this.#gap !== gap) return;
+    if (this.#isCopied && this.#running !== null) {
+      gap.timer = setTimeout(() => this.#endGap(gap), gapMs).unref();
+      return;
+    }
+    this.#nextGap = performance.now() + this.#betweenGaps;
+    this.#betweenGaps = Math.min(betweenGapsMs.longest, this.#betweenGaps * 2);
+    this.#resume();
   }
 
   #resume(): void {
-    this.#isDraining = false;
-    this.#queries.resume();
+    if (this.#gap === null) return;
+    clearTimeout(this.#gap.timer);
+    this.#gap = null;
+    for (const reads of this.#reads) reads.resume();
   }
 
-  #checkpoint(): Promise<CheckpointResult | null> {
-    const worker = this.#start();
-    const running = new Promise<CheckpointResult | null>((resolve) => {
-      worker.onmessage = (event: MessageEvent<CheckpointResult | Error>) => {
-        if (event.data instanceof Error) this.#logger.error("Checkpoint failed", { error: event.data });
-        resolve(event.data instanceof Error ? null : event.data);
+  #warn({ log, checkpointed }: CheckpointResult, now: number): void {
+    const since = this.#overSince ?? now;
+    if (now - since < warnAfterMs || now - this.#warnedAt < warnEveryMs) return;
+    this.#warnedAt = now;
+    const cause = this.#isCopied
+      ? "it is being copied into the database file"
+      : "an old state of the database is read, perhaps by another process such as a backup";
+    this.#logger.warn("The write-ahead log is over its bound and has not started over", {
+      bytes: log * this.#pageSize,
+      bound: this.#options.limit,
+      pages: log,
+      pagesToCopy: log - checkpointed,
+      seconds: Math.round((now - since) / 1_000),
+      cause,
+    });
+  }
+
+  #failed(message: string, error: unknown): void {
+    const now = performance.now();
+    this.#heldUntil = now + retryEveryMs;
+    if (now - this.#failedAt < warnEveryMs) return;
+    this.#failedAt = now;
+    this.#logger.error(message, { error });
+  }
+
+  #checkpoint(): Promise<void> {
+    const worker = this.#startWorker();
+    const before = this.#look()?.checkpointed ?? 0;
+    const start = performance.now();
+    return new Promise<CheckpointResult | null>((resolve) => {
+      worker.onmessage = ({ data }: MessageEvent<CheckpointResult | Error>) => {
+        if (data instanceof Error) this.#failed("A checkpoint failed", data);
+        resolve(data instanceof Error ? null : data);
       };
-      worker.onerror = (event) => {
-        this.#logger.error("The checkpoint thread failed", { error: event.message });
+      worker.onerror = ({ message }) => {
+        this.#failed("The checkpoint thread failed", message);
         this.#worker = null;
         resolve(null);
       };
       // Nothing else may keep the process alive while the writer waits for this, as at a start after a crash.
       worker.ref();
-      worker.postMessage({ path: this.#path } satisfies CheckpointRequest);
-    }).finally(() => {
+      worker.postMessage({ path: this.#options.path, file: this.#options.file } satisfies CheckpointRequest);
+    }).then((result) => {
       worker.unref();
       this.#running = null;
+      // Its length is that of when the checkpoint began: what was written meanwhile does not count.
+      this.#isCopied = result === null || result.checkpointed >= result.log;
+      const copied = (result?.checkpointed ?? 0) - before;
+      if (copied >= fewPages) this.#pageMs = (this.#pageMs + (performance.now() - start) / copied) / 2;
+      if (!this.#isCopied) this.#heldUntil = performance.now() + retryEveryMs;
     });
-    this.#running = running;
-    return running;
   }
 
   /** The thread costs memory, so it starts with the first checkpoint. */
-  #start(): Worker {
+  #startWorker(): Worker {
     if (this.#worker === null) {
       this.#worker = new Worker(threadEntry("database/checkpoint-worker"));
       this.#worker.unref();

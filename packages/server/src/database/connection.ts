@@ -1,4 +1,5 @@
 import { Database as Driver, SQLiteError, type Statement } from "bun:sqlite";
+import { damageOf, SqliteFailure } from "./damage.ts";
 import type { QueryParameters, Reader, Value } from "./types.ts";
 
 /** More than enough for every statement of hundreds of collections; a bound all the same. */
@@ -11,11 +12,13 @@ type AnyStatement = Statement<unknown, Binding[]>;
 
 /** One SQLite connection with its prepared statements. Nothing outside this folder sees it. */
 export class Connection implements Reader {
+  readonly #path: string;
   readonly #driver: Driver;
   readonly #statements = new Map<string, AnyStatement>();
   #characters = 0;
 
   constructor(path: string, options: { readonly: boolean }) {
+    this.#path = path;
     this.#driver = options.readonly
       ? new Driver(path, { readonly: true, strict: true })
       : new Driver(path, { readwrite: true, create: true });
@@ -27,29 +30,32 @@ export class Connection implements Reader {
 
   get<T>(sql: string, ...values: Value[]): T | null {
     // The shape of a row is what the SQL text says; its author names it.
-    return this.#prepare(sql).get(...values) as T | null;
+    return this.#do(sql, () => this.#prepare(sql).get(...values) as T | null);
   }
 
   all<T>(sql: string, ...values: Value[]): T[] {
     // Bun's `all` leaves an EXPLAIN running, and with it the snapshot open that it reads from: nothing newer would be seen.
     if (sql.startsWith("EXPLAIN ")) return [...this.iterate<T>(sql, values)];
-    return this.#prepare(sql).all(...values) as T[];
+    return this.#do(sql, () => this.#prepare(sql).all(...values) as T[]);
   }
 
   /** Row by row. `parameters` are values for `?`, or by name for `:name`. */
-  iterate<T>(sql: string, parameters: QueryParameters): IterableIterator<T> {
+  *iterate<T>(sql: string, parameters: QueryParameters): IterableIterator<T> {
     const bindings: Binding[] = isList(parameters) ? [...parameters] : [{ ...parameters }];
-    const rows = this.#prepare(sql).iterate(...bindings);
-    return rows as IterableIterator<T>;
+    try {
+      yield* this.#prepare(sql).iterate(...bindings) as IterableIterator<T>;
+    } catch (thrown) {
+      throw this.#explained(thrown, sql);
+    }
   }
 
   run(sql: string, ...values: Value[]): number {
-    return this.#prepare(sql).run(...values).changes;
+    return this.#do(sql, () => this.#prepare(sql).run(...values).changes);
   }
 
   /** For statements that are run once: pragmas, DDL. */
   execute(sql: string): void {
-    this.#driver.run(sql);
+    this.#do(sql, () => this.#driver.run(sql));
   }
 
   /** Adds a function of as many values as `work` has parameters. What it throws, the statement throws. */
@@ -60,6 +66,20 @@ export class Connection implements Reader {
   close(): void {
     this.#forgetStatements();
     this.#driver.close();
+  }
+
+  #do<T>(sql: string, work: () => T): T {
+    try {
+      return work();
+    } catch (thrown) {
+      throw this.#explained(thrown, sql);
+    }
+  }
+
+  /** What says that the file is damaged names the file, the tables, and what to do. */
+  #explained(thrown: unknown, sql: string): unknown {
+    if (!(thrown instanceof SQLiteError)) return thrown;
+    return damageOf(thrown, { path: this.#path, sql }) ?? thrown;
   }
 
   #prepare(sql: string): AnyStatement {
@@ -82,6 +102,7 @@ export class Connection implements Reader {
 
 /** SQLite's extended result code, such as `SQLITE_CONSTRAINT_UNIQUE`, or null for any other error. */
 export function sqliteCode(thrown: unknown): string | null {
+  if (thrown instanceof SqliteFailure) return thrown.code;
   return thrown instanceof SQLiteError ? (thrown.code ?? "SQLITE_ERROR") : null;
 }
 

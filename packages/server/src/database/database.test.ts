@@ -270,7 +270,9 @@ describe("files that cannot be the database: one clear line", () => {
       path("text.db"),
       "This is a text, and long enough to be looked at as a header of a file.".repeat(100),
     );
-    expect(message(path("text.db"))).toMatch(/text\.db: is not a SQLite database$/);
+    expect(message(path("text.db"))).toMatch(
+      /text\.db: is not a SQLite database; restore a backup, or name another file$/,
+    );
   });
 
   test("a place where nothing can be made", () => {

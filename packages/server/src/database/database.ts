@@ -1,28 +1,36 @@
 import { statSync } from "node:fs";
 import { type Awaitable, BoundedMap, type Principal, SetupError } from "../kernel/index.ts";
 import type { Logger } from "../logging/index.ts";
-import { Checkpointer } from "./checkpointer.ts";
+import { Checkpointer, type PausableReads } from "./checkpointer.ts";
 import type { Connection } from "./connection.ts";
 import { Flusher } from "./flusher.ts";
 import { FrugalReader, TooManyVisits, VisitBudget } from "./frugal-reader.ts";
 import { addFunctions } from "./functions.ts";
+import { DatabaseLock } from "./lock.ts";
 import type { LongRead } from "./long-read.ts";
-import { lockDatabase, openLogSync, openReader, openWriter, resolvePath } from "./open-file.ts";
+import { asSetupError, openDatabaseFile, openLogSync, openReader, openWriter, resolvePath } from "./open-file.ts";
 import { ReaderThreads } from "./reader-threads.ts";
 import { SnapshotReader } from "./snapshot-reader.ts";
 import { ThreadConnection } from "./thread-connection.ts";
-import type { CallerGuard, Reader, Transactor } from "./types.ts";
+import type { CallerGuard, Reader, Transactor, Waiter } from "./types.ts";
 import { type MigrationPlace, Writer } from "./writer.ts";
 
 export interface DatabaseOptions {
   /** Absolute path of the database file. */
   path: string;
   logger: Logger;
-  /** Called once when a flush has failed: everything is refused from then on, and the process should end. */
+  /**
+   * Called once when a flush has failed, or when the file is not this service's any more: everything is refused from then
+   * on, and the process should end.
+   */
   onFatal: (error: unknown) => void;
   /** Refuse when another service has the database open; a command beside a running service says false. Default true. */
   exclusive?: boolean;
-  /** How long a query may run on a thread, in milliseconds. Default ten seconds. */
+  /** Bytes of the write-ahead log from which writes wait for it (`limits.wal`). Default 64 MiB. */
+  logLimit?: number;
+  /** How many queries of one caller may wait for a thread (`limits.queries`). Default 64. */
+  maxQueries?: number;
+  /** How long a query may run on a thread, in milliseconds (`limits.queryTime`). Default ten seconds. */
   threadLimitMs?: number;
   /** In place of flushing the log, for a test of what happens when that fails. */
   sync?: () => Promise<void>;
@@ -39,15 +47,22 @@ type CallersWork<T> = (tx: Transactor, caller: Principal) => Awaitable<T>;
 /** So long a kind of query that was too much for the event loop goes to a thread at once. Then it is tried again. */
 const heavyMs = 1_000;
 
+/** Queries that wait for a thread: so many times those of one caller. */
+const callersAtOnce = 4;
+/** Admins read without a limit of time, so few of their reads may wait. */
+const adminReads = { maxWaiting: 30, waitingShare: 15, limitMs: Number.POSITIVE_INFINITY };
+
 /** The embedded database: `reader` for what is committed, `transact` for every change. */
 export class Database {
   readonly path: string;
+  readonly #logger: Logger;
   readonly #writer: Writer;
   readonly #writeConnection: Connection;
   readonly #reader: SnapshotReader;
-  readonly #lock: Connection | null;
+  readonly #lock: DatabaseLock | null;
   readonly #checkpointer: Checkpointer;
-  readonly #closeLog: () => void;
+  /** What closing it has to close at its end, the last first. */
+  readonly #closers: (() => void)[] = [];
   /** Looks at what admins ask for, as long as that takes. */
   readonly #threads: ReaderThreads;
   /** Looks at what everybody asks for, for a limited time. */
@@ -56,38 +71,53 @@ export class Database {
   /** Kinds of queries that were too much for the event loop, and until when that counts. */
   readonly #heavy = new BoundedMap<string, number>(1_000);
   #callerGuard: CallerGuard | null = null;
+  #outsideVersion = 0;
 
   /** @throws SetupError with one readable line when the file cannot be used. */
   constructor(options: DatabaseOptions) {
     const path = resolvePath(options.path);
+    const { logger, logLimit = 64 * 1024 ** 2, maxQueries = 64, threadLimitMs = 10_000 } = options;
     this.path = path;
-    this.#lock = (options.exclusive ?? true) ? lockDatabase(path) : null;
-    this.#writeConnection = openWriter(path);
-    const budget = new VisitBudget();
-    this.#reader = new SnapshotReader(() => {
-      const connection = openReader(path);
-      addFunctions(connection, budget.visit);
-      return connection;
-    });
-    this.#frugalReader = new FrugalReader(this.#reader, budget);
-    this.#threads = new ReaderThreads({ path, maxReads: 32, limitMs: Number.POSITIVE_INFINITY });
-    this.#queryThreads = new ReaderThreads({ path, maxReads: 256, limitMs: options.threadLimitMs ?? 10_000 });
-    const log = openLogSync(path);
-    this.#closeLog = log.close;
-    this.#checkpointer = new Checkpointer({
-      path,
-      writer: this.#writeConnection,
-      queries: this.#queryThreads,
-      logger: options.logger,
-    });
-    this.#writer = new Writer({
-      connection: this.#writeConnection,
-      flusher: new Flusher(options.sync ?? log.sync),
-      checkpointer: this.#checkpointer,
-      reader: this.#reader,
-      openThread: () => new ThreadConnection(path),
-      onFatal: options.onFatal,
-    });
+    this.#logger = logger;
+    try {
+      this.#lock = (options.exclusive ?? true) ? new DatabaseLock(path) : null;
+      this.#closers.push(() => this.#lock?.close());
+      const writer = openWriter(path);
+      this.#writeConnection = writer;
+      this.#closers.push(() => writer.close());
+      const budget = new VisitBudget();
+      this.#reader = new SnapshotReader(() => {
+        const connection = openReader(path);
+        addFunctions(connection, budget.visit);
+        return connection;
+      });
+      this.#closers.push(() => this.#reader.close());
+      this.#frugalReader = new FrugalReader(this.#reader, budget);
+      const log = openLogSync(path);
+      this.#closers.push(log.close);
+      const { file, close } = openDatabaseFile(path);
+      // At the very end: see `openDatabaseFile`.
+      this.#closers.unshift(close);
+      this.#threads = new ReaderThreads({ path, ...adminReads });
+      const maxWaiting = callersAtOnce * maxQueries;
+      this.#queryThreads = new ReaderThreads({ path, maxWaiting, waitingShare: maxQueries, limitMs: threadLimitMs });
+      this.#checkpointer = new Checkpointer({ path, file, writer, limit: logLimit, logger });
+      for (const reads of [this.#threads, this.#queryThreads, this.#reader]) this.#checkpointer.add(reads);
+      this.#writer = new Writer({
+        connection: writer,
+        flusher: new Flusher(options.sync ?? log.sync),
+        checkpointer: this.#checkpointer,
+        reader: this.#reader,
+        openThread: () => new ThreadConnection(path),
+        onFatal: options.onFatal,
+        logger,
+      });
+      const onLost = (error: SetupError): void => this.#writer.refuse(error);
+      this.#lock?.watch({ file, logger, onLost });
+    } catch (thrown) {
+      this.#closeAll();
+      throw asSetupError(path, thrown);
+    }
   }
 
   get reader(): Reader {
@@ -141,24 +171,31 @@ export class Database {
 
   /**
    * Reads that would hold up the event loop, on a thread, all of them of one moment. Two at a time; some others wait.
-   * @param signal aborted when nobody waits for the answer any more.
-   * @throws AppError `unavailable` when too many wait, or the disk cannot be read.
+   * @throws AppError `unavailable` when too many wait, the write-ahead log needs room, or the disk cannot be read.
    */
-  readOnThread<T>(work: (reader: Reader) => Promise<T>, signal: AbortSignal): Promise<T> {
-    return this.#threads.run(work, signal);
+  readOnThread<T>(work: (reader: Reader) => Promise<T>, waiter: Waiter): Promise<T> {
+    return this.#threads.run(work, waiter);
+  }
+
+  /**
+   * Reads of another module or process that can hold an old state of the database, and with it the write-ahead log: they
+   * make a gap when the log waits for one.
+   */
+  joinGaps(reads: PausableReads): void {
+    this.#checkpointer.add(reads);
   }
 
   /**
    * Reads that belong together and may look at many rows: on the event loop as long as they look at few, else once more
    * on a thread, for a limited time. Their statements say what they look at, see `visited`.
    * @param kind the same for queries of which one is probably as much as another.
-   * @param signal aborted when nobody waits any more; asked for with a thread alone, as asking takes its time.
+   * @param options `caller` as in `Waiter`; `signal`, asked for with a thread alone, as asking takes its time.
    * @throws AppError as `readOnThread`, also when it takes too long.
    */
   async query<T>(
     kind: string,
     work: (reader: Reader, place: MigrationPlace) => Awaitable<T>,
-    signal: () => AbortSignal,
+    options: { caller: string; signal: () => AbortSignal },
   ): Promise<T> {
     if (performance.now() >= (this.#heavy.get(kind) ?? 0)) {
       try {
@@ -168,7 +205,8 @@ export class Database {
         this.#heavy.set(kind, performance.now() + heavyMs);
       }
     }
-    return this.#queryThreads.run(async (reader) => work(reader, "thread"), signal());
+    const { caller, signal } = options;
+    return this.#queryThreads.run(async (reader) => work(reader, "thread"), { caller, signal: signal() });
   }
 
   /** Bytes of the database file and of its log. */
@@ -178,7 +216,14 @@ export class Database {
 
   /** A number that changes when another process has written, so that what is kept in memory can be read again. */
   get outsideVersion(): number {
-    return this.#writeConnection.get<{ data_version: number }>("PRAGMA data_version")?.data_version ?? 0;
+    try {
+      const row = this.#writeConnection.get<{ data_version: number }>("PRAGMA data_version");
+      this.#outsideVersion = row?.data_version ?? this.#outsideVersion;
+    } catch (error) {
+      // Timers ask for it. A disk that does not answer this is told of by those whose reads fail.
+      this.#logger.debug("It could not be seen whether another process has written", { error });
+    }
+    return this.#outsideVersion;
   }
 
   /** Brings the tables of the modules to what this version needs, in one transaction. */
@@ -224,9 +269,17 @@ export class Database {
     await Promise.all([this.#writer.close(graceMs), this.#threads.close(), this.#queryThreads.close()]);
     clearTimeout(timer);
     await this.#checkpointer.close();
-    this.#reader.close();
-    this.#closeLog();
-    this.#writeConnection.close();
-    this.#lock?.close();
+    this.#closeAll();
+  }
+
+  /** Closes what was opened, whatever state it is in. */
+  #closeAll(): void {
+    for (let close = this.#closers.pop(); close !== undefined; close = this.#closers.pop()) {
+      try {
+        close();
+      } catch (error) {
+        this.#logger.error("The database could not be closed in good order", { error });
+      }
+    }
   }
 }

@@ -1,19 +1,10 @@
 import { AppError, messageOf } from "../kernel/index.ts";
-import { sqliteCode as ownCode } from "./connection.ts";
+import { sqliteCode } from "./connection.ts";
+import { isDamage } from "./damage.ts";
 
-/** What SQLite said on another thread: an error loses its class on the way. */
-export class ForeignSqliteError extends Error {
-  override readonly name = "SQLiteError";
-  readonly code: string | null;
-
-  constructor(message: string, code: string | null) {
-    super(message);
-    this.code = code;
-  }
-}
-
-function sqliteCode(thrown: unknown): string | null {
-  return thrown instanceof ForeignSqliteError ? thrown.code : ownCode(thrown);
+/** Whether an error says that the database file, or a part of it, cannot be read. */
+export function hasMetDamage(thrown: unknown): boolean {
+  return isDamage(sqliteCode(thrown));
 }
 
 export function stopping(): AppError {
@@ -28,10 +19,13 @@ export function isUniqueViolation(thrown: unknown): boolean {
 
 const outOfService = /^SQLITE_(FULL|IOERR|BUSY|LOCKED|READONLY|CANTOPEN|NOMEM)/;
 
-/** Trouble with the disk is `unavailable` (503): the request may be sent again. Anything else stays as it is. */
+/**
+ * Trouble with the disk is `unavailable` (503): the request may be sent again. Anything else stays as it is, damage too:
+ * sending the request again is no use then.
+ */
 export function asUnavailable(thrown: unknown): unknown {
   const code = sqliteCode(thrown);
-  if (code === null || !outOfService.test(code)) return thrown;
+  if (code === null || !outOfService.test(code) || isDamage(code)) return thrown;
   return new AppError("unavailable", `The disk does not serve the database at the moment: ${messageOf(thrown)}.`, {
     cause: thrown,
   });

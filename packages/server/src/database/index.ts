@@ -1,8 +1,10 @@
 /** The database: opening, one writer with group commit and flush, checkpoints, schema versions. Only here is SQLite. */
+export type { PausableReads } from "./checkpointer.ts";
 export { Database, type DatabaseOptions, type ModuleSchema } from "./database.ts";
-export { isUniqueViolation } from "./errors.ts";
+export { hasMetDamage, isUniqueViolation } from "./errors.ts";
 export { visited } from "./functions.ts";
 export type { LongRead } from "./long-read.ts";
+export { asSetupError } from "./open-file.ts";
 export {
   type CallerGuard,
   identifier,
@@ -10,6 +12,7 @@ export {
   type Reader,
   type Transactor,
   type Value,
+  type Waiter,
 } from "./types.ts";
 export { UserQueries } from "./user-query.ts";
 export type { MigrationPlace } from "./writer.ts";

@@ -44,7 +44,9 @@ export class OldState implements Reader {
   readonly #reads = new Set<LongRead>();
   readonly #timer: Timer;
   readonly #onClose: (state: OldState) => void;
+  readonly #closed = Promise.withResolvers<void>();
   #isClosed = false;
+  #reason = new AppError("unavailable", "The collection was migrated meanwhile, and reading it took too long.");
 
   /** @param connection in a transaction, which has read already. */
   constructor(connection: Connection, reads: Iterable<LongRead>, onClose: (state: OldState) => void) {
@@ -65,12 +67,20 @@ export class OldState implements Reader {
     return this.#live().all<T>(sql, ...values);
   }
 
-  close(): void {
+  /** Resolves once it is closed. */
+  get closed(): Promise<void> {
+    return this.#closed.promise;
+  }
+
+  /** @param reason for those that still read. */
+  close(reason?: AppError): void {
     if (this.#isClosed) return;
     this.#isClosed = true;
+    this.#reason = reason ?? this.#reason;
     clearTimeout(this.#timer);
     this.#connection.close();
     this.#onClose(this);
+    this.#closed.resolve();
   }
 
   #ended(read: LongRead): void {
@@ -79,8 +89,7 @@ export class OldState implements Reader {
   }
 
   #live(): Connection {
-    if (this.#isClosed)
-      throw new AppError("unavailable", "The collection was migrated meanwhile, and reading it took too long.");
+    if (this.#isClosed) throw this.#reason;
     return this.#connection;
   }
 }

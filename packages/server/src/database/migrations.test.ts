@@ -2,7 +2,9 @@ import { describe, expect, test } from "bun:test";
 import { existsSync, readdirSync } from "node:fs";
 import { basename, join } from "node:path";
 import { quietLogger, temporaryFolder } from "../../test/kit.ts";
-import { Database } from "./index.ts";
+import { Database, type Waiter } from "./index.ts";
+
+const waiting = (): Waiter => ({ caller: "test", signal: new AbortController().signal });
 
 const folder = temporaryFolder();
 let count = 0;
@@ -31,7 +33,7 @@ test("a close leaves one file, also after checkpoints and work on threads", asyn
     await Bun.sleep(2);
   }
   await database.migrate((tx) => tx.run("ALTER TABLE big ADD COLUMN y TEXT"), "thread");
-  await database.readOnThread(async (reader) => reader.get("SELECT count(*) FROM big"), new AbortController().signal);
+  await database.readOnThread(async (reader) => reader.get("SELECT count(*) FROM big"), waiting());
   expect(database.sizes().log).toBeGreaterThan(0);
   await database.close();
   expect(
@@ -177,7 +179,7 @@ describe("reads on threads", () => {
       await database.transact((tx) => tx.run("INSERT INTO t VALUES (2)"));
       await database.migrate((tx) => tx.run("ALTER TABLE t RENAME COLUMN n TO m"), "here");
       return [before, await count(), await reader.all("SELECT n FROM t")];
-    }, new AbortController().signal);
+    }, waiting());
     expect(seen).toEqual([{ n: 1 }, { n: 1 }, [{ n: 1 }]]);
     await database.close();
   });
@@ -185,11 +187,14 @@ describe("reads on threads", () => {
   test("end with those who wait for them, and hold up nobody else; too many are refused", async () => {
     const database = await withTable();
     const gone = new AbortController();
-    const left = Array.from({ length: 32 }, () =>
-      database.readOnThread((reader) => Promise.resolve(reader.get(endless)), gone.signal),
+    const left = Array.from({ length: 32 }, (_, n) =>
+      database.readOnThread((reader) => Promise.resolve(reader.get(endless)), {
+        caller: `admin ${n % 4}`,
+        signal: gone.signal,
+      }),
     );
     const refused = Promise.allSettled(left);
-    const oneMore = database.readOnThread(async (reader) => reader.get("SELECT 1"), new AbortController().signal);
+    const oneMore = database.readOnThread(async (reader) => reader.get("SELECT 1"), waiting());
     await expect(oneMore).rejects.toMatchObject({ code: "unavailable" });
     await Bun.sleep(20);
     gone.abort();
@@ -197,18 +202,15 @@ describe("reads on threads", () => {
       result.status === "rejected" ? result.reason.code : result.status,
     );
     expect(new Set(reasons)).toEqual(new Set(["bad_request"]));
-    const row = await database.readOnThread(
-      async (reader) => reader.get("SELECT 1 AS n"),
-      new AbortController().signal,
-    );
+    const row = await database.readOnThread(async (reader) => reader.get("SELECT 1 AS n"), waiting());
     expect(row).toEqual({ n: 1 });
     await database.close();
   });
 
   test("are refused, and those that run are given up, at the end", async () => {
     const database = await withTable();
-    const signal = new AbortController().signal;
-    const reads = [1, 2, 3].map(() => database.readOnThread((reader) => Promise.resolve(reader.get(endless)), signal));
+    const waiter = waiting();
+    const reads = [1, 2, 3].map(() => database.readOnThread((reader) => Promise.resolve(reader.get(endless)), waiter));
     const settled = Promise.allSettled(reads);
     await Bun.sleep(20);
     await database.close(10);

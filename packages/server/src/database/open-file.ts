@@ -11,8 +11,9 @@ import {
   statSync,
 } from "node:fs";
 import { dirname } from "node:path";
-import { messageOf, SetupError } from "../kernel/index.ts";
+import { AppError, messageOf, SetupError } from "../kernel/index.ts";
 import { Connection, sqliteCode } from "./connection.ts";
+import { hasMetDamage } from "./errors.ts";
 
 /** Flushes a directory, so that the names of new files survive a power cut. Windows keeps them without being told. */
 function syncFolder(folder: string): void {
@@ -22,16 +23,39 @@ function syncFolder(folder: string): void {
   closeSync(fd);
 }
 
+/** Makes a folder and those above it. The name of each new one is flushed. */
+function makeFolder(folder: string): void {
+  const first = mkdirSync(folder, { recursive: true });
+  if (first === undefined) return;
+  for (let made = folder; ; made = dirname(made)) {
+    syncFolder(dirname(made));
+    if (made === first || made === dirname(made)) return;
+  }
+}
+
 /** The readable line for what SQLite says about a file that it cannot use. */
-function explain(path: string, thrown: unknown): SetupError {
+export function explain(path: string, thrown: unknown): SetupError {
   const code = sqliteCode(thrown) ?? "";
-  if (code.startsWith("SQLITE_NOTADB")) return new SetupError(`database ${path}: is not a SQLite database`);
+  if (code.startsWith("SQLITE_NOTADB"))
+    return new SetupError(`database ${path}: is not a SQLite database; restore a backup, or name another file`);
   if (code.startsWith("SQLITE_READONLY")) return new SetupError(`database ${path}: is read-only`);
   if (code.startsWith("SQLITE_BUSY"))
     return new SetupError(`database ${path}: is in use by another process that does not let go of it`);
-  if (code.startsWith("SQLITE_CORRUPT"))
-    return new SetupError(`database ${path}: is damaged (${messageOf(thrown)}); restore a backup`);
+  // The error of a connection names the file and says what to do.
+  if (hasMetDamage(thrown)) return new SetupError(messageOf(thrown));
   return new SetupError(`database ${path}: cannot be opened: ${messageOf(thrown)}`);
+}
+
+/**
+ * The readable line for a start that has failed after the database was opened. An error that is not the database's own
+ * may still come from it: what a damaged page holds may be read as nonsense.
+ */
+export function asSetupError(path: string, thrown: unknown): SetupError {
+  if (thrown instanceof SetupError) return thrown;
+  const cause = thrown instanceof AppError && thrown.cause !== undefined ? thrown.cause : thrown;
+  if (sqliteCode(cause) !== null) return explain(path, cause);
+  const problem = messageOf(thrown).replace(/\s*\n\s*/g, " ");
+  return new SetupError(`database ${path}: the start has failed: ${problem}; if the file is damaged, restore a backup`);
 }
 
 /** Where the file really is: SQLite keeps its log there, and a lock elsewhere would lock nothing. */
@@ -40,7 +64,7 @@ export function resolvePath(path: string): string {
 }
 
 /** What SQLite would only find out later, or say less clearly. */
-function checkPath(path: string): void {
+export function checkPath(path: string): void {
   if (existsSync(path) && statSync(path).isDirectory())
     throw new SetupError(`database ${path}: is a folder; it must be a file`);
   if (existsSync(path)) {
@@ -51,7 +75,7 @@ function checkPath(path: string): void {
     }
   }
   try {
-    mkdirSync(dirname(path), { recursive: true });
+    makeFolder(dirname(path));
   } catch (thrown) {
     throw new SetupError(`database ${path}: its folder cannot be made: ${messageOf(thrown)}`);
   }
@@ -66,7 +90,6 @@ export function openWriter(path: string): Connection {
     connection.execute("PRAGMA journal_mode = WAL");
     connection.execute("PRAGMA synchronous = NORMAL");
     connection.execute("PRAGMA wal_autocheckpoint = 0");
-    connection.execute("PRAGMA journal_size_limit = 67108864");
     connection.execute("PRAGMA cache_size = -16000");
     connection.execute("PRAGMA temp_store = MEMORY");
     connection.execute("BEGIN IMMEDIATE");
@@ -87,20 +110,17 @@ export function openReader(path: string): Connection {
 }
 
 /**
- * Keeps a second service off the same database: an exclusive lock on a file beside it, which the operating system
- * releases with the process, however that ends.
+ * A descriptor of the database file itself. It must stay open until every connection of this process has been closed:
+ * closing any descriptor of a file takes this process's POSIX locks off it, SQLite's too.
  */
-export function lockDatabase(path: string): Connection {
-  checkPath(path);
+export function openDatabaseFile(path: string): { file: number; close: () => void } {
+  let file: number;
   try {
-    const lock = new Connection(`${path}-lock`, { readonly: false });
-    lock.execute("BEGIN EXCLUSIVE");
-    return lock;
+    file = openSync(path, "r+");
   } catch (thrown) {
-    if (sqliteCode(thrown)?.startsWith("SQLITE_BUSY") === true)
-      throw new SetupError(`database ${path}: is in use by another socle process`);
     throw explain(path, thrown);
   }
+  return { file, close: () => closeSync(file) };
 }
 
 /** A function that flushes the write-ahead log; its file keeps its identity as long as a connection is open. */

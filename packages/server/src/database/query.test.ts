@@ -4,6 +4,7 @@ import type { Awaitable } from "../kernel/index.ts";
 import { Database, type Reader } from "./index.ts";
 
 const signal = (): AbortSignal => new AbortController().signal;
+const waiting = { caller: "test", signal };
 
 async function withRows(count: number, threadLimitMs = 10_000): Promise<Database> {
   const path = `${temporaryFolder()}/test.db`;
@@ -52,7 +53,7 @@ test("what looks at few rows runs on the event loop, what looks at many on a thr
         places.push(place);
         return reader.get<{ n: number }>(sql);
       },
-      signal,
+      waiting,
     );
   expect(await run("few", `${all} AND t.n < 0 LIMIT 1`)).toEqual({ n: 0 });
   expect(await run("few", "SELECT n FROM t WHERE _visit(t.rowid) LIMIT 1")).toEqual({ n: 1 });
@@ -66,7 +67,7 @@ test("what looks at few rows runs on the event loop, what looks at many on a thr
 test("a thread that is kept sees what was written since it last read, and pins nothing", async () => {
   const database = await withRows(20_000);
   const count = (): Promise<{ n: number } | null> =>
-    database.query("k", (reader) => reader.get<{ n: number }>(all), signal);
+    database.query("k", (reader) => reader.get<{ n: number }>(all), waiting);
   for (let n = 0; n < 5; n++) {
     expect(await count()).toEqual({ n: 20_000 + n });
     await database.transact((tx) => tx.run("INSERT INTO t VALUES (0, 'x')"));
@@ -83,7 +84,7 @@ test("all reads of one query on a thread are of one moment", async () => {
       if (place === "thread") await database.transact((tx) => tx.run("INSERT INTO t VALUES (0, 'x')"));
       return [before, await reader.get<{ n: number }>(all)];
     },
-    signal,
+    waiting,
   );
   expect(found).toEqual([{ n: 20_000 }, { n: 20_000 }]);
   await database.close();
@@ -94,18 +95,14 @@ test("nobody waits any more: the statement ends, and the thread's place is free"
   for (let i = 0; i < 6; i++) {
     const gone = new AbortController();
     const asked = failure(
-      database.query(
-        "endless",
-        (reader) => reader.get(endless),
-        () => gone.signal,
-      ),
+      database.query("endless", (reader) => reader.get(endless), { caller: "test", signal: () => gone.signal }),
     );
     await Bun.sleep(20);
     gone.abort();
     expect(await asked).toMatchObject({ code: "bad_request" });
   }
   // With two places, each of which ran an endless statement, this would never come.
-  expect(await database.query("many", (reader) => reader.get<{ n: number }>(all), signal)).toEqual({ n: 60_000 });
+  expect(await database.query("many", (reader) => reader.get<{ n: number }>(all), waiting)).toEqual({ n: 60_000 });
   await database.close();
 });
 
@@ -116,7 +113,9 @@ test("who has gone before it begins on a thread costs nothing", async () => {
     ran.push(place);
     return reader.get(all);
   };
-  expect(await failure(database.query("k", work, () => AbortSignal.abort()))).toMatchObject({ code: "bad_request" });
+  expect(await failure(database.query("k", work, { caller: "test", signal: () => AbortSignal.abort() }))).toMatchObject(
+    { code: "bad_request" },
+  );
   expect(ran).toEqual(["here"]);
   await database.close();
 });
@@ -125,7 +124,7 @@ test("what waits too long for its turn is told that, and not that it took long",
   const database = await withRows(60_000, 200);
   const reasons = await Promise.all(
     Array.from({ length: 6 }, (_, n) =>
-      failure(database.query(`endless ${n}`, (reader) => reader.get(endless), signal)),
+      failure(database.query(`endless ${n}`, (reader) => reader.get(endless), waiting)),
     ),
   );
   const messages = reasons.map((reason) => (reason instanceof Error ? reason.message : ""));
@@ -136,21 +135,21 @@ test("what waits too long for its turn is told that, and not that it took long",
 
 test("reads of admins have places of their own", async () => {
   const database = await withRows(60_000, 400);
-  const asked = [1, 2, 3].map((n) => failure(database.query(`endless ${n}`, (reader) => reader.get(endless), signal)));
+  const asked = [1, 2, 3].map((n) => failure(database.query(`endless ${n}`, (reader) => reader.get(endless), waiting)));
   const read = (reader: Reader): Promise<{ n: number } | null> => Promise.resolve(reader.get<{ n: number }>(all));
-  expect(await database.readOnThread(read, signal())).toEqual({ n: 60_000 });
+  expect(await database.readOnThread(read, { caller: "test", signal: signal() })).toEqual({ n: 60_000 });
   await Promise.all(asked);
   await database.close();
 });
 
 test("what takes too long is given up", async () => {
   const database = await withRows(60_000, 100);
-  const asked = await failure(database.query("endless", (reader) => reader.get(endless), signal));
+  const asked = await failure(database.query("endless", (reader) => reader.get(endless), waiting));
   expect(asked).toMatchObject({
     code: "unavailable",
     message: "This takes longer than 0.1 seconds to look up; narrow it down.",
   });
-  expect(await database.query("many", (reader) => reader.get<{ n: number }>(`${all} AND n < 9000`), signal)).toEqual({
+  expect(await database.query("many", (reader) => reader.get<{ n: number }>(`${all} AND n < 9000`), waiting)).toEqual({
     n: 8_999,
   });
   await database.close();
@@ -158,7 +157,7 @@ test("what takes too long is given up", async () => {
 
 test("a stop does not wait for what would not end", async () => {
   const database = await withRows(60_000);
-  const asked = failure(database.query("endless", (reader) => reader.get(endless), signal));
+  const asked = failure(database.query("endless", (reader) => reader.get(endless), waiting));
   await Bun.sleep(20);
   database.giveUp();
   expect(await asked).toMatchObject({ code: "unavailable" });
@@ -168,7 +167,7 @@ test("a stop does not wait for what would not end", async () => {
 test("what is wrong with a statement is told, and costs nobody their place", async () => {
   const database = await withRows(20_000);
   const heavy = (sql: string): Promise<unknown> =>
-    failure(database.query("k", async (reader) => [await reader.get(all), await reader.get(sql)], signal));
+    failure(database.query("k", async (reader) => [await reader.get(all), await reader.get(sql)], waiting));
   for (let i = 0; i < 5; i++) expect(String(await heavy("SELECT missing FROM t"))).toContain("no such column: missing");
   expect(await heavy(all)).toBeNull();
   await database.close();
@@ -184,7 +183,7 @@ test("a kind of query that was too much once is tried on the event loop again", 
         places.push(place);
         return reader.get(sql);
       },
-      signal,
+      waiting,
     );
   await count(all);
   await count(all);
@@ -209,7 +208,7 @@ test("queries that follow each other without a gap make room for the log to star
           await Bun.sleep(60);
           return reader.get("SELECT 1");
         },
-        signal,
+        waiting,
       );
   };
   const reading = Promise.all([read("a"), read("b"), read("c")]);
@@ -225,3 +224,43 @@ test("queries that follow each other without a gap make room for the log to star
   expect(pinned).toBeGreaterThan(10);
   expect(log).toBeLessThan(400 * 1024 ** 2);
 }, 60_000);
+
+test("a caller whose queries take long leaves a thread to the others", async () => {
+  const database = await withRows(60_000, 2_000);
+  let hasEnded = false;
+  const slow = Array.from({ length: 10 }, (_, n) =>
+    failure(database.query(`endless ${n}`, (reader) => reader.get(endless), { caller: "a", signal })).then(() => {
+      hasEnded = true;
+    }),
+  );
+  await Bun.sleep(50);
+  for (let n = 0; n < 3; n++)
+    expect(await database.query("many", (reader) => reader.get<{ n: number }>(all), { caller: "b", signal })).toEqual({
+      n: 60_000,
+    });
+  expect(hasEnded).toBe(false);
+  database.giveUp();
+  await Promise.all(slow);
+  await database.close();
+});
+
+test("of one caller, only so many queries wait; those of others still find a place", async () => {
+  const options = { path: `${temporaryFolder()}/bounded.db`, logger: quietLogger(), onFatal: () => undefined };
+  const bounded = new Database({ ...options, maxQueries: 2, threadLimitMs: 2_000 });
+  const endlessThere =
+    "WITH RECURSIVE c (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM c WHERE _visit(n)) SELECT max(n) FROM c";
+  const gone = new AbortController();
+  const ask = (caller: string): Promise<unknown> =>
+    failure(bounded.query(`k ${caller}`, (reader) => reader.get(endlessThere), { caller, signal: () => gone.signal }));
+  const waiting = [ask("a"), ask("a"), ask("a")];
+  await Bun.sleep(50);
+  expect(await ask("a")).toMatchObject({ code: "unavailable", limit: "queries", retryAfter: 1 });
+  const other = ask("b");
+  // When the callers have gone, their places are free at once.
+  gone.abort();
+  for (const asked of [...waiting, other]) expect(await asked).toMatchObject({ code: "bad_request" });
+  expect(await bounded.query("few", (reader) => reader.get("SELECT 1 AS n"), { caller: "a", signal })).toEqual({
+    n: 1,
+  });
+  await bounded.close();
+});

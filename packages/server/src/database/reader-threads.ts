@@ -1,31 +1,37 @@
-import { AppError, Gate } from "../kernel/index.ts";
+/** Reader threads: reads that would hold up the event loop, each on a thread and of one moment. */
+import { AppError, callerGone, FairGate, overloaded } from "../kernel/index.ts";
+import type { PausableReads } from "./checkpointer.ts";
 import { asUnavailable, stopping } from "./errors.ts";
 import { ThreadConnection } from "./thread-connection.ts";
-import type { Reader } from "./types.ts";
+import type { Reader, Waiter } from "./types.ts";
 
+/** Threads; one caller has half of them at most, so that there is always one for the others. */
+const width = 2;
 /** How often it is looked whether all reads have ended. */
 const drainLookMs = 5;
 /** How long a thread without work is kept. */
 const keepMs = 30_000;
 
-function tooMuch(): AppError {
-  return new AppError("unavailable", "Too much is being looked at already; try again in a moment.");
+const tooMuch = "Too much is being looked at already; try again in a moment.";
+
+export interface ReaderThreadsOptions {
+  /** Of the database file. */
+  path: string;
+  /** Reads that wait, of all callers. */
+  maxWaiting: number;
+  /** Of these, at most so many of one caller. */
+  waitingShare: number;
+  /** How long a read may wait for its turn, and how long it may run. */
+  limitMs: number;
 }
 
-function nobodyWaits(): AppError {
-  return new AppError("bad_request", "Whoever asked for this has gone.");
-}
-
-/** Reads that would hold up the event loop, each on a thread and of one moment: two at a time, some others wait. */
-export class ReaderThreads {
+/** Two reads run at a time, one of each caller; the caller who has used the least time of late comes next. */
+export class ReaderThreads implements PausableReads {
   readonly #path: string;
   readonly #limitMs: number;
-  readonly #maxReads: number;
-  readonly #gate = new Gate(2);
+  readonly #gate: FairGate;
   readonly #busy = new Set<ThreadConnection>();
   readonly #idle = new Map<ThreadConnection, Timer>();
-  /** For which somebody waits. */
-  readonly #awaited = new Set<Promise<unknown>>();
   /** Also those that nobody waits for any more. */
   readonly #all = new Set<Promise<unknown>>();
   /** While the log must start over, nothing begins. */
@@ -33,54 +39,48 @@ export class ReaderThreads {
   #isClosing = false;
   #isOutOfTime = false;
 
-  /**
-   * @param options `path` of the database file; `maxReads`, how many may run or wait; `limitMs`, how long a read may wait
-   * for its turn, and how long it may run.
-   */
-  constructor(options: { path: string; maxReads: number; limitMs: number }) {
-    this.#path = options.path;
-    this.#maxReads = options.maxReads;
-    this.#limitMs = options.limitMs;
+  constructor({ path, limitMs, maxWaiting, waitingShare }: ReaderThreadsOptions) {
+    this.#path = path;
+    this.#limitMs = limitMs;
+    const share = width / 2;
+    this.#gate = new FairGate({ limit: "queries", message: tooMuch, width, share, maxWaiting, waitingShare });
   }
 
   /**
-   * @param signal aborted when nobody waits for the answer any more.
-   * @throws AppError `unavailable` when too many wait, it takes too long, or the disk cannot be read.
+   * @throws AppError `unavailable` when too many wait, it takes too long, the log needs room, or the disk cannot be read.
    */
-  async run<T>(work: (reader: Reader) => Promise<T>, signal: AbortSignal): Promise<T> {
-    if (signal.aborted) throw nobodyWaits();
-    if (this.#awaited.size >= this.#maxReads) throw tooMuch();
+  async run<T>(work: (reader: Reader) => Promise<T>, { caller, signal }: Waiter): Promise<T> {
+    if (signal.aborted) throw callerGone();
     const end = new AbortController();
     const ended = Promise.withResolvers<never>();
     const giveUp = (reason: AppError): void => {
       ended.reject(reason);
       end.abort(reason);
     };
-    const leave = (): void => giveUp(nobodyWaits());
+    const leave = (): void => giveUp(callerGone());
     signal.addEventListener("abort", leave);
-    let timer = this.#after(() => giveUp(tooMuch()));
-    const reading = this.#gate.run(async () => {
+    let timer = this.#after(() => giveUp(overloaded("queries", tooMuch)));
+    const begin = async (): Promise<T> => {
       while (this.#pause !== null) await this.#pause.promise;
       clearTimeout(timer);
       timer = this.#after(() => giveUp(this.#tookTooLong()));
       return this.#read(work, end.signal);
-    });
-    this.#awaited.add(reading);
+    };
+    const reading = this.#gate.run(caller, begin, end.signal);
     this.#all.add(reading);
     reading.catch(() => undefined).finally(() => this.#all.delete(reading));
     try {
-      // Who has gone makes room at once; what ran for them keeps its place until its thread has ended.
+      // When the caller has gone, its place in the queue is free at once; a read that runs keeps its thread until the
+      // thread has ended.
       return await Promise.race([reading, ended.promise]);
     } catch (thrown) {
       throw asUnavailable(thrown);
     } finally {
       clearTimeout(timer);
       signal.removeEventListener("abort", leave);
-      this.#awaited.delete(reading);
     }
   }
 
-  /** Until `resume` nothing begins, so that the log can start over. Resolves once nothing runs. */
   async drain(): Promise<void> {
     this.#pause ??= Promise.withResolvers();
     while (this.#busy.size > 0 && !this.#isClosing) await new Promise((resolve) => setTimeout(resolve, drainLookMs));
@@ -91,12 +91,16 @@ export class ReaderThreads {
     this.#pause = null;
   }
 
+  cutOff(reason: AppError): void {
+    for (const thread of this.#busy) thread.abandon(reason);
+  }
+
   /** From now on nothing begins; what runs is ended. */
   giveUp(): void {
     this.#isClosing = true;
     this.resume();
     this.#isOutOfTime = true;
-    for (const thread of this.#busy) thread.abandon(stopping());
+    this.cutOff(stopping());
   }
 
   /** From now on nothing begins. Resolves once nothing runs. */
@@ -113,7 +117,8 @@ export class ReaderThreads {
 
   #tookTooLong(): AppError {
     const seconds = this.#limitMs / 1_000;
-    return new AppError("unavailable", `This takes longer than ${seconds} seconds to look up; narrow it down.`);
+    const message = `This takes longer than ${seconds} seconds to look up; narrow it down.`;
+    return new AppError("unavailable", message, { limit: "queries" });
   }
 
   async #read<T>(work: (reader: Reader) => Promise<T>, signal: AbortSignal): Promise<T> {

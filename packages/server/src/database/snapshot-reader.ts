@@ -1,3 +1,5 @@
+import type { AppError } from "../kernel/index.ts";
+import type { PausableReads } from "./checkpointer.ts";
 import type { Connection } from "./connection.ts";
 import { LongRead, OldState } from "./long-read.ts";
 import type { Reader, Value } from "./types.ts";
@@ -7,13 +9,15 @@ import type { Reader, Value } from "./types.ts";
  * costs more than most reads do. It ends with the turn, and with each commit of the writer: a read never sees less than
  * what was committed before it was asked for.
  */
-export class SnapshotReader implements Reader {
+export class SnapshotReader implements Reader, PausableReads {
   readonly #openConnection: () => Connection;
   readonly #longReads = new Set<LongRead>();
   readonly #oldStates = new Set<OldState>();
   readonly #endTurn = (): void => this.end();
   #connection: Connection;
   #isOpen = false;
+  /** Its transaction could not be ended: the next read takes another connection. */
+  #isBroken = false;
   #isHeld = false;
   /** Opened with a hold, for what comes after a migration. */
   #next: Connection | null = null;
@@ -44,8 +48,13 @@ export class SnapshotReader implements Reader {
   end(): void {
     if (!this.#isOpen || this.#isHeld) return;
     this.#isOpen = false;
-    // An error may have ended the transaction already.
-    if (this.#connection.inTransaction) this.#connection.run("COMMIT");
+    try {
+      // An error may have ended the transaction already.
+      if (this.#connection.inTransaction) this.#connection.run("COMMIT");
+    } catch {
+      // After a read that has met damage, the COMMIT fails with the same error, and has ended the transaction all the same.
+      this.#isBroken = this.#connection.inTransaction;
+    }
   }
 
   /** Until `release`, reads see what is committed now, whatever is committed meanwhile. */
@@ -75,6 +84,19 @@ export class SnapshotReader implements Reader {
     this.#next = null;
   }
 
+  /** Resolves once nobody reads a state that is older than a migration; nothing else is held longer than a turn. */
+  async drain(): Promise<void> {
+    await Promise.all([...this.#oldStates].map(({ closed }) => closed));
+  }
+
+  resume(): void {
+    // A list that begins reads the present state.
+  }
+
+  cutOff(reason: AppError): void {
+    for (const state of this.#oldStates) state.close(reason);
+  }
+
   close(): void {
     this.end();
     this.#connection.close();
@@ -83,8 +105,16 @@ export class SnapshotReader implements Reader {
 
   #begin(): void {
     if (this.#isOpen) return;
+    if (this.#isBroken) this.#replace();
     this.#connection.run("BEGIN");
     this.#isOpen = true;
     setImmediate(this.#endTurn);
+  }
+
+  #replace(): void {
+    const broken = this.#connection;
+    this.#connection = this.#openConnection();
+    this.#isBroken = false;
+    broken.close();
   }
 }

@@ -1,5 +1,5 @@
 import { type AppError, threadEntry } from "../kernel/index.ts";
-import { ForeignSqliteError } from "./errors.ts";
+import { SqliteFailure } from "./damage.ts";
 import type { StatementReply, StatementRequest } from "./thread-worker.ts";
 import type { Reader, Value } from "./types.ts";
 
@@ -70,7 +70,7 @@ export class ThreadConnection implements Reader {
     const waiting = this.#waiting;
     this.#waiting = null;
     if ("result" in reply) waiting?.resolve(reply.result);
-    else waiting?.reject(new ForeignSqliteError(reply.error.message, reply.error.code));
+    else waiting?.reject(new SqliteFailure(reply.error.message, reply.error.code));
   }
 
   #fail(error: Error): void {

@@ -47,7 +47,15 @@ function answer(request: StatementRequest): StatementReply {
   }
 }
 
+function close(): StatementReply {
+  try {
+    connection?.close();
+  } catch {
+    // The thread ends with its connection, whatever state that is in.
+  }
+  return { result: null };
+}
+
 self.onmessage = ({ data }: MessageEvent<StatementRequest | null>) => {
-  if (data === null) connection?.close();
-  self.postMessage(data === null ? { result: null } : answer(data));
+  self.postMessage(data === null ? close() : answer(data));
 };

@@ -36,6 +36,14 @@ export interface Transactor extends Reader {
  */
 export type CallerGuard = (reader: Reader, caller: SignedIn) => Awaitable<SignedIn>;
 
+/** The caller of a read that may have to wait for a thread. */
+export interface Waiter {
+  /** A user id or an address: the caller's share counts by it. */
+  readonly caller: string;
+  /** Aborted when nobody waits for the answer any more. */
+  readonly signal: AbortSignal;
+}
+
 /** A name as SQL quotes it. */
 export function identifier(name: string): string {
   return `"${name.replaceAll('"', '""')}"`;

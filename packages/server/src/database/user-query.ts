@@ -1,5 +1,6 @@
 import { AppError, messageOf } from "../kernel/index.ts";
 import type { Connection } from "./connection.ts";
+import { hasMetDamage } from "./errors.ts";
 import { openReader } from "./open-file.ts";
 import type { QueryParameters } from "./types.ts";
 
@@ -43,6 +44,7 @@ export class UserQueries {
       return this.#rows(sql, parameters);
     } catch (thrown) {
       if (thrown instanceof AppError) throw thrown;
+      if (hasMetDamage(thrown)) throw new AppError("internal_error", `db.query: ${messageOf(thrown)}`);
       throw new AppError("bad_request", `db.query: ${messageOf(thrown)}`);
     }
   }

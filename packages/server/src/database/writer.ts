@@ -1,7 +1,8 @@
 import { AppError, type Awaitable } from "../kernel/index.ts";
+import type { Logger } from "../logging/index.ts";
 import type { Checkpointer } from "./checkpointer.ts";
 import type { Connection } from "./connection.ts";
-import { asUnavailable, stopping } from "./errors.ts";
+import { asUnavailable, hasMetDamage, stopping } from "./errors.ts";
 import type { Flusher } from "./flusher.ts";
 import type { SnapshotReader } from "./snapshot-reader.ts";
 import type { ThreadConnection } from "./thread-connection.ts";
@@ -101,6 +102,7 @@ export class Writer {
   readonly #reader: SnapshotReader;
   readonly #openThread: () => ThreadConnection;
   readonly #onFatal: (error: unknown) => void;
+  readonly #logger: Logger;
   #queue: Job[] = [];
   /** Those in the queue. */
   #migrations = 0;
@@ -122,6 +124,7 @@ export class Writer {
     openThread: () => ThreadConnection;
     /** Called once, when a flush has failed and nothing can be promised any more. */
     onFatal: (error: unknown) => void;
+    logger: Logger;
   }) {
     this.#connection = options.connection;
     this.#flusher = options.flusher;
@@ -129,6 +132,7 @@ export class Writer {
     this.#reader = options.reader;
     this.#openThread = options.openThread;
     this.#onFatal = options.onFatal;
+    this.#logger = options.logger;
   }
 
   /** @param migration where it runs, when it changes tables: it runs alone then. */
@@ -157,6 +161,12 @@ export class Writer {
     this.#refusal ??= stopping();
     this.#isOutOfTime = true;
     this.#thread?.abandon(stopping());
+  }
+
+  /** Refuses everything from now on: the database is not this service's any more. */
+  refuse(error: unknown): void {
+    this.giveUp();
+    this.#fail([], error);
   }
 
   async #settled(): Promise<void> {
@@ -199,23 +209,47 @@ export class Writer {
   async #commit(batch: Job[]): Promise<void> {
     let done = 0;
     try {
-      const pause = this.#checkpointer.catchUp(performance.now());
-      if (pause !== null) await pause;
+      await this.#catchUp();
       this.#connection.run("BEGIN IMMEDIATE");
       for (const job of batch) {
         done += 1;
         // What changes with the commit (definitions, sessions) must be in force for whoever comes next.
         if (await this.#attempt(job)) break;
+        if (job.outcome !== null && "error" in job.outcome && hasMetDamage(job.outcome.error)) {
+          this.#setApart(batch, job);
+          return;
+        }
       }
       this.#connection.run("COMMIT");
       this.#queue.unshift(...batch.splice(done));
     } catch (thrown) {
-      this.#takeBack();
       for (const job of batch) job.reject(asUnavailable(thrown));
+      this.#takeBack();
       return;
     }
     this.#reader.end();
     this.#committed(batch);
+  }
+
+  /**
+   * A transaction in which a statement has met damage cannot be committed: it is taken back with all that was done in it.
+   * The job that met the damage fails alone; the others are done again.
+   */
+  #setApart(batch: Job[], damaged: Job): void {
+    this.#takeBack();
+    const others = batch.filter((job) => job !== damaged);
+    for (const job of others) job.outcome = null;
+    this.#queue.unshift(...others);
+    if (damaged.outcome !== null && "error" in damaged.outcome) damaged.reject(damaged.outcome.error);
+  }
+
+  /** Makes the pause that the log needs. */
+  async #catchUp(): Promise<void> {
+    const pause = this.#checkpointer.catchUp(performance.now());
+    if (pause === null) return;
+    await pause;
+    // The log starts over with the next write, unless a snapshot reads from it.
+    this.#reader.end();
   }
 
   /**
@@ -227,8 +261,7 @@ export class Writer {
     let flushing: Timer | undefined;
     let isMigrated = false;
     try {
-      const pause = this.#checkpointer.catchUp(performance.now());
-      if (pause !== null) await pause;
+      await this.#catchUp();
       this.#reader.hold();
       if (job.migration === "thread") thread = this.#openThread();
       this.#thread = thread;
@@ -261,8 +294,12 @@ export class Writer {
     this.#thread = null;
     const closing = thread.close().finally(() => this.#closing.delete(closing));
     this.#closing.add(closing);
-    // This connection looks at the tables anew now, rather than when a statement does not fit them.
-    this.#connection.get("SELECT 1 FROM sqlite_schema LIMIT 1");
+    try {
+      // This connection looks at the tables anew now, rather than when a statement does not fit them.
+      this.#connection.get("SELECT 1 FROM sqlite_schema LIMIT 1");
+    } catch (error) {
+      this.#logger.error("The tables could not be looked at after a migration", { error });
+    }
     this.#checkpointer.catchUpSoon();
   }
 
@@ -294,11 +331,12 @@ export class Writer {
       job.outcome = { value, tx };
       return tx.isDependedOn;
     } catch (thrown) {
+      job.outcome = { error: asUnavailable(thrown) };
+      if (hasMetDamage(thrown)) return false;
       // Some errors (a full disk) end the whole transaction; then nothing of this batch was written.
       if (!this.#connection.inTransaction) throw thrown;
       this.#connection.run("ROLLBACK TO job");
       this.#connection.run("RELEASE job");
-      job.outcome = { error: asUnavailable(thrown) };
       return false;
     } finally {
       tx.end();
@@ -306,7 +344,12 @@ export class Writer {
   }
 
   #takeBack(): void {
-    if (this.#connection.inTransaction) this.#connection.run("ROLLBACK");
+    try {
+      if (this.#connection.inTransaction) this.#connection.run("ROLLBACK");
+    } catch (error) {
+      // Damage ends a transaction and is told again. A transaction that does not end would swallow what comes next.
+      if (this.#connection.inTransaction) throw error;
+    }
   }
 
   #settle(batch: Job[]): void {
@@ -315,11 +358,20 @@ export class Writer {
       if ("error" in outcome) {
         reject(outcome.error);
       } else {
-        for (const effect of outcome.tx.atFlush) effect();
+        for (const effect of outcome.tx.atFlush) this.#told(effect);
         resolve(outcome.value);
       }
     }
     this.#unsettled -= batch.length;
+  }
+
+  /** The change is on disk: whatever its effect throws is no reason to answer otherwise. */
+  #told(effect: () => void): void {
+    try {
+      effect();
+    } catch (error) {
+      this.#logger.error("What follows a change failed", { error });
+    }
   }
 
   #fail(batch: Job[], error: unknown): void {

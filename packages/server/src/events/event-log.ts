@@ -1,5 +1,5 @@
 import type { EventSource, StoredRecord } from "@socle/protocol";
-import type { Database, ModuleSchema, Reader, Transactor } from "../database/index.ts";
+import type { Database, ModuleSchema, Reader, Transactor, Waiter } from "../database/index.ts";
 import {
   type Awaitable,
   actorOf,
@@ -76,8 +76,7 @@ const manyEvents = 20_000;
 interface EventPageQuery {
   readonly limit: number;
   readonly offset: number;
-  /** Aborted when nobody waits for the answer any more. */
-  readonly signal: AbortSignal;
+  readonly waiter: Waiter;
 }
 
 interface EventMatches {
@@ -219,7 +218,7 @@ export class EventLog {
     const places = await placesOf(reader);
     const isLong = places !== null && places.last - places.first > manyEvents;
     if (!isLong) return searchEvents(reader, filter, page);
-    return this.#database.readOnThread((thread) => searchEvents(thread, filter, page), page.signal);
+    return this.#database.readOnThread((thread) => searchEvents(thread, filter, page), page.waiter);
   }
 
   /** The event at a place; null when it was trimmed. */

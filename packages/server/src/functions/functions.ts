@@ -1,6 +1,6 @@
 import type { Event, FunctionRun, StoredRecord } from "@socle/protocol";
 import type { Auth } from "../auth/index.ts";
-import type { Database, Transactor } from "../database/index.ts";
+import type { Database, Transactor, Waiter } from "../database/index.ts";
 import { type AppendedEvent, type EventLog, type EventRecorder, eventId, Ledger } from "../events/index.ts";
 import {
   AppError,
@@ -150,7 +150,7 @@ export class Functions implements ScriptKind, EventRecorder {
   }
 
   /** Runs that are not over, then those that are, as long as the log has them; each newest first. */
-  runs(page: { limit: number; offset: number; signal: AbortSignal }): Promise<{ items: FunctionRun[]; total: number }> {
+  runs(page: { limit: number; offset: number; waiter: Waiter }): Promise<{ items: FunctionRun[]; total: number }> {
     return listRuns({
       deliveries: this.#deliveries,
       events: this.#options.events,

@@ -1,4 +1,5 @@
 import type { FunctionRun } from "@socle/protocol";
+import type { Waiter } from "../database/index.ts";
 import { type EventLog, eventId, type LoggedEvent, parseEventId } from "../events/index.ts";
 import { toTimestamp } from "../kernel/index.ts";
 import { type Deliveries, eventSeqOf, maxPerEvent, type OpenDelivery } from "./deliveries.ts";
@@ -22,7 +23,7 @@ export async function listRuns(options: {
   events: EventLog;
   /** Ids of the deliveries that run at the moment. */
   running: ReadonlySet<number>;
-  page: { limit: number; offset: number; signal: AbortSignal };
+  page: { limit: number; offset: number; waiter: Waiter };
 }): Promise<{ items: FunctionRun[]; total: number }> {
   const { deliveries, events, running, page } = options;
   const { open } = await deliveries.counts();

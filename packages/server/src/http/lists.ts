@@ -66,7 +66,8 @@ export class Lists {
   async #page(exchange: Exchange, asked: Asked): Promise<Response> {
     const { collection, principal, list } = asked;
     const signal = (): AbortSignal => exchange.request.signal;
-    const page = await this.#records.page(list, { name: collection.name, principal, signal });
+    const caller = exchange.callerKey(principal);
+    const page = await this.#records.page(list, { name: collection.name, principal, caller, signal });
     return this.#once(exchange, asked, JSON.stringify(page));
   }
 

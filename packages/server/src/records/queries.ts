@@ -1,5 +1,5 @@
 import type { RecordPage } from "@socle/protocol";
-import type { Collection, Collections } from "../collections/index.ts";
+import { type Collection, type Collections, ownerColumn } from "../collections/index.ts";
 import type { Database, MigrationPlace, Reader } from "../database/index.ts";
 import { AppError, BoundedMap, isAdmin, type Principal } from "../kernel/index.ts";
 import type { Logger } from "../logging/index.ts";
@@ -9,10 +9,11 @@ import { indexAdvice } from "./index-advice.ts";
 import { type ListQuery, parseListQuery } from "./list-query.ts";
 import { modelOf } from "./model.ts";
 import { PageReader } from "./page.ts";
+import { authorizeOwner } from "./permissions.ts";
 import { Plans } from "./plans.ts";
 import { type QueryText, readQueryText } from "./query-text.ts";
-import { Reach, type UserTable } from "./reach.ts";
-import { parseSelection, type Selection } from "./selection.ts";
+import { type Access, Reach, type UserTable } from "./reach.ts";
+import { parseSelection } from "./selection.ts";
 import { type Row, recordSource } from "./source.ts";
 
 /** Queries that are remembered in their parsed form, and the longest text that is worth it. */
@@ -20,6 +21,9 @@ const maxQueries = 1_500;
 const maxCharacters = 1_000;
 /** How often a query is begun anew because a migration came in between. */
 const maxAttempts = 5;
+
+/** The owner among the columns of one record. No field has such a name. */
+const owned = "_owner";
 
 /** Thrown when the tables that are read are not those that the query was made for. */
 class SchemaHasChanged extends Error {}
@@ -49,6 +53,8 @@ export interface PreparedList {
 export interface PageRequest {
   readonly name: string;
   readonly principal: Principal;
+  /** A user id or an address: the share of the reader threads counts by it. */
+  readonly caller: string;
   /** Aborted when nobody waits for the answer any more. Asked for only when that may take a while. */
   readonly signal: () => AbortSignal;
   /** The collection of a name, if the caller may still read it. */
@@ -66,7 +72,16 @@ export interface OneRequest {
   readonly id: string;
   readonly principal: Principal;
   /** See `PageRequest`. */
+  readonly caller: string;
+  /** See `PageRequest`. */
   readonly signal: () => AbortSignal;
+}
+
+/** Throws all but the first few errors that say that a migration has come in between. */
+function refuseOther(thrown: unknown, attempt: number): void {
+  if (!(thrown instanceof SchemaHasChanged)) throw thrown;
+  if (attempt >= maxAttempts)
+    throw new AppError("unavailable", "The definitions change too often to read by them; try again in a moment.");
 }
 
 function decoded(text: string): string {
@@ -121,8 +136,8 @@ export class Queries {
 
   /** One page of a list, read anew when a migration comes in between. */
   async page(list: PreparedList, options: PageRequest): Promise<RecordPage<Row>> {
-    const { name, principal, signal, collectionOf, countAll } = options;
-    const { database, collections, slowQueryMs } = this.#options;
+    const { name, principal, caller, signal, collectionOf, countAll } = options;
+    const { database, slowQueryMs } = this.#options;
     let { query, place } = list;
     for (let attempt = 1; query !== null; attempt++) {
       const { reached } = query;
@@ -136,10 +151,7 @@ export class Queries {
       });
       const current = query;
       const work = async (reader: Reader, where: MigrationPlace): Promise<RecordPage<Row>> => {
-        // On the event loop, definitions and tables change in the same moment.
-        if (where === "thread")
-          for (const collection of reached.keys())
-            if (!(await collections.isInForce(reader, collection))) throw new SchemaHasChanged();
+        await this.#checkInForce(reached, reader, where);
         const start = performance.now();
         const found = await page.read(reader, where);
         const took = performance.now() - start;
@@ -147,34 +159,53 @@ export class Queries {
         return found;
       };
       try {
-        return await database.query(current.kind, work, signal);
+        return await database.query(current.kind, work, { caller, signal });
       } catch (thrown) {
-        if (!(thrown instanceof SchemaHasChanged)) throw thrown;
-        if (attempt >= maxAttempts)
-          throw new AppError("unavailable", "The definitions change too often to read by them; try again in a moment.");
+        refuseOther(thrown, attempt);
         ({ query, place } = this.prepare(collectionOf(name), principal, list.search));
       }
     }
     throw new Error("The whole list has no pages");
   }
 
-  /** What of one record is answered. */
-  selection(collection: Collection, principal: Principal, text: QueryText): Selection {
-    const { collections, users } = this.#options;
-    const reach = new Reach({ collections, users, principal });
-    return parseSelection(recordSource(modelOf(collection), reach.accessTo(collection)), text, reach);
+  /**
+   * A record with what was asked for of it, read anew when a migration comes in between; null when it is gone.
+   * @param collectionOf the collection, if the caller may still read it.
+   * @throws AppError `forbidden` for a record of another owner; see `parseSelection`.
+   */
+  async one(text: QueryText, request: OneRequest, collectionOf: () => Collection): Promise<Row | null> {
+    const { id, principal, caller, signal } = request;
+    const { collections, users, database } = this.#options;
+    for (let attempt = 1; ; attempt++) {
+      const collection = collectionOf();
+      const reach = new Reach({ collections, users, principal });
+      const selection = parseSelection(recordSource(modelOf(collection), reach.accessTo(collection)), text, reach);
+      const { table } = selection.source;
+      // The owner is read with the record: a right that was checked before may be another one by now.
+      const sql = `SELECT ${selection.sql}, ${table}.${ownerColumn} AS ${owned} FROM ${table} WHERE id = ?`;
+      const read = async (reader: Reader, where: MigrationPlace): Promise<Row | null> => {
+        await this.#checkInForce(reach.reached, reader, where);
+        const found = await reader.get<Row>(sql, id);
+        if (found === null) return null;
+        const { [owned]: owner, ...row } = found;
+        authorizeOwner(collection, "read", principal, typeof owner === "string" ? owner : null);
+        const [record] = await new Expander(reader, principal?.userId ?? null).records(selection, [row]);
+        return record ?? null;
+      };
+      try {
+        return await database.query(digestOf(["one", selection.kind]), read, { caller, signal });
+      } catch (thrown) {
+        refuseOther(thrown, attempt);
+      }
+    }
   }
 
-  /** A record as a selection has it; null when it is gone. */
-  one(selection: Selection, { id, principal, signal }: OneRequest): Promise<Row | null> {
-    const { table } = selection.source;
-    const read = async (reader: Reader): Promise<Row | null> => {
-      const row = await reader.get<Row>(`SELECT ${selection.sql} FROM ${table} WHERE id = ?`, id);
-      if (row === null) return null;
-      const [record] = await new Expander(reader, principal?.userId ?? null).records(selection, [row]);
-      return record ?? null;
-    };
-    return this.#options.database.query(digestOf(["one", selection.kind]), read, signal);
+  /** Whether the tables that are read are those of the definitions. */
+  async #checkInForce(reached: ReadonlyMap<Collection, Access>, reader: Reader, where: MigrationPlace): Promise<void> {
+    // On the event loop, definitions and tables change in the same moment.
+    if (where === "here") return;
+    for (const collection of reached.keys())
+      if (!(await this.#options.collections.isInForce(reader, collection))) throw new SchemaHasChanged();
   }
 
   #logSlow(query: ListQuery, took: number, plan: readonly string[]): void {

@@ -1,8 +1,17 @@
 import type { FieldDefinition, Operation, RecordPage, StoredRecord } from "@socle/protocol";
 import type { Collection, Collections } from "../collections/index.ts";
-import type { Database, Transactor, Value } from "../database/index.ts";
+import { type Database, hasMetDamage, type Transactor, type Value } from "../database/index.ts";
 import type { EventLog } from "../events/index.ts";
-import { AppError, type Clock, JsonText, newId, type Principal, quote, toTimestamp } from "../kernel/index.ts";
+import {
+  AppError,
+  type Clock,
+  JsonText,
+  messageOf,
+  newId,
+  type Principal,
+  quote,
+  toTimestamp,
+} from "../kernel/index.ts";
 import type { Logger } from "../logging/index.ts";
 import { RecordCounts } from "./counts.ts";
 import { listRecords, type RecordPages } from "./list.ts";
@@ -53,6 +62,7 @@ export class Records {
   readonly #counts: RecordCounts;
   readonly #queries: Queries;
   readonly #versions = new Versions();
+  readonly #logger: Logger;
 
   constructor(options: {
     database: Database;
@@ -71,6 +81,7 @@ export class Records {
     this.#collections = options.collections;
     this.#events = options.events;
     this.#clock = options.clock;
+    this.#logger = options.logger;
     this.#counts = new RecordCounts(options);
     this.#queries = new Queries(options);
     this.#references = new References({ collections: options.collections, lookups: options.lookups });
@@ -79,8 +90,19 @@ export class Records {
   /** Makes sure that no time is given that is older than one that is stored. */
   async start(): Promise<void> {
     for (const collection of this.#collections.all()) {
-      const newest = await this.#database.reader.get<{ createdAt: string }>(modelOf(collection).newest);
+      const newest = await this.#newest(collection);
       if (newest !== null) this.#clock.atLeast(Date.parse(newest.createdAt));
+    }
+  }
+
+  /** A collection that is damaged costs its own requests, and not the start. */
+  async #newest(collection: Collection): Promise<{ createdAt: string } | null> {
+    try {
+      return await this.#database.reader.get<{ createdAt: string }>(modelOf(collection).newest);
+    } catch (thrown) {
+      if (!hasMetDamage(thrown)) throw thrown;
+      this.#logger.error(`The collection ${collection.name} cannot be read: ${messageOf(thrown)}`);
+      return null;
     }
   }
 
@@ -111,14 +133,13 @@ export class Records {
   }
 
   /** A page of a list that is filtered, sorted, or shows more or less of its records. */
-  page(list: PreparedList, request: Pick<PageRequest, "name" | "principal" | "signal">): Promise<RecordPage<Row>> {
+  page(
+    list: PreparedList,
+    request: Pick<PageRequest, "name" | "principal" | "caller" | "signal">,
+  ): Promise<RecordPage<Row>> {
     return this.#queries.page(list, {
       ...request,
-      collectionOf: (name) => {
-        const collection = this.collection(name);
-        authorize(collection, "read", request.principal);
-        return collection;
-      },
+      collectionOf: (name) => this.#readable(name, request.principal),
       countAll: (collection) => this.count(collection),
     });
   }
@@ -146,9 +167,16 @@ export class Records {
     authorizeOwner(collection, "read", principal, row.owner);
     const text = readQueryText(new URLSearchParams(search), selectionParameters);
     if (text === null) return this.get(collection, principal, id);
-    const selected = await this.#queries.one(this.#queries.selection(collection, principal, text), request);
+    const readable = (): Collection => this.#readable(collection.name, principal);
+    const selected = await this.#queries.one(text, request, readable);
     if (selected === null) throw missing(collection, id);
     return selected;
+  }
+
+  #readable(name: string, principal: Principal): Collection {
+    const collection = this.collection(name);
+    authorize(collection, "read", principal);
+    return collection;
   }
 
   /** How many records a collection has. */
@@ -178,7 +206,7 @@ export class Records {
   }
 
   async update(name: string, principal: Principal, id: string, body: RecordBody): Promise<SavedRecord> {
-    authorize(this.collection(name), "update", principal);
+    this.#admit(name, "update", { principal, id });
     return this.#database.transactFor(principal, async (tx, caller) => {
       const { model, row } = await this.#find(tx, name, caller, "update", id);
       if (body instanceof AppError) throw body;
@@ -187,7 +215,7 @@ export class Records {
   }
 
   async delete(name: string, principal: Principal, id: string): Promise<void> {
-    authorize(this.collection(name), "delete", principal);
+    this.#admit(name, "delete", { principal, id });
     await this.#database.transactFor(principal, async (tx, caller) => {
       const { model, row } = await this.#find(tx, name, caller, "delete", id);
       await tx.run(model.delete, id);
@@ -283,6 +311,13 @@ export class Records {
     this.#counts.changed(collection, by);
   }
 
+  /** Before a change waits for its turn: an id that no record can have is answered at once. */
+  #admit(name: string, operation: Operation, { principal, id }: { principal: Principal; id: string }): void {
+    const collection = this.collection(name);
+    authorize(collection, operation, principal);
+    if (!idPattern.test(id)) throw missing(collection, id);
+  }
+
   /** The record that an update or delete is about, once the caller may do that. */
   async #find(
     tx: Transactor,
@@ -294,7 +329,7 @@ export class Records {
     const collection = this.collection(name);
     authorize(collection, operation, principal);
     const model = modelOf(collection);
-    const found = idPattern.test(id) ? await tx.get<StoredRecord>(model.byIdWithOwner, id) : null;
+    const found = await tx.get<StoredRecord>(model.byIdWithOwner, id);
     if (found === null) throw missing(collection, id);
     const row = model.toOwned(found);
     authorizeOwner(collection, operation, principal, row.owner);

@@ -107,6 +107,8 @@ export interface ChildOptions {
   readonly root: string;
   /** Largest JSON of a record. */
   readonly bodyLimit: number;
+  /** The umask for files that the user's code makes: those of the service are for its user alone. */
+  readonly umask: number;
 }
 
 /** The first word on the command line that makes the executable a process for the user's code, or for `db.query`. */

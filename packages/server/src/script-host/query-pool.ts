@@ -1,3 +1,4 @@
+import type { PausableReads } from "../database/index.ts";
 import { AppError, Gate } from "../kernel/index.ts";
 import { HostProcess, type ProcessOptions } from "./host-process.ts";
 import type { CallError } from "./protocol.ts";
@@ -6,6 +7,8 @@ import type { CallError } from "./protocol.ts";
 const width = 2;
 /** A process that has nothing to do for this long is ended. */
 const idleMs = 10_000;
+/** How often it is looked whether all queries have ended. */
+const drainLookMs = 5;
 
 export interface QueryMessage {
   readonly sql: string;
@@ -28,7 +31,7 @@ interface Seat {
  * Runs `db.query` beside the service: SQL that somebody wrote by hand can take for ever, and SQLite does not let go of
  * the thread that it runs on. The process has the database open for reading alone.
  */
-export class QueryPool {
+export class QueryPool implements PausableReads {
   readonly #options: Omit<ProcessOptions, "word">;
   readonly #timeoutMs: number;
   readonly #gate = new Gate(width);
@@ -36,6 +39,8 @@ export class QueryPool {
   readonly #all = new Set<Seat>();
   /** Processes that were ended and have not gone yet. */
   readonly #ending = new Set<Promise<unknown>>();
+  /** While the write-ahead log must start over, no query begins. */
+  #pause: PromiseWithResolvers<void> | null = null;
   #isStopped = false;
 
   constructor(options: Omit<ProcessOptions, "word"> & { timeoutMs: number }) {
@@ -46,6 +51,7 @@ export class QueryPool {
   /** The rows of a query, as JSON. @throws AppError `bad_request`, also when it takes longer than that. */
   run(query: QueryMessage, timeoutMs: number): Promise<string> {
     return this.#gate.run(async () => {
+      while (this.#pause !== null) await this.#pause.promise;
       if (this.#isStopped) throw new AppError("unavailable", "The service is stopping.");
       const free = this.#free.pop();
       const seat = free === undefined || free.process.hasExited ? this.#open() : free;
@@ -60,9 +66,33 @@ export class QueryPool {
   /** Resolves when no process has the database open any more: the last to close it tidies up. */
   async stop(): Promise<void> {
     this.#isStopped = true;
+    this.resume();
     const seats = [...this.#all];
     for (const seat of seats) this.#end(seat);
     await Promise.all([...seats.map((seat) => seat.process.exited), ...this.#ending]);
+  }
+
+  async drain(): Promise<void> {
+    this.#pause ??= Promise.withResolvers();
+    // A process that was ended holds what it read until it has gone.
+    while ((this.#busy().length > 0 || this.#ending.size > 0) && !this.#isStopped) await Bun.sleep(drainLookMs);
+  }
+
+  resume(): void {
+    this.#pause?.resolve();
+    this.#pause = null;
+  }
+
+  cutOff({ code, message }: AppError): void {
+    for (const seat of this.#busy()) {
+      this.#end(seat);
+      seat.onAnswer?.({ error: { code, message: `db.query: ${message}` } });
+    }
+  }
+
+  /** Those with a query. */
+  #busy(): Seat[] {
+    return [...this.#all].filter(({ onAnswer }) => onAnswer !== null);
   }
 
   #open(): Seat {

@@ -78,7 +78,8 @@ export function recordRoutes(options: {
           const [id, { search }] = [exchange.param("id"), exchange];
           if (search === "") return exchange.json(200, await records.get(collection, principal, id));
           const signal = (): AbortSignal => exchange.request.signal;
-          return exchange.json(200, await records.getSelected(collection, search, { id, principal, signal }));
+          const caller = exchange.callerKey(principal);
+          return exchange.json(200, await records.getSelected(collection, search, { id, principal, caller, signal }));
         },
         async PUT(exchange) {
           await admit(exchange, "update");

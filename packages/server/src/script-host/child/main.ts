@@ -35,6 +35,7 @@ export function runScripts(options: ChildOptions): void {
   process.on("message", (message: ToChild) => child.receive(message));
   process.on("uncaughtException", (thrown) => child.stray(thrown));
   process.on("unhandledRejection", (thrown) => child.stray(thrown));
+  process.umask(options.umask);
   loadEnvironment(options.root);
   guardProcess();
 }

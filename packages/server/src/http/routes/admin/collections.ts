@@ -1,6 +1,6 @@
 import type { Admin } from "../../../admin/index.ts";
 import { pageQuery, switchQuery, toPage } from "../../page-query.ts";
-import { type AdminRoute, readAdminBody } from "./for-admins.ts";
+import { type AdminRoute, readAdminBody, waiterOf } from "./for-admins.ts";
 
 /** `/api/admin/collections` and `/api/admin/schema.json`: definitions, and migrations by changing them. */
 export function collectionRoutes({ schema }: Admin, bodyLimit: number): AdminRoute[] {
@@ -23,7 +23,7 @@ export function collectionRoutes({ schema }: Admin, bodyLimit: number): AdminRou
         async POST(exchange, admin) {
           const isDryRun = switchQuery(exchange, "dryRun");
           const body = await readAdminBody(exchange, bodyLimit);
-          if (isDryRun) return exchange.json(200, await schema.planCreate(body, exchange.request.signal));
+          if (isDryRun) return exchange.json(200, await schema.planCreate(body, waiterOf(exchange, admin)));
           return exchange.json(201, await schema.create(body, admin));
         },
       },
@@ -40,14 +40,14 @@ export function collectionRoutes({ schema }: Admin, bodyLimit: number): AdminRou
           return exchange.json(
             200,
             isDryRun
-              ? await schema.planUpdate(name, body, exchange.request.signal)
+              ? await schema.planUpdate(name, body, waiterOf(exchange, admin))
               : await schema.update(name, body, admin),
           );
         },
         async DELETE(exchange, admin) {
           const name = exchange.param("name");
           if (switchQuery(exchange, "dryRun"))
-            return exchange.json(200, await schema.planDelete(name, exchange.request.signal));
+            return exchange.json(200, await schema.planDelete(name, waiterOf(exchange, admin)));
           await schema.delete(name, admin);
           return exchange.empty();
         },
@@ -68,7 +68,7 @@ export function collectionRoutes({ schema }: Admin, bodyLimit: number): AdminRou
           const body = await readAdminBody(exchange, bodyLimit);
           const seen = expected(exchange.request);
           const { changes, fingerprint } = isDryRun
-            ? await schema.planSchema(body, seen, exchange.request.signal)
+            ? await schema.planSchema(body, seen, waiterOf(exchange, admin))
             : await schema.updateSchema(body, seen, admin);
           return exchange.respond(200, JSON.stringify({ changes }), {
             "Content-Type": "application/json",

@@ -2,7 +2,7 @@ import type { Admin } from "../../../admin/index.ts";
 import { AppError, parseDatetime, quote } from "../../../kernel/index.ts";
 import type { Exchange } from "../../exchange.ts";
 import { pageQuery, toPage } from "../../page-query.ts";
-import type { AdminRoute } from "./for-admins.ts";
+import { type AdminRoute, waiterOf } from "./for-admins.ts";
 
 /** Types that one request may name. */
 const maxTypes = 20;
@@ -13,12 +13,12 @@ export function eventRoutes(admin: Admin): AdminRoute[] {
     {
       path: "/api/admin/events",
       methods: {
-        async GET(exchange) {
+        async GET(exchange, caller) {
           const query = pageQuery(exchange);
           const filter = { types: typesOf(exchange), from: timeOf(exchange, "from"), to: timeOf(exchange, "to") };
           return exchange.json(
             200,
-            toPage(await admin.events(filter, { ...query, signal: exchange.request.signal }), query),
+            toPage(await admin.events(filter, { ...query, waiter: waiterOf(exchange, caller) }), query),
           );
         },
       },

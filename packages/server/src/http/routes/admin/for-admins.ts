@@ -33,6 +33,11 @@ export async function readAdminBody(exchange: Exchange, limit: number): Promise<
   }
 }
 
+/** The admin as the caller of a read that may have to wait for a thread. */
+export function waiterOf(exchange: Exchange, admin: SignedIn): { caller: string; signal: AbortSignal } {
+  return { caller: admin.userId, signal: exchange.request.signal };
+}
+
 /** Nothing of these routes is looked at before the caller is known to be an admin. */
 export function forAdmins(routes: readonly AdminRoute[]): Route[] {
   return routes.map(({ path, methods }) => {

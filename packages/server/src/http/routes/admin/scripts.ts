@@ -1,6 +1,6 @@
 import type { Admin } from "../../../admin/index.ts";
 import { pageOf, pageQuery, toPage } from "../../page-query.ts";
-import type { AdminRoute } from "./for-admins.ts";
+import { type AdminRoute, waiterOf } from "./for-admins.ts";
 
 /** `/api/admin/functions` and `/api/admin/jobs`: what there is, what has run, and running it again. */
 export function scriptRoutes({ scripts }: Admin): AdminRoute[] {
@@ -12,11 +12,11 @@ export function scriptRoutes({ scripts }: Admin): AdminRoute[] {
     {
       path: "/api/admin/functions/runs",
       methods: {
-        async GET(exchange) {
+        async GET(exchange, admin) {
           const query = pageQuery(exchange);
           return exchange.json(
             200,
-            toPage(await scripts.functionRuns({ ...query, signal: exchange.request.signal }), query),
+            toPage(await scripts.functionRuns({ ...query, waiter: waiterOf(exchange, admin) }), query),
           );
         },
       },

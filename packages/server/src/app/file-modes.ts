@@ -1,0 +1,34 @@
+/** File modes: the data that this process makes is for its own user alone; what was open before is warned of. */
+import { statSync } from "node:fs";
+import type { Logger } from "../logging/index.ts";
+
+const forOthers = 0o077;
+let usual: number | null = null;
+
+/** From now on, files are made with mode 0600 and folders with 0700: SQLite's, the storage's, the control socket. */
+export function keepFilesPrivate(): void {
+  usual ??= process.umask(forOthers);
+}
+
+/** The umask that the process was started with, for what is not the service's own data. */
+export function usualUmask(): number {
+  return usual ?? process.umask();
+}
+
+/** One argument of a shell. */
+function shellWord(text: string): string {
+  return /^[\w./-]+$/.test(text) ? text : `'${text.replaceAll("'", "'\\''")}'`;
+}
+
+/** Logs one line with the command that mends it, where the group or others have a right to one of the paths. */
+export function warnOfOpenFiles(paths: readonly string[], logger: Logger): void {
+  // Windows has no such modes.
+  if (process.platform === "win32") return;
+  const open = paths.filter((path) => {
+    const stats = statSync(path, { throwIfNoEntry: false });
+    return stats !== undefined && (stats.mode & forOthers) !== 0;
+  });
+  if (open.length === 0) return;
+  const words = open.map(shellWord).join(" ");
+  logger.warn(`Other users of this machine may read or write the data. To close it to them: chmod -R go= ${words}`);
+}

@@ -1,0 +1,83 @@
+/** One record with chosen fields: what it is read by may change before it is read. */
+import { expect, spyOn, test } from "bun:test";
+import { openApi } from "../../test/kit.ts";
+
+const definition = {
+  name: "notes",
+  fields: [
+    { name: "title", type: "string" },
+    { name: "body", type: "string" },
+  ],
+  permissions: { read: "owner", create: "authenticated" },
+};
+const { request, register, service, admin } = await openApi({ collections: [definition] });
+const adminToken = await admin();
+const { accessToken: token } = await register("a@example.com");
+const { user: other } = await register("b@example.com");
+
+/** As when the query is too much for the event loop; `before` happens while it waits for its thread. */
+async function getMeanwhile(fields: string, before: (id: string) => Promise<unknown>): Promise<number> {
+  const body = { title: "mine" };
+  const { id } = (await request<{ id: string }>("POST", "/api/notes", { body, token })).body;
+  const { database } = service;
+  let isFirst = true;
+  const query = spyOn(database, "query").mockImplementation((_kind, work, { caller, signal }) =>
+    database.readOnThread(
+      async (reader) => {
+        if (isFirst) await before(id);
+        isFirst = false;
+        return work(reader, "thread");
+      },
+      { caller, signal: signal() },
+    ),
+  );
+  try {
+    return (await request("GET", `/api/notes/${id}?fields=${fields}`, { token })).status;
+  } finally {
+    query.mockRestore();
+  }
+}
+
+async function change(path: string, body: object): Promise<void> {
+  expect((await request("PUT", path, { body, token: adminToken })).status).toBe(200);
+}
+
+test("nothing changes: the record", async () => {
+  expect(await getMeanwhile("title", async () => undefined)).toBe(200);
+});
+
+test("another has become its owner: 403", async () => {
+  const give = (id: string): Promise<unknown> =>
+    service.database.transact((tx) => tx.run("UPDATE notes SET _owner = ? WHERE id = ?", other.id, id));
+  expect(await getMeanwhile("title", give)).toBe(403);
+});
+
+test("a field is dropped: the other is answered, and the field itself is unknown", async () => {
+  const path = "/api/admin/collections/notes";
+  const drop = (): Promise<void> => change(path, { fields: [{ name: "title", type: "string" }] });
+  expect(await getMeanwhile("body", drop)).toBe(400);
+  await change(path, { fields: definition.fields });
+  expect(await getMeanwhile("title", drop)).toBe(200);
+});
+
+test("the collection is closed to the caller: 403", async () => {
+  const close = (): Promise<void> => change("/api/admin/collections/notes", { permissions: { read: "admin" } });
+  expect(await getMeanwhile("title", close)).toBe(403);
+});
+
+test("an id that no record can have is 404 without waiting for the writer, after token and role and before the body", async () => {
+  await change("/api/admin/collections/notes", { permissions: { read: "public", create: "authenticated" } });
+  const transact = spyOn(service.database, "transact");
+  try {
+    for (const id of ["nothing", "rec_", "rec_XYZ", "x".repeat(5_000)]) {
+      const put = { body: "no JSON", token };
+      expect((await request("PUT", `/api/notes/${id}`, put)).status).toBe(404);
+      expect((await request("DELETE", `/api/notes/${id}`, { token })).status).toBe(404);
+      expect((await request("PUT", `/api/notes/${id}`, { body: {} })).status).toBe(401);
+      expect((await request("DELETE", `/api/nothing/${id}`, { token })).status).toBe(404);
+    }
+    expect(transact).not.toHaveBeenCalled();
+  } finally {
+    transact.mockRestore();
+  }
+});
