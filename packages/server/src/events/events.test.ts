@@ -23,8 +23,8 @@ async function open(name: string) {
   await events.start();
   const append = (type: string) =>
     database.transact((tx) => events.append(tx, { type, source: "auth", payload: { type }, principal: null }));
-  const retention = (maxAgeMs: number, maxCount: number) =>
-    new EventRetention({ database, events, clock, logger, maxAgeMs, maxCount });
+  const retention = (maxAgeMs: number, maxCount: number, maxBytes = 2 ** 40) =>
+    new EventRetention({ database, events, clock, logger, maxAgeMs, maxCount, maxBytes });
   const types = async () => (await events.read(0, 1_000_000)).map(({ type }) => type);
   return { clock, database, events, append, retention, types };
 }

@@ -81,7 +81,7 @@ async function open(name: string, paths: readonly string[], width = 10) {
       );
       await Bun.sleep(1);
     },
-    retention: new EventRetention({ database, events, clock, logger, maxAgeMs: 0, maxCount: 0 }),
+    retention: new EventRetention({ database, events, clock, logger, maxAgeMs: 0, maxCount: 0, maxBytes: 1e9 }),
     runningNow: () => running.map(({ path, subject }) => `${path} ${subject}`).sort(),
     async close() {
       for (const delivery of [...running]) await delivery.end("stays");

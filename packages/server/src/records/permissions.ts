@@ -35,3 +35,11 @@ export function authorizeOwner(
   if (owner === null || owner !== principal?.userId)
     throw new AppError("forbidden", `Only its owner may ${operation} this record of "${collection.name}".`);
 }
+
+/** Whether somebody may read a record of this owner. */
+export function mayRead(collection: Collection, principal: Principal, owner: string | null): boolean {
+  const rule = collection.rules.read;
+  if (rule === "public" || isAdmin(principal)) return true;
+  if (principal === null || rule === "admin") return false;
+  return rule === "authenticated" || owner === principal.userId;
+}

@@ -8,7 +8,7 @@ import { RecordCounts } from "./counts.ts";
 import { listRecords, type RecordPages } from "./list.ts";
 import { type Model, modelOf, type OwnedRow } from "./model.ts";
 import { ownerOfChanged, ownerOfNew } from "./ownership.ts";
-import { authorize, authorizeOwner, onlyOwn } from "./permissions.ts";
+import { authorize, authorizeOwner, mayRead, onlyOwn } from "./permissions.ts";
 import { type OneRequest, type PageRequest, type PreparedList, Queries } from "./queries.ts";
 import { readQueryText, selectionParameters } from "./query-text.ts";
 import type { Access, UserTable } from "./reach.ts";
@@ -170,6 +170,12 @@ export class Records {
     return model.toRecord(row);
   }
 
+  /** Whether somebody may read a record that is there. */
+  async isReadable(collection: Collection, principal: Principal, id: string): Promise<boolean> {
+    const row = await this.#database.reader.get<{ owner: string | null }>(modelOf(collection).owner, id);
+    return row !== null && mayRead(collection, principal, row.owner);
+  }
+
   async create(name: string, principal: Principal, body: RecordBody): Promise<SavedRecord> {
     authorize(this.collection(name), "create", principal);
     if (body instanceof AppError) throw body;
@@ -268,7 +274,9 @@ export class Records {
     const type = `${model.collection.name}.updated`;
     const json = JsonText.of(record);
     const previous = row.record;
-    await this.#events.append(tx, { type, source: "collections", payload: json, principal, owner, previous }, now);
+    const changes = (): object => changesOf(record, previous);
+    const event = { type, source: "collections", payload: json, changes, principal, owner, previous } as const;
+    await this.#events.append(tx, event, now);
     return { record, json };
   }
 
@@ -320,6 +328,16 @@ function changedReferences(
     const isSame = field !== undefined && value === record[field.name];
     return isSame && model.references.includes(position) ? undefined : value;
   });
+}
+
+/** A record's id and what an update changed of it. */
+function changesOf(record: StoredRecord, previous: StoredRecord): object {
+  const changed = Object.entries(record).filter(([name, value]) => !isSame(value, previous[name]));
+  return { id: record.id, ...Object.fromEntries(changed) };
+}
+
+function isSame(a: unknown, b: unknown): boolean {
+  return a === b || (typeof a === "object" && typeof b === "object" && JSON.stringify(a) === JSON.stringify(b));
 }
 
 function missing(collection: Collection, id: string): AppError {

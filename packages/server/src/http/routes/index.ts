@@ -4,6 +4,7 @@ import type { Secret } from "../../kernel/index.ts";
 import type { Realtime } from "../../realtime/index.ts";
 import type { Records } from "../../records/index.ts";
 import type { Storage } from "../../storage/index.ts";
+import type { Cors } from "../cors.ts";
 import type { LogStreams } from "../log-streams.ts";
 import type { Route } from "../router.ts";
 import type { StaticFiles } from "../static-files.ts";
@@ -31,6 +32,7 @@ export interface RouteOptions {
   bodyLimit: number;
   /** Bytes of answers to lists that are kept. */
   listCacheSize: number;
+  cors: Cors;
   upgrade: Upgrade;
 }
 
