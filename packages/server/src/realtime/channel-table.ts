@@ -1,6 +1,7 @@
-/** The channel table: the channels that sockets hold, each parsed once for all sockets, and their number in all. */
+/** The channel table: the channels that sockets hold, each parsed once for all of them, and their number. */
 import { type Channel, parseChannel } from "@socle/protocol";
 import type { LimitMeter } from "../logging/index.ts";
+import { unknownChannel } from "./frames.ts";
 
 /** A channel with its name. */
 export interface NamedChannel extends Channel {
@@ -23,35 +24,43 @@ export class ChannelTable {
     this.#limits = limits;
   }
 
-  get isFull(): boolean {
-    return this.#held >= this.#capacity;
-  }
-
-  /** Counts a subscription that was refused because the table is full. */
-  refused(): void {
+  /** A socket takes another channel; answers false when all sockets together hold as many as they may. */
+  take(): boolean {
+    if (this.#held < this.#capacity) {
+      this.#held += 1;
+      return true;
+    }
     this.#limits.reached("subscriptions");
+    return false;
   }
 
-  /** A channel for a socket that does not hold it yet; null for a name that is none. */
-  hold(name: string): NamedChannel | null {
+  /** A socket gives up a channel that it took. */
+  giveBack(): void {
+    this.#held -= 1;
+  }
+
+  /** What the name of a channel stands for, until it is released as often as it was asked for. */
+  hold(name: string): NamedChannel {
     let entry = this.#entries.get(name);
     if (entry === undefined) {
-      const channel = parseChannel(name);
-      if (channel === null) return null;
-      entry = { channel: { name, ...channel }, sockets: 0 };
+      entry = { channel: { name, ...parseKnown(name) }, sockets: 0 };
       this.#entries.set(name, entry);
     }
     entry.sockets += 1;
-    this.#held += 1;
     return entry.channel;
   }
 
-  /** A socket holds a channel no longer. */
   release({ name }: NamedChannel): void {
     const entry = this.#entries.get(name);
     if (entry === undefined) return;
     entry.sockets -= 1;
-    this.#held -= 1;
     if (entry.sockets === 0) this.#entries.delete(name);
   }
+}
+
+/** @throws FrameError `invalid_channel`. */
+export function parseKnown(name: string): Channel {
+  const channel = parseChannel(name);
+  if (channel === null) throw unknownChannel(name);
+  return channel;
 }

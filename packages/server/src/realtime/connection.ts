@@ -1,7 +1,8 @@
-import { type ClientFrame, MAX_SUBSCRIPTIONS, parseChannel, TOKEN_EXPIRED_CLOSE_CODE } from "@socle/protocol";
+import { type Channel, type ClientFrame, MAX_SUBSCRIPTIONS, TOKEN_EXPIRED_CLOSE_CODE } from "@socle/protocol";
+import { isAdmin } from "../kernel/index.ts";
 import { type Listener, topicsOfListener } from "./audience.ts";
-import type { NamedChannel } from "./channel-table.ts";
-import { errorText, FrameError, gapError, parseFrame, toText, unknownChannel } from "./frames.ts";
+import { type NamedChannel, parseKnown } from "./channel-table.ts";
+import { errorText, FrameError, gapError, parseFrame, toText } from "./frames.ts";
 import { Inbox } from "./inbox.ts";
 import { ReplayPace } from "./replay-pace.ts";
 import { Replays } from "./replays.ts";
@@ -11,7 +12,8 @@ import type { Buffered, Feed, Replayed, Socket } from "./types.ts";
 /** One socket: who listens, to which channels, and what was sent. */
 export class Connection implements Replayed, Buffered {
   readonly #feed: Feed;
-  readonly #channels = new Map<string, NamedChannel>();
+  /** By name; null while there is no such collection: nobody writes its events, so the name is all that is kept. */
+  readonly #channels = new Map<string, NamedChannel | null>();
   readonly #types = new Map<string, TypeSubscription>();
   readonly #replays: Replays;
   readonly #inbox: Inbox;
@@ -109,18 +111,6 @@ export class Connection implements Replayed, Buffered {
   /** The socket hears the type from the next event on. */
   goLive(subscription: TypeSubscription): void {
     subscription.isLive = true;
-    if (this.#feed.exists(subscription.channel.collection)) this.#join(subscription);
-  }
-
-  /** A collection was made: the channels that were subscribed before are joined. */
-  wake(collection: string): void {
-    for (const subscription of this.#types.values())
-      if (subscription.isLive && subscription.channel.collection === collection) this.#join(subscription);
-  }
-
-  #join(subscription: TypeSubscription): void {
-    if (subscription.hasJoined) return;
-    subscription.hasJoined = true;
     for (const topic of topicsOfListener(subscription.type, this.#listener)) this.join(topic);
     this.#feed.join(subscription.type, subscription.channel.collection);
   }
@@ -130,10 +120,14 @@ export class Connection implements Replayed, Buffered {
     if (!subscription.isLive) return;
     subscription.isLive = false;
     subscription.to = this.#feed.place;
-    if (!subscription.hasJoined) return;
-    subscription.hasJoined = false;
     for (const topic of topicsOfListener(subscription.type, this.#listener)) this.leave(topic);
     this.#feed.leave(subscription.type);
+  }
+
+  /** A collection was made: channels that were subscribed before hear of it from now on. */
+  wake(collection: string): void {
+    for (const [name, channel] of this.#channels)
+      if (channel === null && name.startsWith(`${collection}.`)) this.#hold(name, null);
   }
 
   /** What may be heard changes with the listener's role. */
@@ -165,7 +159,7 @@ export class Connection implements Replayed, Buffered {
   /** Lets go of everything; the socket is closed or about to be. */
   end(): void {
     for (const subscription of this.#types.values()) this.pause(subscription);
-    for (const channel of this.#channels.values()) this.#feed.channels.release(channel);
+    for (const channel of this.#channels.values()) this.#giveBack(channel);
     this.#types.clear();
     this.#channels.clear();
     this.#inbox.clear();
@@ -175,7 +169,7 @@ export class Connection implements Replayed, Buffered {
 
   /** The names of the socket's channels that carry one of these types. */
   channelsOf(types: readonly string[]): string[] {
-    const carrying = [...this.#channels].filter(([, channel]) => channel.types.some((type) => types.includes(type)));
+    const carrying = [...this.#channels].filter(([, channel]) => channel?.types.some((type) => types.includes(type)));
     return carrying.map(([name]) => name);
   }
 
@@ -184,8 +178,8 @@ export class Connection implements Replayed, Buffered {
     const channel = this.#channels.get(name);
     if (channel === undefined) return;
     this.#channels.delete(name);
-    this.#feed.channels.release(channel);
-    for (const type of channel.types) {
+    this.#giveBack(channel);
+    for (const type of channel?.types ?? []) {
       const subscription = this.#types.get(type);
       if (subscription === undefined) continue;
       subscription.channels -= 1;
@@ -209,46 +203,52 @@ export class Connection implements Replayed, Buffered {
   }
 
   async #subscribe({ channel: name, since = null }: ClientFrame & { action: "subscribe" }): Promise<void> {
-    const channel = parseChannel(name);
-    if (channel === null) throw unknownChannel(name);
-    if (!this.#channels.has(name)) this.#refuseBeyondLimits(name);
-    let place: number | null = null;
-    if (since !== null) {
-      await this.#pace.turn();
-      if (!this.isOpen) return;
-      place = await this.#feed.placeOf(since);
-      const isClosed = place !== null && this.#feed.isClosedAfter(place, this.#listener, channel.collection);
-      if (place === null || isClosed) throw gapError(name, since);
-    }
-    if (!this.isOpen) return;
-    const subscriptions = this.#add(name, place);
-    this.send(toText({ type: "subscribed", channel: name }));
-    if (place !== null) this.#replays.add({ channel: name, since: place, subscriptions });
-  }
-
-  #refuseBeyondLimits(name: string): void {
-    if (this.#channels.size >= MAX_SUBSCRIPTIONS)
+    const { collection } = parseKnown(name);
+    if (!this.#channels.has(name) && this.#channels.size >= MAX_SUBSCRIPTIONS)
       throw new FrameError(
         "subscription_limit",
         `A socket holds at most ${MAX_SUBSCRIPTIONS} channels; unsubscribe from one first.`,
         name,
       );
-    if (this.#feed.channels.isFull) {
-      this.#feed.channels.refused();
+    const place = since === null ? null : await this.#placeOf(since, name, collection);
+    if (!this.isOpen) return;
+    this.#take(name);
+    // What is left of a collection that is gone is for admins.
+    const isSilent = !this.#feed.exists(collection) && (place === null || !isAdmin(this.#listener));
+    const subscriptions = isSilent ? [] : this.#hold(name, place);
+    this.send(toText({ type: "subscribed", channel: name }));
+    if (place !== null && !isSilent) this.#replays.add({ channel: name, since: place, subscriptions });
+  }
+
+  /** Where a replay starts. @throws FrameError `resume_gap`. */
+  async #placeOf(since: string, name: string, collection: Channel["collection"]): Promise<number | null> {
+    await this.#pace.turn();
+    const place = await this.#feed.placeOf(since);
+    if (place === null || this.#feed.isClosedAfter(place, this.#listener, collection)) throw gapError(name, since);
+    return place;
+  }
+
+  #take(name: string): void {
+    if (this.#channels.has(name)) return;
+    if (!this.#feed.channels.take())
       throw new FrameError(
         "subscription_limit",
         "All sockets together hold as many channels as this service allows. Try again later.",
         name,
       );
-    }
+    this.#channels.set(name, null);
   }
 
-  /** Adds a channel. Types that are new are live from here on, unless a replay is to bring them up to date first. */
-  #add(name: string, since: number | null): TypeSubscription[] {
-    const held = this.#channels.get(name);
+  #giveBack(channel: NamedChannel | null): void {
+    this.#feed.channels.giveBack();
+    if (channel !== null) this.#feed.channels.release(channel);
+  }
+
+  /** Holds a channel's types. Those that are new are live from here on, unless a replay is to bring them up to date first. */
+  #hold(name: string, since: number | null): TypeSubscription[] {
+    const held = this.#channels.get(name) ?? null;
     const channel = held ?? this.#feed.channels.hold(name);
-    if (channel === null) throw unknownChannel(name);
-    if (held === undefined) this.#channels.set(channel.name, channel);
+    if (held === null) this.#channels.set(name, channel);
     return channel.types.map((type) => {
       let subscription = this.#types.get(type);
       if (subscription === undefined) {
@@ -256,13 +256,13 @@ export class Connection implements Replayed, Buffered {
         this.#types.set(type, subscription);
         if (since === null) this.goLive(subscription);
       }
-      if (held === undefined) subscription.channels += 1;
+      if (held === null) subscription.channels += 1;
       return subscription;
     });
   }
 
   #unsubscribe(name: string): void {
-    if (parseChannel(name) === null) throw unknownChannel(name);
+    parseKnown(name);
     this.drop(name);
     this.send(toText({ type: "unsubscribed", channel: name }));
   }

@@ -6,10 +6,8 @@ export class TypeSubscription {
   readonly channel: Channel;
   /** How many of the socket's channels carry the type. */
   channels = 0;
-  /** Whether the socket hears the type live; until then a replay brings its events. */
+  /** Whether the socket has joined the type's topics; until then a replay brings its events. */
   isLive = false;
-  /** Whether it has joined the type's topics. While there is no such collection it need not. */
-  hasJoined = false;
   /** What was sent while the socket listened: the events after place `from`, up to place `to`. */
   from: number;
   to: number;
