@@ -100,7 +100,11 @@ describe("what a handler is given", async () => {
   test("by the change of a large record: all of it, as it was then, though the log keeps what changed", async () => {
     const large = await create(server, "large", { n: 1, text: "x".repeat(20_000) }, headers);
     const changes = [2, 3, 4].map(async (n) => {
-      const response = await fetch(`${url}/api/large/${large.id}`, { method: "PUT", headers, body: JSON.stringify({ n }) });
+      const response = await fetch(`${url}/api/large/${large.id}`, {
+        method: "PUT",
+        headers,
+        body: JSON.stringify({ n }),
+      });
       return (await response.json()) as StoredRecord;
     });
     const changed = await Promise.all(changes);

@@ -74,8 +74,8 @@ export interface AppendedEvent {
 export interface EventRecorder {
   wants(type: string): boolean;
   record(tx: Transactor, appended: AppendedEvent): Awaitable<unknown>;
-  /** Called in the transaction that removes the oldest events, up to a place: the last moment to copy one. */
-  beforeTrim(tx: Transactor, until: number): Awaitable<unknown>;
+  /** Called in the transaction that removes the oldest events, from a place to another: the last moment to copy one. */
+  beforeTrim(tx: Transactor, first: number, last: number): Awaitable<unknown>;
 }
 
 /** With more events than these, looking through them would hold up the event loop. */
@@ -177,8 +177,8 @@ export class EventLog {
   }
 
   /** For the log's own retention: what must happen before events go. */
-  beforeTrim(tx: Transactor, until: number): Awaitable<unknown> {
-    return this.#recorder?.beforeTrim(tx, until);
+  beforeTrim(tx: Transactor, first: number, last: number): Awaitable<unknown> {
+    return this.#recorder?.beforeTrim(tx, first, last);
   }
 
   /** Writes an event in the transaction of its change. `at` is the time of the change. */

@@ -223,6 +223,26 @@ describe("retention", () => {
     await second.database.close();
   });
 
+  test("by bytes also what was written before the log was measured", async () => {
+    const steps = eventSchema.steps.filter((step) => !/partial|_event_sizes/.test(step));
+    const path = join(folder, "old.db");
+    const old = new Database({ path, logger: quietLogger(), onFatal: () => undefined });
+    await old.prepare([{ module: "events", steps }]);
+    await old.transact((tx) =>
+      inTurn(Array.from({ length: 500 }), () =>
+        tx.run("INSERT INTO _events (at, type, source, payload) VALUES (1, 'old', 'jobs', ?)", JSON.stringify(payload)),
+      ),
+    );
+    await old.close();
+    const log = await open("old.db");
+    expect(await log.types()).toHaveLength(500);
+    expect((await log.events.at(1))?.isPartial).toBe(false);
+    await log.retention(1e15, 1e9, 2e6).trim();
+    expect(await stored(log)).toBeLessThanOrEqual(2e6);
+    expect(await stored(log)).toBeGreaterThan(1.5e6);
+    await log.database.close();
+  });
+
   test("while the log grows, without waiting for the next turn", async () => {
     const log = await open("growth.db");
     const stopping = new AbortController();

@@ -90,7 +90,8 @@ export class EventRetention {
         step,
       );
       const trim = (await tx.get<{ seq: number }>("SELECT seq FROM _event_trim"))?.seq ?? 0;
-      await this.#events.beforeTrim(tx, trim);
+      const first = await tx.get<{ seq: number }>("SELECT seq FROM _events ORDER BY seq LIMIT 1");
+      await this.#events.beforeTrim(tx, first?.seq ?? trim, trim);
       await tx.run("DELETE FROM _events WHERE seq <= ?", trim);
       await this.#events.size.trimmed(tx, trim);
       return true;

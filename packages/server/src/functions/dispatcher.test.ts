@@ -56,7 +56,7 @@ async function open(name: string, paths: readonly string[], width = 10) {
   await deliveries.name(triggers);
   events.recordWith({
     wants: () => true,
-    beforeTrim: (tx, until) => deliveries.keepEvents(tx, until),
+    beforeTrim: (tx, first, last) => deliveries.keepEvents(tx, first, last),
     record(tx, appended) {
       tx.afterFlush(() => dispatcher.written(lastIdOf(appended.event.seq)));
       const wanted =

@@ -127,8 +127,8 @@ export class Functions implements ScriptKind, EventRecorder {
     return this.#deliveries.add(tx, appended, triggers);
   }
 
-  beforeTrim(tx: Transactor, until: number): Promise<void> {
-    return this.#deliveries.keepEvents(tx, until);
+  beforeTrim(tx: Transactor, first: number, last: number): Promise<void> {
+    return this.#deliveries.keepEvents(tx, first, last);
   }
 
   /** Starts no more runs. Resolves when none is under way. */
