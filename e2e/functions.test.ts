@@ -51,10 +51,22 @@ describe("what a handler is given", async () => {
     .map((name) => `export const ${name} = (context: any) => tell(context, "${name}");`)
     .join("\n");
   const folder = await scriptProject({
-    collections: [seenCollection, collection("notes")],
+    collections: [
+      seenCollection,
+      collection("notes"),
+      {
+        name: "large",
+        fields: [
+          { name: "n", type: "integer" },
+          { name: "text", type: "text" },
+        ],
+      },
+    ],
     files: {
       "functions/_tell.ts": recorder,
       "functions/notes/all.ts": `import { tell } from "../_tell.ts";\n${handlers}\n`,
+      "functions/large/all.ts": `import { tell } from "../_tell.ts";
+        export const onUpdate = (context: any) => tell(context, "onLarge");`,
       "functions/users/all.ts": `import { tell } from "../_tell.ts";
         export const onCreate = (context: any) => tell(context, "registered");
         export const onLogin = (context: any) => tell(context, "loggedIn");`,
@@ -83,6 +95,29 @@ describe("what a handler is given", async () => {
     const [deleted] = await seen(url, "onDelete");
     expect(deleted).toMatchObject({ record: changed, previous: changed });
     expect(deleted?.event).toMatchObject({ type: "notes.deleted", payload: { id: record.id } });
+  });
+
+  test("by the change of a large record: all of it, as it was then, though the log keeps what changed", async () => {
+    const large = await create(server, "large", { n: 1, text: "x".repeat(20_000) }, headers);
+    const changes = [2, 3, 4].map(async (n) => {
+      const response = await fetch(`${url}/api/large/${large.id}`, {
+        method: "PUT",
+        headers,
+        body: JSON.stringify({ n }),
+      });
+      return (await response.json()) as StoredRecord;
+    });
+    const changed = await Promise.all(changes);
+    await until(() => events.of("function.completed", "functions/large/all.ts").length === 3);
+    const heard = (await seen(url, "onLarge")).map(({ record, event, previous }) => ({ record, event, previous }));
+    expect(heard).toHaveLength(3);
+    for (const { record, event } of heard) {
+      expect(changed).toContainEqual(record as StoredRecord);
+      expect(event.payload).toEqual(record);
+    }
+    expect(heard[0]?.previous).toEqual({ ...large });
+    expect(heard[1]?.previous).toEqual(heard[0]?.record ?? {});
+    await fetch(`${url}/api/large/${large.id}`, { method: "DELETE", headers });
   });
 
   test("by a registration and a login", async () => {

@@ -1,5 +1,5 @@
-/** The npm packages that are compiled into the executable: all of package-lock.json but those for development. */
-import { existsSync, readFileSync } from "node:fs";
+/** The npm packages that are compiled into the executable: those that the server needs, by package-lock.json. */
+import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { isObject } from "../packages/server/src/kernel/index.ts";
 import { root } from "./run.ts";
@@ -23,23 +23,35 @@ export function licenceOf(manifest: unknown): string {
   return "none";
 }
 
-/** The packages of the lock file that are compiled into the executable, in the order of their names. */
+/** The packages that the server imports, and those that they import, in the order of their names. */
 export function dependencies(): Dependency[] {
   const lock: unknown = JSON.parse(readFileSync(join(root, "package-lock.json"), "utf8"));
   const packages = isObject(lock) && isObject(lock["packages"]) ? lock["packages"] : {};
-  const found: Dependency[] = [];
-  for (const [path, entry] of Object.entries(packages)) {
-    const name = path.split("node_modules/").at(-1) ?? "";
-    if (!path.includes("node_modules/") || !isObject(entry) || entry["dev"] === true || entry["link"] === true)
-      continue;
-    const manifest = join(root, path, "package.json");
-    if (!existsSync(manifest)) continue;
-    found.push({
-      path,
-      name,
-      version: String(entry["version"]),
-      licence: licenceOf(JSON.parse(readFileSync(manifest, "utf8"))),
-    });
+  const found = new Map<string, Dependency>();
+  const follow = (importer: string): void => {
+    const entry = packages[importer];
+    const needed = isObject(entry) && isObject(entry["dependencies"]) ? Object.keys(entry["dependencies"]) : [];
+    for (const name of needed) {
+      const path = resolveIn(packages, importer, name);
+      const target = packages[path];
+      if (found.has(path) || !isObject(target)) continue;
+      if (target["link"] !== true) found.set(path, read(path, name, String(target["version"])));
+      follow(target["link"] === true ? String(target["resolved"]) : path);
+    }
+  };
+  follow("packages/server");
+  return [...found.values()].sort((a, b) => (a.name < b.name ? -1 : 1));
+}
+
+/** Where an importer finds a package: in the nearest `node_modules` above it. */
+function resolveIn(packages: Record<string, unknown>, importer: string, name: string): string {
+  for (let folder = importer; ; folder = folder.slice(0, Math.max(0, folder.lastIndexOf("/")))) {
+    const path = `${folder === "" ? "" : `${folder}/`}node_modules/${name}`;
+    if (path in packages || folder === "") return path;
   }
-  return found.sort((a, b) => (a.name < b.name ? -1 : 1));
+}
+
+function read(path: string, name: string, version: string): Dependency {
+  const manifest: unknown = JSON.parse(readFileSync(join(root, path, "package.json"), "utf8"));
+  return { path, name, version, licence: licenceOf(manifest) };
 }

@@ -156,6 +156,8 @@ export interface LogEntry {
 export interface EventEntry extends Event {
   /** The id of the user who caused it, or null. */
   actor: string | null;
+  /** Of the update of a large record the log keeps the id and what changed, and not the rest of the record. */
+  partial?: true;
 }
 
 /** Requests that were answered within a minute. */

@@ -103,7 +103,13 @@ export async function openApi(options: {
     environment: { PATH: process.env["PATH"] },
     ...(options.now && { now: options.now }),
   });
-  const realtime = new Realtime({ ...service, logger, bufferLimit: config["realtime.bufferLimit"] });
+  const realtime = new Realtime({
+    ...service,
+    logger,
+    bufferLimit: config["realtime.bufferLimit"],
+    bufferTotal: config["realtime.bufferTotal"],
+    maxSubscriptions: config["limits.subscriptions"],
+  });
   const meter = new RequestMeter();
   const { functions, jobs } = scripts;
   const admin = new Admin({ ...service, version: "test", realtime, functions, jobs, logger, log: ring, meter });
@@ -121,14 +127,16 @@ export async function openApi(options: {
     maxUploads: config["limits.uploads"],
     metricsToken: config["metrics.token"],
   };
+  const cors = new Cors(config["cors.origins"]);
   const router = new Router({
     routes: allRoutes({
       ...parts,
+      cors,
       logStreams: new LogStreams({ log: ring, auth }),
       upgrade: () => false,
     }),
     files: null,
-    cors: new Cors(config["cors.origins"]),
+    cors,
     authenticate: (token) => auth.authenticate(token),
     addressOf: (request) => request.headers.get("x-test-address") ?? "test",
     limits: service.limits,

@@ -12,7 +12,13 @@ export interface TestServer extends TestApi {
 
 export async function openServer(options: Parameters<typeof openApi>[0]): Promise<TestServer> {
   const api = await openApi(options);
-  const server = new HttpServer({ ...api.parts, host: "127.0.0.1", port: 0, corsOrigins: ["*"], trustedProxies: 0 });
+  const server = new HttpServer({
+    ...api.parts,
+    host: "127.0.0.1",
+    port: 0,
+    corsOrigins: api.config["cors.origins"],
+    trustedProxies: 0,
+  });
   afterAll(() => server.stop(0));
   return { ...api, url: server.url, connect: (token) => TestSocket.open(server.url, token) };
 }

@@ -68,13 +68,14 @@ export class Admin {
     page: { limit: number; offset: number; waiter: Waiter },
   ): Promise<{ items: EventEntry[]; total: number }> {
     const { items, total } = await this.#events.search(filter, page);
-    const entries = items.map(({ id, type, timestamp, source, payload, actor }) => ({
+    const entries = items.map(({ id, type, timestamp, source, payload, actor, isPartial }) => ({
       id,
       type,
       timestamp,
       source,
       payload,
       actor,
+      ...(isPartial && { partial: true as const }),
     }));
     return { items: entries, total };
   }

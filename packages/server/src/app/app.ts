@@ -74,8 +74,13 @@ export class App {
         auth: service.auth,
         collections: service.collections,
         events: service.events,
+        records: service.records,
+        storage: service.storage,
+        limits: service.limits,
         logger: logger.for("realtime"),
         bufferLimit: config["realtime.bufferLimit"],
+        bufferTotal: config["realtime.bufferTotal"],
+        maxSubscriptions: config["limits.subscriptions"],
       });
       const meter = new RequestMeter();
       const { functions, jobs } = scripts;
@@ -117,6 +122,7 @@ export class App {
         logger: logger.for("events"),
         maxAgeMs: config["events.retention"],
         maxCount: config["events.maxCount"],
+        maxBytes: config["events.maxBytes"],
       });
       retention.start(stopping.signal);
       await inviteFirstAdmin(admin, http.url, options);

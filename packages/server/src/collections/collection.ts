@@ -19,6 +19,28 @@ export interface Collection {
   readonly patterns: ReadonlyMap<string, Pattern>;
   readonly createdAt: string;
   readonly updatedAt: string;
+  readonly places: Places;
+}
+
+/**
+ * Places of the event log at which a migration changed what older events may show. They are kept with the definition, so
+ * they hold after a restart.
+ */
+export interface Places {
+  /** Events up to here are of a collection of the same name that is gone. */
+  readonly created: number;
+  /** Events up to here may hold fields that were dropped or renamed. */
+  readonly fields: number;
+  /** By read rule: events up to here were written before a wider rule took its place. */
+  readonly widened: { readonly [rule in PermissionRule]?: number };
+}
+
+/** Read rules, from the one that lets nobody but admins read to the one that lets everybody. */
+const width: readonly PermissionRule[] = ["admin", "owner", "authenticated", "public"];
+
+/** Whether a read rule lets more callers read than another. */
+export function isWider(rule: PermissionRule, than: PermissionRule): boolean {
+  return width.indexOf(rule) > width.indexOf(than);
 }
 
 /** SQLite keeps names that start with `sqlite_` for itself. */

@@ -9,7 +9,7 @@ import {
 } from "../database/index.ts";
 import type { EventLog } from "../events/index.ts";
 import { AppError, type Clock, nearest, type Principal, quote, toTimestamp } from "../kernel/index.ts";
-import { type Collection, resolveRules, tableName } from "./collection.ts";
+import { type Collection, isWider, type Places, resolveRules, tableName } from "./collection.ts";
 import { DataCheck } from "./data-check.ts";
 import type { ParsedDefinition } from "./definition.ts";
 import { compilePattern, type Pattern } from "./pattern.ts";
@@ -22,6 +22,8 @@ export const collectionSchema: ModuleSchema = {
     "CREATE TABLE _collections (name TEXT PRIMARY KEY COLLATE NOCASE, definition TEXT NOT NULL, createdAt TEXT NOT NULL, updatedAt TEXT NOT NULL) STRICT",
     // `renames` are those that the file asked for when it was applied: a file may keep them, and they are done.
     "CREATE TABLE _definition_files (file TEXT PRIMARY KEY, fingerprint TEXT NOT NULL, renames TEXT NOT NULL) STRICT",
+    // JSON of `Places`; null for a definition that was stored before there were any.
+    "ALTER TABLE _collections ADD COLUMN places TEXT",
   ],
 };
 
@@ -29,9 +31,12 @@ interface Row {
   definition: string;
   createdAt: string;
   updatedAt: string;
+  places: string | null;
 }
 
-async function toCollection(row: Row): Promise<Collection> {
+const columns = "definition, createdAt, updatedAt, places";
+
+async function toCollection(row: Row, oldest: Places): Promise<Collection> {
   // It was checked when it was stored.
   const definition = JSON.parse(row.definition) as CollectionDefinition;
   const patterns = new Map<string, Pattern>();
@@ -45,6 +50,22 @@ async function toCollection(row: Row): Promise<Collection> {
     patterns,
     createdAt: row.createdAt,
     updatedAt: row.updatedAt,
+    // It was written from one.
+    places: row.places === null ? oldest : (JSON.parse(row.places) as Places),
+  };
+}
+
+/** The places of a collection after a migration whose event lies at `place`. */
+function placesAfter({ after, steps }: Plan, before: Collection | null, place: number): Places {
+  if (before === null) return { created: place, fields: place, widened: {} };
+  const { created, fields, widened } = before.places;
+  const movesFields = steps.some(({ step }) => step === "drop" || step === "rename");
+  const rule = before.rules.read;
+  const isWidened = isWider(resolveRules(after).read, rule);
+  return {
+    created,
+    fields: movesFields ? place : fields,
+    widened: isWidened ? { ...widened, [rule]: place } : widened,
   };
 }
 
@@ -103,9 +124,11 @@ export class Collections {
 
   /** Reads what the database holds. To be called once, at start. */
   async start(): Promise<void> {
-    const rows = await this.#database.reader.all<Row>("SELECT definition, createdAt, updatedAt FROM _collections");
+    const { reader } = this.#database;
+    const rows = await reader.all<Row>(`SELECT ${columns} FROM _collections`);
+    const place = rows.some(({ places }) => places === null) ? await this.#events.lastPlace(reader) : 0;
     for (const row of rows) {
-      const collection = await toCollection(row);
+      const collection = await toCollection(row, { created: 0, fields: place, widened: {} });
       this.#byName.set(collection.name, collection);
     }
   }
@@ -121,7 +144,7 @@ export class Collections {
 
   /** The definitions that a reader sees: those that belong to the tables that it sees. */
   async read(reader: Reader): Promise<Definitions> {
-    const rows = await reader.all<Row>("SELECT definition, createdAt, updatedAt FROM _collections");
+    const rows = await reader.all<Pick<Row, "definition">>("SELECT definition FROM _collections");
     // They were checked when they were stored.
     const definitions = rows.map(({ definition }) => JSON.parse(definition) as CollectionDefinition);
     return new Map(definitions.sort(byName).map((definition) => [definition.name, definition]));
@@ -129,7 +152,7 @@ export class Collections {
 
   /** Whether the tables that a reader sees are those that a collection is about. */
   async isInForce(reader: Reader, { name, definition }: Collection): Promise<boolean> {
-    const row = await reader.get<Row>("SELECT definition, createdAt, updatedAt FROM _collections WHERE name = ?", name);
+    const row = await reader.get<Pick<Row, "definition">>("SELECT definition FROM _collections WHERE name = ?", name);
     return row?.definition === JSON.stringify(definition);
   }
 
@@ -189,8 +212,6 @@ export class Collections {
     tx.afterCommit(() => {
       for (const name of change.drop) this.#byName.delete(name);
       for (const [name, collection] of changed) this.#byName.set(name, collection);
-      // A collection of the same name that comes after is younger than every event of one that is gone.
-      if (change.drop.length > 0) this.#clock.atLeast(this.#clock.now() + 1);
     });
     return plans;
   }
@@ -216,21 +237,24 @@ export class Collections {
 
   async #store(tx: Transactor, before: Collection | null, plan: Plan, principal: Principal): Promise<Collection> {
     const { after } = plan;
+    await this.#announce(tx, before === null ? "created" : "updated", after.name, principal);
+    const places = placesAfter(plan, before, await this.#events.lastPlace(tx));
     const now = toTimestamp(this.#clock.now());
     const row: Row = {
       definition: JSON.stringify(after),
       createdAt: before?.createdAt ?? now,
       updatedAt: now,
+      places: JSON.stringify(places),
     };
     await tx.run(
-      "INSERT OR REPLACE INTO _collections (name, definition, createdAt, updatedAt) VALUES (?, ?, ?, ?)",
+      `INSERT OR REPLACE INTO _collections (name, ${columns}) VALUES (?, ?, ?, ?, ?)`,
       after.name,
       row.definition,
       row.createdAt,
       row.updatedAt,
+      row.places,
     );
-    await this.#announce(tx, before === null ? "created" : "updated", after.name, principal);
-    return toCollection(row);
+    return toCollection(row, places);
   }
 
   async #announce(tx: Transactor, change: string, name: string, principal: Principal): Promise<void> {

@@ -5,14 +5,17 @@ import {
   actorOf,
   type Clock,
   depthOf,
+  inTurn,
   JsonText,
   type Principal,
   toTimestamp,
 } from "../kernel/index.ts";
 import type { Logger } from "../logging/index.ts";
 import { parseEventId } from "./event-id.ts";
+import { LogSize, sizeMarkSchema } from "./log-size.ts";
 import { type EventHead, type EventRow, LoggedEvent } from "./logged-event.ts";
 import { type EventFilter, placesOf, searchEvents } from "./search.ts";
+import { TypeBlocks } from "./type-blocks.ts";
 
 export const eventSchema: ModuleSchema = {
   module: "events",
@@ -32,6 +35,9 @@ export const eventSchema: ModuleSchema = {
     "CREATE TABLE _event_trim (only INTEGER PRIMARY KEY CHECK (only = 1), seq INTEGER NOT NULL, at INTEGER NOT NULL) STRICT",
     // What is not about records is a small part of most logs, and is looked for by its type.
     "CREATE INDEX _events_other ON _events (seq, type) WHERE source <> 'collections'",
+    // 1 where the payload is that of a large record, and holds only what the update changed.
+    "ALTER TABLE _events ADD COLUMN partial INTEGER NOT NULL DEFAULT 0",
+    ...sizeMarkSchema,
   ],
 };
 
@@ -41,6 +47,8 @@ export interface NewEvent {
   source: EventSource;
   /** As it will be read: an object, or its JSON. It is serialised at once. */
   payload: object | JsonText;
+  /** Of an update: what the log keeps in place of a large payload. Listeners get the payload all the same. */
+  changes?: () => object;
   /** Who caused it. */
   principal: Principal;
   /** Who owns the record it is about; realtime and functions need it to know who may hear it. */
@@ -66,8 +74,8 @@ export interface AppendedEvent {
 export interface EventRecorder {
   wants(type: string): boolean;
   record(tx: Transactor, appended: AppendedEvent): Awaitable<unknown>;
-  /** Called in the transaction that removes the oldest events, up to a place: the last moment to copy one. */
-  beforeTrim(tx: Transactor, until: number): Awaitable<unknown>;
+  /** Called in the transaction that removes the oldest events, from a place to another: the last moment to copy one. */
+  beforeTrim(tx: Transactor, first: number, last: number): Awaitable<unknown>;
 }
 
 /** With more events than these, looking through them would hold up the event loop. */
@@ -96,8 +104,21 @@ export interface EventPage {
   readonly end: number;
 }
 
-const insert = "INSERT INTO _events (seq, at, type, source, actor, owner, payload) VALUES (?, ?, ?, ?, ?, ?, ?)";
-const columns = "seq, at, type, source, actor, owner, payload";
+const insert =
+  "INSERT INTO _events (seq, at, type, source, actor, owner, payload, partial) VALUES (?, ?, ?, ?, ?, ?, ?, ?)";
+const columns = "seq, at, type, source, actor, owner, payload, partial";
+
+/** Characters of a payload from which on the log keeps the changes of an update instead of the record. */
+const largePayload = 4_096;
+
+/** What the log keeps of an event: its payload, or the changes where they are less than half of a large one. */
+function keptOf({ changes }: NewEvent, payload: string): Pick<EventRow, "payload" | "partial"> {
+  if (changes !== undefined && payload.length > largePayload) {
+    const { text } = JsonText.of(changes());
+    if (text.length < payload.length / 2) return { payload: text, partial: 1 };
+  }
+  return { payload, partial: 0 };
+}
 
 /**
  * The log of everything that happened. An event is written in the transaction of its change, and told to listeners once
@@ -108,6 +129,10 @@ export class EventLog {
   readonly #clock: Clock;
   readonly #logger: Logger;
   readonly #listeners = new Set<EventListener>();
+  readonly #types: TypeBlocks;
+  /** How many bytes of events there are. */
+  readonly size = new LogSize();
+  #whenGrown: () => void = () => undefined;
   #recorder: EventRecorder | null = null;
   #lastSeq = 0;
   #flushedSeq = 0;
@@ -116,6 +141,7 @@ export class EventLog {
     this.#database = options.database;
     this.#clock = options.clock;
     this.#logger = options.logger;
+    this.#types = new TypeBlocks(() => options.database.reader);
   }
 
   /** Continues where the log stands. To be called once, before the first event. */
@@ -125,6 +151,7 @@ export class EventLog {
     this.#lastSeq = last.seq;
     this.#flushedSeq = this.#lastSeq;
     this.#clock.atLeast(last.at);
+    await this.size.start(reader);
   }
 
   /** The place of the newest event that a reader sees, also when it was trimmed. It is asked for before this returns. */
@@ -143,9 +170,14 @@ export class EventLog {
     this.#recorder = recorder;
   }
 
+  /** For the log's own retention: calls `grown` each time that the log has grown by some hundred kilobytes. */
+  onGrowth(grown: () => void): void {
+    this.#whenGrown = grown;
+  }
+
   /** For the log's own retention: what must happen before events go. */
-  beforeTrim(tx: Transactor, until: number): Awaitable<unknown> {
-    return this.#recorder?.beforeTrim(tx, until);
+  beforeTrim(tx: Transactor, first: number, last: number): Awaitable<unknown> {
+    return this.#recorder?.beforeTrim(tx, first, last);
   }
 
   /** Writes an event in the transaction of its change. `at` is the time of the change. */
@@ -158,13 +190,17 @@ export class EventLog {
     const owner = event.owner ?? null;
     const { text: payload } = event.payload instanceof JsonText ? event.payload : JsonText.of(event.payload);
     const recorder = this.#recorder?.wants(type) === true ? this.#recorder : null;
-    const row = { seq, at, type, source, actor, owner, payload };
+    const row: EventRow = { seq, at, type, source, actor, owner, payload, partial: 0 };
     const logged = recorder === null ? null : new LoggedEvent(row);
+    const kept = keptOf(event, payload);
+    const mark = this.size.add(kept.payload);
     tx.afterFlush(() => {
       this.#flushedSeq = seq;
+      if (mark !== null) this.#whenGrown();
       if (this.#listeners.size > 0) this.#dispatch(logged ?? new LoggedEvent(row));
     });
-    const written = tx.run(insert, seq, at, type, source, actor, owner, payload);
+    const write = () => tx.run(insert, seq, at, type, source, actor, owner, kept.payload, kept.partial);
+    const written = mark === null ? write() : inTurn([write, () => this.size.mark(tx, seq, mark)], (each) => each());
     if (recorder === null || logged === null) return written;
     const appended = { event: logged, previous: event.previous ?? null, depth: depthOf(event.principal) };
     return written instanceof Promise
@@ -190,7 +226,8 @@ export class EventLog {
 
   /**
    * The events of some types after place `after`, up to `until` at most. It looks at `width` places and no further, and
-   * at no payload, so that a long log is read in short and light steps; null when what should follow `after` was trimmed.
+   * at no payload, so that a long log is read in short and light steps; places known to hold none of the types are
+   * passed over. Null when what should follow `after` was trimmed.
    */
   async page(options: {
     after: number;
@@ -199,10 +236,11 @@ export class EventLog {
     types: readonly string[];
   }): Promise<EventPage | null> {
     const { after, until, width, types } = options;
-    const end = Math.min(until, after + width);
+    const start = await this.#types.skip(after, until, types);
+    const end = Math.min(until, start + width);
     const rows = await this.#database.reader.all<Omit<EventHead, "timestamp"> & { at: number }>(
       `SELECT seq, at, type, owner FROM _events WHERE seq > ? AND seq <= ? AND type IN (${types.map(() => "?").join(", ")}) ORDER BY seq`,
-      after,
+      start,
       end,
       ...types,
     );
@@ -242,11 +280,13 @@ export class EventLog {
   }
 
   async #last(reader: Reader): Promise<Place> {
-    const [position, last] = await Promise.all([
-      reader.get<Place>("SELECT seq, at FROM _event_position"),
-      reader.get<Place>("SELECT seq, at FROM _events ORDER BY seq DESC LIMIT 1"),
-    ]);
-    return { seq: Math.max(position?.seq ?? 0, last?.seq ?? 0), at: Math.max(position?.at ?? 0, last?.at ?? 0) };
+    // One statement: a thread takes one at a time.
+    const last = await reader.get<{ seq: number | null; at: number | null }>(
+      `SELECT max(seq) AS seq, max(at) AS at FROM (
+         SELECT seq, at FROM _event_position
+         UNION ALL SELECT seq, at FROM (SELECT seq, at FROM _events ORDER BY seq DESC LIMIT 1))`,
+    );
+    return { seq: last?.seq ?? 0, at: last?.at ?? 0 };
   }
 
   #dispatch(event: LoggedEvent): void {

@@ -1,8 +1,9 @@
 import { describe, expect, test } from "bun:test";
 import { join } from "node:path";
 import { quietLogger, temporaryFolder } from "../../test/kit.ts";
+import { randomNumbers, randomSeed } from "../../test/random.ts";
 import { Database } from "../database/index.ts";
-import { Clock } from "../kernel/index.ts";
+import { Clock, inTurn } from "../kernel/index.ts";
 import { EventLog, EventRetention, eventId, eventSchema, type LoggedEvent, parseEventId } from "./index.ts";
 
 const folder = temporaryFolder();
@@ -23,8 +24,8 @@ async function open(name: string) {
   await events.start();
   const append = (type: string) =>
     database.transact((tx) => events.append(tx, { type, source: "auth", payload: { type }, principal: null }));
-  const retention = (maxAgeMs: number, maxCount: number) =>
-    new EventRetention({ database, events, clock, logger, maxAgeMs, maxCount });
+  const retention = (maxAgeMs: number, maxCount: number, maxBytes = 2 ** 40) =>
+    new EventRetention({ database, events, clock, logger, maxAgeMs, maxCount, maxBytes });
   const types = async () => (await events.read(0, 1_000_000)).map(({ type }) => type);
   return { clock, database, events, append, retention, types };
 }
@@ -138,7 +139,124 @@ describe("replay", () => {
   });
 });
 
+describe("replay over a long log", () => {
+  test("passes over what is not asked for, and finds exactly what is", async () => {
+    const { database, events, retention } = await open("blocks.db");
+    const seed = randomSeed("blocks");
+    const random = randomNumbers(seed);
+    const written = Array.from({ length: 4_000 }, (_, n) => (random() < 0.002 ? "rare" : `common${n % 3}`));
+    await database.transact((tx) =>
+      inTurn(written, (type) => events.append(tx, { type, source: "jobs", payload: {}, principal: null })),
+    );
+    const find = async (types: string[], start: number, until: number) => {
+      const found: number[] = [];
+      let steps = 0;
+      for (let after = start; after < until; steps++) {
+        const page = await events.page({ after, until, width: 100, types });
+        if (page === null) return { found: null, steps };
+        found.push(...page.events.map(({ seq }) => seq));
+        expect(page.end).toBeGreaterThan(after);
+        after = page.end;
+      }
+      return { found, steps };
+    };
+    const expected = (types: string[], start: number, until: number) =>
+      [...written.keys()]
+        .map((n) => n + 1)
+        .filter((seq) => seq > start && seq <= until && types.includes(written[seq - 1] ?? ""));
+    for (let run = 0; run < 40; run++) {
+      const types = [["rare"], ["none"], ["rare", "common1"]][run % 3] ?? [];
+      const start = Math.floor(random() * 4_000);
+      const until = start + Math.floor(random() * (4_000 - start));
+      expect((await find(types, start, until)).found).toEqual(expected(types, start, until));
+    }
+    // All blocks are known by now: what is not there is passed over at once, but for the block that is not full.
+    expect((await find(["none"], 0, 4_000)).steps).toBeLessThan(5);
+    // A full block is never looked at before it is full.
+    await database.transact((tx) =>
+      inTurn([1, 2, 3], () => events.append(tx, { type: "late", source: "jobs", payload: {}, principal: null })),
+    );
+    expect((await find(["late"], 0, 4_003)).found).toEqual([4_001, 4_002, 4_003]);
+    await retention(1e9, 1_000).trim();
+    expect((await find(["none"], 0, 4_003)).found).toBeNull();
+    await database.close();
+  });
+});
+
 describe("retention", () => {
+  const payload = { text: "x".repeat(10_000) };
+  const write = (log: Awaited<ReturnType<typeof open>>, count: number) =>
+    log.database.transact((tx) =>
+      inTurn(Array.from({ length: count }), () =>
+        log.events.append(tx, { type: "big", source: "jobs", payload, principal: null }),
+      ),
+    );
+  const stored = async ({ events }: Awaited<ReturnType<typeof open>>) =>
+    (await events.read(0, 100_000)).reduce((sum, event) => sum + event.toRow().payload.length, 0);
+
+  test("by bytes, oldest first, and no more than must go, also after a restart", async () => {
+    const first = await open("bytes.db");
+    await write(first, 1_000);
+    const last = first.events.flushedSeq;
+    await first.retention(1e9, 1e9, 4e6).trim();
+    const left = await stored(first);
+    expect(left).toBeLessThanOrEqual(4e6);
+    // The log is measured in steps of a quarter of a megabyte.
+    expect(left).toBeGreaterThan(3.5e6);
+    expect((await first.events.read(0, 1e6)).at(-1)?.seq).toBe(last);
+    await first.retention(1e9, 1e9, 4e6).trim();
+    expect(await stored(first)).toBe(left);
+    await first.database.close();
+    const second = await open("bytes.db");
+    expect(Math.abs((await second.events.size.bytes(second.database.reader)) - left)).toBeLessThan(300_000);
+    await second.retention(1e9, 1e9, 4e6).trim();
+    expect(await stored(second)).toBe(left);
+    await write(second, 100);
+    await second.retention(1e9, 1e9, 2e6).trim();
+    expect(await stored(second)).toBeLessThanOrEqual(2e6);
+    expect(await second.types()).not.toEqual([]);
+    // Trimmed by count, then by bytes.
+    await second.retention(1e9, 10, 2e6).trim();
+    await write(second, 50);
+    await second.retention(1e9, 1e9, 2e6).trim();
+    expect(await second.types()).toHaveLength(60);
+    await second.database.close();
+  });
+
+  test("by bytes also what was written before the log was measured", async () => {
+    const steps = eventSchema.steps.filter((step) => !/partial|_event_sizes/.test(step));
+    const path = join(folder, "old.db");
+    const old = new Database({ path, logger: quietLogger(), onFatal: () => undefined });
+    await old.prepare([{ module: "events", steps }]);
+    await old.transact((tx) =>
+      inTurn(Array.from({ length: 500 }), () =>
+        tx.run("INSERT INTO _events (at, type, source, payload) VALUES (1, 'old', 'jobs', ?)", JSON.stringify(payload)),
+      ),
+    );
+    await old.close();
+    const log = await open("old.db");
+    expect(await log.types()).toHaveLength(500);
+    expect((await log.events.at(1))?.isPartial).toBe(false);
+    await log.retention(1e15, 1e9, 2e6).trim();
+    expect(await stored(log)).toBeLessThanOrEqual(2e6);
+    expect(await stored(log)).toBeGreaterThan(1.5e6);
+    await log.database.close();
+  });
+
+  test("while the log grows, without waiting for the next turn", async () => {
+    const log = await open("growth.db");
+    const stopping = new AbortController();
+    const retention = log.retention(1e9, 1e9, 2e6);
+    retention.start(stopping.signal);
+    for (let n = 0; n < 20; n++) await write(log, 100);
+    const end = performance.now() + 4_000;
+    while ((await stored(log)) > 2.3e6 && performance.now() < end) await Bun.sleep(5);
+    expect(await stored(log)).toBeLessThanOrEqual(2.3e6);
+    stopping.abort();
+    await retention.settled();
+    await log.database.close();
+  });
+
   test("by count and by age, oldest first, in steps", async () => {
     const { clock, database, append, retention, types } = await open("retention.db");
     for (let batch = 0; batch < 12; batch++)

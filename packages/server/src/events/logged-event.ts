@@ -13,6 +13,8 @@ export interface EventRow {
   readonly owner: string | null;
   /** JSON. */
   readonly payload: string;
+  /** 1 where the payload holds only what the update of a large record changed. */
+  readonly partial: 0 | 1;
 }
 
 /** An event of the log without what it tells: enough to know who may hear it. */
@@ -28,6 +30,8 @@ export class LoggedEvent implements Event {
   readonly actor: string | null;
   /** Who owned the record after the change, or before its deletion; null for nobody and for what is no record. */
   readonly owner: string | null;
+  /** Whether the payload holds the record's id and what the update changed, and not the whole record. */
+  readonly isPartial: boolean;
   readonly #at: number;
   readonly #payload: string;
 
@@ -37,6 +41,7 @@ export class LoggedEvent implements Event {
     this.source = row.source;
     this.actor = row.actor;
     this.owner = row.owner;
+    this.isPartial = row.partial === 1;
     this.#at = row.at;
     this.#payload = row.payload;
   }
@@ -62,11 +67,15 @@ export class LoggedEvent implements Event {
   /** The event as its row holds it. */
   toRow(): EventRow {
     const { seq, type, source, actor, owner } = this;
-    return { seq, at: this.#at, type, source, actor, owner, payload: this.#payload };
+    const partial = this.isPartial ? 1 : 0;
+    return { seq, at: this.#at, type, source, actor, owner, payload: this.#payload, partial };
   }
 
-  /** The event as it goes over the wire; the payload's text is not parsed for it. Types and sources need no escaping. */
-  toText(): string {
-    return `{"id":"${this.id}","type":"${this.type}","timestamp":"${this.timestamp}","source":"${this.source}","payload":${this.#payload}}`;
+  /**
+   * The event as it goes over the wire, with its payload or another one, which is JSON; the text is not parsed for it.
+   * Types and sources need no escaping.
+   */
+  toText(payload: string = this.#payload): string {
+    return `{"id":"${this.id}","type":"${this.type}","timestamp":"${this.timestamp}","source":"${this.source}","payload":${payload}}`;
   }
 }

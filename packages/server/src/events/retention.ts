@@ -5,6 +5,8 @@ import type { EventLog } from "./event-log.ts";
 
 /** Rows that one transaction removes: small enough that a write which waits for it does not notice. */
 const step = 500;
+/** Bytes of events that one transaction removes, about. */
+const stepBytes = 8 * 1024 ** 2;
 const everyMs = 10_000;
 
 /** Trims the event log, oldest first, to what the configuration keeps. */
@@ -15,6 +17,8 @@ export class EventRetention {
   readonly #logger: Logger;
   readonly #maxAgeMs: number;
   readonly #maxCount: number;
+  readonly #maxBytes: number;
+  #isRunning = false;
   #timer: Timer | null = null;
   #running: Promise<void> = Promise.resolve();
 
@@ -25,6 +29,7 @@ export class EventRetention {
     logger: Logger;
     maxAgeMs: number;
     maxCount: number;
+    maxBytes: number;
   }) {
     this.#database = options.database;
     this.#events = options.events;
@@ -32,18 +37,25 @@ export class EventRetention {
     this.#logger = options.logger;
     this.#maxAgeMs = options.maxAgeMs;
     this.#maxCount = options.maxAgeMs === 0 ? 0 : options.maxCount;
+    this.#maxBytes = options.maxBytes;
   }
 
+  /** Trims every few seconds, and at once when the log grows, which may be faster. */
   start(signal: AbortSignal): void {
     const run = (): void => {
+      if (this.#isRunning || signal.aborted) return;
+      this.#isRunning = true;
+      clearTimeout(this.#timer ?? undefined);
       this.#running = this.trim(signal).catch((error) => {
         if (!signal.aborted) this.#logger.error("The event log could not be trimmed", { error });
       });
       this.#running.then(() => {
+        this.#isRunning = false;
         if (!signal.aborted) this.#timer = setTimeout(run, everyMs).unref();
       });
     };
     this.#timer = setTimeout(run, everyMs).unref();
+    this.#events.onGrowth(run);
     signal.addEventListener("abort", () => clearTimeout(this.#timer ?? undefined), { once: true });
   }
 
@@ -52,7 +64,7 @@ export class EventRetention {
     return this.#running;
   }
 
-  /** Removes, in small steps, every event that is too old or too many. */
+  /** Removes, in small steps, every event that is too old, too many, or beyond the bytes that are kept. */
   async trim(signal?: AbortSignal): Promise<void> {
     while (signal?.aborted !== true && (await this.#trimStep())) {
       // Between two steps the writes that wait get their turn.
@@ -69,17 +81,20 @@ export class EventRetention {
         `INSERT INTO _event_position (only, seq, at) SELECT 1, seq, at FROM _events ORDER BY seq DESC LIMIT 1
          ON CONFLICT (only) DO UPDATE SET seq = excluded.seq, at = excluded.at`,
       );
+      const until = Math.min(border, (await this.#events.size.placeAfter(tx, stepBytes)) ?? border);
       await tx.run(
         `INSERT INTO _event_trim (only, seq, at)
          SELECT 1, seq, at FROM (SELECT seq, at FROM _events WHERE seq <= ? ORDER BY seq LIMIT ?) ORDER BY seq DESC LIMIT 1
          ON CONFLICT (only) DO UPDATE SET seq = excluded.seq, at = excluded.at`,
-        border,
+        until,
         step,
       );
-      const trim = await tx.get<{ seq: number }>("SELECT seq FROM _event_trim");
-      await this.#events.beforeTrim(tx, trim?.seq ?? 0);
-      const removed = await tx.run("DELETE FROM _events WHERE seq <= (SELECT seq FROM _event_trim)");
-      return removed === step;
+      const trim = (await tx.get<{ seq: number }>("SELECT seq FROM _event_trim"))?.seq ?? 0;
+      const first = await tx.get<{ seq: number }>("SELECT seq FROM _events ORDER BY seq LIMIT 1");
+      await this.#events.beforeTrim(tx, first?.seq ?? trim, trim);
+      await tx.run("DELETE FROM _events WHERE seq <= ?", trim);
+      await this.#events.size.trimmed(tx, trim);
+      return true;
     });
   }
 
@@ -101,7 +116,8 @@ export class EventRetention {
       );
       byAge = window?.seq ?? 0;
     }
-    const border = Math.max(byCount, byAge);
+    const byBytes = await this.#events.size.placeBeyond(reader, this.#maxBytes);
+    const border = Math.max(byCount, byAge, byBytes);
     return border >= first.seq ? border : null;
   }
 }

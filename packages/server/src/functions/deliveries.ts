@@ -239,11 +239,13 @@ export class Deliveries {
     );
   }
 
-  /** The log loses its events up to a place: those that are still needed are copied. */
-  async keepEvents(tx: Transactor, until: number): Promise<void> {
+  /** The log loses its oldest events, from one place to another: those that are still needed are copied. */
+  async keepEvents(tx: Transactor, first: number, last: number): Promise<void> {
+    // Deliveries of older events have their copies, and looking at those would read all that waits.
     const rows = await tx.all<{ id: number }>(
-      "SELECT id FROM _deliveries WHERE id < ? AND event IS NULL",
-      (until + 1) * maxPerEvent,
+      "SELECT id FROM _deliveries WHERE id >= ? AND id < ? AND event IS NULL",
+      first * maxPerEvent,
+      (last + 1) * maxPerEvent,
     );
     for (const { id } of rows) {
       const event = await this.#events.at(eventSeqOf({ id }), tx);

@@ -56,7 +56,7 @@ async function open(name: string, paths: readonly string[], width = 10) {
   await deliveries.name(triggers);
   events.recordWith({
     wants: () => true,
-    beforeTrim: (tx, until) => deliveries.keepEvents(tx, until),
+    beforeTrim: (tx, first, last) => deliveries.keepEvents(tx, first, last),
     record(tx, appended) {
       tx.afterFlush(() => dispatcher.written(lastIdOf(appended.event.seq)));
       const wanted =
@@ -81,7 +81,7 @@ async function open(name: string, paths: readonly string[], width = 10) {
       );
       await Bun.sleep(1);
     },
-    retention: new EventRetention({ database, events, clock, logger, maxAgeMs: 0, maxCount: 0 }),
+    retention: new EventRetention({ database, events, clock, logger, maxAgeMs: 0, maxCount: 0, maxBytes: 1e9 }),
     runningNow: () => running.map(({ path, subject }) => `${path} ${subject}`).sort(),
     async close() {
       for (const delivery of [...running]) await delivery.end("stays");

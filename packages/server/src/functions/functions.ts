@@ -127,8 +127,8 @@ export class Functions implements ScriptKind, EventRecorder {
     return this.#deliveries.add(tx, appended, triggers);
   }
 
-  beforeTrim(tx: Transactor, until: number): Promise<void> {
-    return this.#deliveries.keepEvents(tx, until);
+  beforeTrim(tx: Transactor, first: number, last: number): Promise<void> {
+    return this.#deliveries.keepEvents(tx, first, last);
   }
 
   /** Starts no more runs. Resolves when none is under way. */
@@ -302,10 +302,12 @@ export class Functions implements ScriptKind, EventRecorder {
   async #inputOf(delivery: Delivery, runId: string): Promise<RunInput | null> {
     const { failures, previous, event: logged, subject } = delivery;
     const { auth } = this.#options;
-    const { id, type, timestamp, source, payload, actor } = logged;
-    const event: Event = { id, type, timestamp, source, payload };
+    const { id, type, timestamp, source, actor } = logged;
     // It was written from a record.
     const before = previous === null ? null : (JSON.parse(previous) as StoredRecord);
+    // Of the update of a large record, the log holds what changed, and the delivery what was there before.
+    const payload = logged.isPartial ? { ...before, ...logged.payload } : logged.payload;
+    const event: Event = { id, type, timestamp, source, payload };
     const user = actor === null ? null : await auth.users.find(actor);
     const about = delivery.handler === "onDelete" ? before : payload;
     const record = source === "auth" ? await auth.users.find(subject) : about;

@@ -12,6 +12,16 @@ export class Cors {
     this.#origins = new Set(origins.map((origin) => origin.replace(/\/$/, "").toLowerCase()));
   }
 
+  /**
+   * Whether a socket may be opened. The browser does not ask before it opens one (RFC 6455, 10.2), so the server looks at
+   * the origin. A page that this service serves itself may, and so may what is no browser.
+   */
+  allowsSocket(request: Request): boolean {
+    const origin = request.headers.get("origin");
+    if (this.#any || origin === null || this.#origins.has(origin.toLowerCase())) return true;
+    return URL.canParse(origin) && new URL(origin).host === request.headers.get("host")?.toLowerCase();
+  }
+
   /** Adds what an answer to this request needs. */
   apply(headers: Record<string, string>, request: Request): void {
     if (this.#any) {

@@ -70,14 +70,16 @@ export class HttpServer {
     this.#realtime = realtime;
     this.#logStreams = new LogStreams({ log: admin.log, auth });
     this.#trustedProxies = options.trustedProxies;
+    const cors = new Cors(options.corsOrigins);
     this.#router = new Router({
       routes: allRoutes({
         ...options,
+        cors,
         logStreams: this.#logStreams,
         upgrade: (request, connection, headers) => this.#server.upgrade(request, { data: connection, headers }),
       }),
       files,
-      cors: new Cors(options.corsOrigins),
+      cors,
       authenticate: (token) => auth.authenticate(token),
       addressOf: (request) => this.#addressOf(request),
       limits: options.limits,

@@ -1,4 +1,5 @@
 import type { PermissionRule } from "@socle/protocol";
+import type { LoggedEvent } from "../events/index.ts";
 import { isAdmin, type SignedIn } from "../kernel/index.ts";
 
 /**
@@ -35,4 +36,47 @@ export function topicsOfEvent(type: string, rule: PermissionRule, owner: string 
 export function mayHear(listener: Listener, type: string, rule: PermissionRule, owner: string | null): boolean {
   const joined = topicsOfListener(type, listener);
   return topicsOfEvent(type, rule, owner).some((topic) => joined.includes(topic));
+}
+
+/** An event whose payload is not for everybody who hears it. */
+export interface Reserved {
+  /** The payload for the others, JSON. */
+  readonly reduced: string;
+  /** The user who gets all of it, beside admins; null for none. */
+  readonly userId: string | null;
+}
+
+/** What of an event of the service itself is for some listeners only; null when all of them get the same. */
+export function reservedOf(event: LoggedEvent): Reserved | null {
+  switch (event.type) {
+    case "function.failed":
+    case "job.failed": {
+      // A message may name whatever the user's code has seen.
+      const { error, ...rest } = event.payload;
+      return error === undefined ? null : { reduced: JSON.stringify(rest), userId: null };
+    }
+    case "storage.uploaded": {
+      const { payload } = event;
+      if (payload["visibility"] === "public") return null;
+      const { userId } = payload;
+      const reduced = JSON.stringify({ ...payload, filename: null, url: null });
+      return { reduced, userId: typeof userId === "string" ? userId : null };
+    }
+    default:
+      return null;
+  }
+}
+
+/** The topics of the two texts of such an event. A user who gets the whole one has joined both topics of users. */
+export function topicsOfReserved(type: string, userId: string | null): { whole: string[]; others: string } {
+  const own = userId === null ? [] : [`${type}/${userId}`];
+  return { whole: [`${type}/admins`, ...own], others: `${type}/users` };
+}
+
+/** The payload of an event of the service itself as a listener gets it, JSON; undefined when it is the event's own. */
+export function reducedFor(listener: Listener, event: LoggedEvent): string | undefined {
+  if (isAdmin(listener)) return undefined;
+  const reserved = reservedOf(event);
+  if (reserved === null) return undefined;
+  return reserved.userId !== null && reserved.userId === listener?.userId ? undefined : reserved.reduced;
 }

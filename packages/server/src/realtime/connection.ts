@@ -1,26 +1,26 @@
-import {
-  type Channel,
-  type ClientFrame,
-  MAX_SUBSCRIPTIONS,
-  parseChannel,
-  TOKEN_EXPIRED_CLOSE_CODE,
-} from "@socle/protocol";
-import { quote } from "../kernel/index.ts";
+import { type Channel, type ClientFrame, MAX_SUBSCRIPTIONS, TOKEN_EXPIRED_CLOSE_CODE } from "@socle/protocol";
+import { isAdmin } from "../kernel/index.ts";
 import { type Listener, topicsOfListener } from "./audience.ts";
-import { errorText, FrameError, parseFrame, toText } from "./frames.ts";
+import { type NamedChannel, parseKnown } from "./channel-table.ts";
+import { errorText, FrameError, gapError, parseFrame, toText } from "./frames.ts";
+import { Inbox } from "./inbox.ts";
+import { ReplayPace } from "./replay-pace.ts";
 import { Replays } from "./replays.ts";
 import { TypeSubscription } from "./type-subscription.ts";
-import type { Feed, Replayed, Socket } from "./types.ts";
+import type { Buffered, Feed, Replayed, Socket } from "./types.ts";
 
 /** One socket: who listens, to which channels, and what was sent. */
-export class Connection implements Replayed {
+export class Connection implements Replayed, Buffered {
   readonly #feed: Feed;
-  readonly #channels = new Map<string, Channel>();
+  /** By name; null while there is no such collection: nobody writes its events, so the name is all that is kept. */
+  readonly #channels = new Map<string, NamedChannel | null>();
   readonly #types = new Map<string, TypeSubscription>();
   readonly #replays: Replays;
-  readonly #waiting: string[] = [];
+  readonly #inbox: Inbox;
+  readonly #pace = new ReplayPace();
   /** When the listener's token expires, in milliseconds since 1970. */
   readonly expiresAt: number;
+  isSlow = false;
   #listener: Listener;
   #socket: Socket | null = null;
   #isBusy = false;
@@ -31,6 +31,7 @@ export class Connection implements Replayed {
     this.expiresAt = expiresAt;
     this.#feed = feed;
     this.#replays = new Replays(this, feed);
+    this.#inbox = new Inbox(feed.inboxes);
   }
 
   get listener(): Listener {
@@ -47,15 +48,46 @@ export class Connection implements Replayed {
 
   /** Frames are followed one after the other, in the order in which they came. */
   async receive(text: string): Promise<void> {
-    this.#waiting.push(text);
+    if (!this.#inbox.put(text)) {
+      this.close(1008, "Frames come faster than they can be followed");
+      return;
+    }
     if (this.#isBusy) return;
     this.#isBusy = true;
-    for (let next = this.#waiting.shift(); next !== undefined; next = this.#waiting.shift()) await this.#follow(next);
+    for (let next = this.#inbox.take(); next !== undefined; next = this.#inbox.take()) await this.#follow(next);
     this.#isBusy = false;
   }
 
   send(text: string): void {
-    this.#socket?.send(text, false);
+    this.sendNow(text);
+    this.#feed.sent(text.length);
+  }
+
+  sendNow(text: string): void {
+    // 0: the buffer is full, so it was not sent, and the runtime closes the socket.
+    if (this.#socket?.send(text, false) === 0) this.isSlow = true;
+  }
+
+  waiting(): number {
+    return this.#socket?.getBufferedAmount() ?? 0;
+  }
+
+  cutOff(): void {
+    const socket = this.#socket;
+    this.end();
+    socket?.terminate();
+  }
+
+  hasJoined(topic: string): boolean {
+    return this.#socket?.isSubscribed(topic) === true;
+  }
+
+  join(topic: string): void {
+    this.#socket?.subscribe(topic);
+  }
+
+  leave(topic: string): void {
+    this.#socket?.unsubscribe(topic);
   }
 
   /** Resolves when less than `bytes` wait to be sent, or when the socket is gone. */
@@ -79,7 +111,7 @@ export class Connection implements Replayed {
   /** The socket hears the type from the next event on. */
   goLive(subscription: TypeSubscription): void {
     subscription.isLive = true;
-    for (const topic of topicsOfListener(subscription.type, this.#listener)) this.#socket?.subscribe(topic);
+    for (const topic of topicsOfListener(subscription.type, this.#listener)) this.join(topic);
     this.#feed.join(subscription.type, subscription.channel.collection);
   }
 
@@ -88,8 +120,14 @@ export class Connection implements Replayed {
     if (!subscription.isLive) return;
     subscription.isLive = false;
     subscription.to = this.#feed.place;
-    for (const topic of topicsOfListener(subscription.type, this.#listener)) this.#socket?.unsubscribe(topic);
+    for (const topic of topicsOfListener(subscription.type, this.#listener)) this.leave(topic);
     this.#feed.leave(subscription.type);
+  }
+
+  /** A collection was made: channels that were subscribed before hear of it from now on. */
+  wake(collection: string): void {
+    for (const [name, channel] of this.#channels)
+      if (channel === null && name.startsWith(`${collection}.`)) this.#hold(name, null);
   }
 
   /** What may be heard changes with the listener's role. */
@@ -121,16 +159,17 @@ export class Connection implements Replayed {
   /** Lets go of everything; the socket is closed or about to be. */
   end(): void {
     for (const subscription of this.#types.values()) this.pause(subscription);
+    for (const channel of this.#channels.values()) this.#giveBack(channel);
     this.#types.clear();
     this.#channels.clear();
-    this.#waiting.length = 0;
+    this.#inbox.clear();
     this.#socket = null;
     this.drain();
   }
 
   /** The names of the socket's channels that carry one of these types. */
   channelsOf(types: readonly string[]): string[] {
-    const carrying = [...this.#channels].filter(([, channel]) => channel.types.some((type) => types.includes(type)));
+    const carrying = [...this.#channels].filter(([, channel]) => channel?.types.some((type) => types.includes(type)));
     return carrying.map(([name]) => name);
   }
 
@@ -139,7 +178,8 @@ export class Connection implements Replayed {
     const channel = this.#channels.get(name);
     if (channel === undefined) return;
     this.#channels.delete(name);
-    for (const type of channel.types) {
+    this.#giveBack(channel);
+    for (const type of channel?.types ?? []) {
       const subscription = this.#types.get(type);
       if (subscription === undefined) continue;
       subscription.channels -= 1;
@@ -162,33 +202,53 @@ export class Connection implements Replayed {
     }
   }
 
-  async #subscribe(frame: ClientFrame & { action: "subscribe" }): Promise<void> {
-    const name = frame.channel;
-    const channel = parseKnown(name);
+  async #subscribe({ channel: name, since = null }: ClientFrame & { action: "subscribe" }): Promise<void> {
+    const { collection } = parseKnown(name);
     if (!this.#channels.has(name) && this.#channels.size >= MAX_SUBSCRIPTIONS)
       throw new FrameError(
         "subscription_limit",
         `A socket holds at most ${MAX_SUBSCRIPTIONS} channels; unsubscribe from one first.`,
         name,
       );
-    const since = frame.since ?? null;
-    const place = since === null ? null : await this.#feed.placeOf(since);
-    if (since !== null && place === null)
-      throw new FrameError(
-        "resume_gap",
-        `The log does not hold everything since ${quote(since)}. Subscribe without "since" and read the data anew.`,
-        name,
-      );
+    const place = since === null ? null : await this.#placeOf(since, name, collection);
     if (!this.isOpen) return;
-    const subscriptions = this.#add(name, channel, place);
+    this.#take(name);
+    // What is left of a collection that is gone is for admins.
+    const isSilent = !this.#feed.exists(collection) && (place === null || !isAdmin(this.#listener));
+    const subscriptions = isSilent ? [] : this.#hold(name, place);
     this.send(toText({ type: "subscribed", channel: name }));
-    if (place !== null) this.#replays.add({ channel: name, since: place, subscriptions });
+    if (place !== null && !isSilent) this.#replays.add({ channel: name, since: place, subscriptions });
   }
 
-  /** Adds a channel. Types that are new are live from here on, unless a replay is to bring them up to date first. */
-  #add(name: string, channel: Channel, since: number | null): TypeSubscription[] {
-    const isNew = !this.#channels.has(name);
-    this.#channels.set(name, channel);
+  /** Where a replay starts. @throws FrameError `resume_gap`. */
+  async #placeOf(since: string, name: string, collection: Channel["collection"]): Promise<number | null> {
+    await this.#pace.turn();
+    const place = await this.#feed.placeOf(since);
+    if (place === null || this.#feed.isClosedAfter(place, this.#listener, collection)) throw gapError(name, since);
+    return place;
+  }
+
+  #take(name: string): void {
+    if (this.#channels.has(name)) return;
+    if (!this.#feed.channels.take())
+      throw new FrameError(
+        "subscription_limit",
+        "All sockets together hold as many channels as this service allows. Try again later.",
+        name,
+      );
+    this.#channels.set(name, null);
+  }
+
+  #giveBack(channel: NamedChannel | null): void {
+    this.#feed.channels.giveBack();
+    if (channel !== null) this.#feed.channels.release(channel);
+  }
+
+  /** Holds a channel's types. Those that are new are live from here on, unless a replay is to bring them up to date first. */
+  #hold(name: string, since: number | null): TypeSubscription[] {
+    const held = this.#channels.get(name) ?? null;
+    const channel = held ?? this.#feed.channels.hold(name);
+    if (held === null) this.#channels.set(name, channel);
     return channel.types.map((type) => {
       let subscription = this.#types.get(type);
       if (subscription === undefined) {
@@ -196,7 +256,7 @@ export class Connection implements Replayed {
         this.#types.set(type, subscription);
         if (since === null) this.goLive(subscription);
       }
-      if (isNew) subscription.channels += 1;
+      if (held === null) subscription.channels += 1;
       return subscription;
     });
   }
@@ -206,14 +266,4 @@ export class Connection implements Replayed {
     this.drop(name);
     this.send(toText({ type: "unsubscribed", channel: name }));
   }
-}
-
-function parseKnown(name: string): Channel {
-  const channel = parseChannel(name);
-  if (channel !== null) return channel;
-  throw new FrameError(
-    "invalid_channel",
-    `${quote(name)} is no channel. There are "{collection}.created", ".updated", ".deleted" and ".*", and those of auth, storage, function, job and "system.collection.created".`,
-    name,
-  );
 }

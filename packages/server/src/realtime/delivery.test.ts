@@ -91,6 +91,8 @@ interface ModelSocket {
   /** What was sent while it was away, and the last event before. */
   missed: { event: Heard; owner: string; collection: string }[];
   droppedAt: string | null;
+  /** The rules that were widened while it was away, by collection. */
+  readonly widened: { collection: string; from: PermissionRule }[];
 }
 
 function matches(name: string, type: string): boolean {
@@ -103,8 +105,7 @@ class Model {
   readonly records = new Map<string, { id: string; owner: string }[]>(collections.map((name) => [name, []]));
   #n = 0;
 
-  mayHear(listener: string, of: string, owner: string): boolean {
-    const rule = this.rules.get(of) ?? "admin";
+  mayHear(listener: string, of: string, owner: string, rule = this.rules.get(of) ?? "admin"): boolean {
     const role = users.get(listener)?.role;
     if (rule === "public" || role === "admin") return true;
     if (role === undefined || rule === "admin") return false;
@@ -142,6 +143,7 @@ class Model {
       case "rule": {
         const parsed = await parseDefinition(definition(what.collection, what.rule));
         await migrate(server.service, { define: [parsed], drop: [] });
+        this.#widened(what.collection, this.rules.get(what.collection) ?? "admin", what.rule);
         this.rules.set(what.collection, what.rule);
         return;
       }
@@ -159,10 +161,22 @@ class Model {
       on.droppedAt = (await events.read((await lastSeq(server.service)) - 1, 1))[0]?.id ?? null;
     } else if (what.do === "resume" && on.client === null && on.droppedAt !== null) {
       on.client = await connect(on.listener);
-      for (const name of on.channels) await on.client.subscribe(name, on.droppedAt);
-      for (const { event, owner, collection: of } of on.missed)
-        if (this.mayHear(on.listener, of, owner)) on.heard.push(event);
+      const closed = on.widened.filter(({ collection: of, from }) => !this.mayHear(on.listener, of, "none", from));
+      const hasGap = (of: string): boolean => closed.some((each) => each.collection === of);
+      for (const name of on.channels) {
+        const frame = { action: "subscribe", channel: name, since: on.droppedAt };
+        const answer = await on.client.ask(frame);
+        expect(answer).toMatchObject(
+          hasGap(name.split(".")[0] ?? "") ? { code: "resume_gap" } : { type: "subscribed" },
+        );
+        if (answer.type === "error") await on.client.subscribe(name);
+      }
+      for (const { event, owner, collection: of } of on.missed) {
+        const isGone = !event.type.endsWith(".deleted") && !this.records.get(of)?.some(({ id }) => id === event.id);
+        if (!isGone && !hasGap(of) && this.mayHear(on.listener, of, owner)) on.heard.push(event);
+      }
       on.missed = [];
+      on.widened.length = 0;
     } else if (on.client !== null && what.do === "subscribe") {
       await on.client.subscribe(what.channel);
       on.channels.add(what.channel);
@@ -170,6 +184,12 @@ class Model {
       await on.client.ask({ action: "unsubscribe", channel: what.channel });
       on.channels.delete(what.channel);
     }
+  }
+
+  #widened(of: string, from: PermissionRule, to: PermissionRule): void {
+    const rules: PermissionRule[] = ["admin", "owner", "authenticated", "public"];
+    if (rules.indexOf(to) <= rules.indexOf(from)) return;
+    for (const on of this.sockets) if (on.client === null) on.widened.push({ collection: of, from });
   }
 
   #next(): number {
@@ -204,7 +224,7 @@ test("sockets hear exactly what the rules allow", async () => {
       for (const name of collections) await model.run({ do: "rule", collection: name, rule: "public" });
       for (const listener of listeners) {
         const client = await connect(listener);
-        const state = { channels: new Set<string>(), heard: [], before: [], missed: [], droppedAt: null };
+        const state = { channels: new Set<string>(), heard: [], before: [], missed: [], droppedAt: null, widened: [] };
         model.sockets.push({ listener, client, ...state });
       }
       for (const what of steps) await model.run(what);

@@ -261,7 +261,7 @@ describe("who hears what", () => {
     const payload = { userId: cy.user.id, role: "authenticated" };
     expect(events.map((event) => [event.type, event.source, event.payload])).toEqual([
       ["auth.register", "auth", payload],
-      ["storage.uploaded", "storage", { ...file }],
+      ["storage.uploaded", "storage", { ...file, filename: null, url: null }],
       ["storage.deleted", "storage", { id: file.id, userId: null }],
       ["system.collection.created", "collections", { name: "late" }],
       ["auth.logout", "auth", payload],

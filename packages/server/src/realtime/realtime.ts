@@ -1,45 +1,59 @@
-import { MAX_FRAME_SIZE, type PermissionRule } from "@socle/protocol";
+import { MAX_FRAME_SIZE } from "@socle/protocol";
 import type { Auth, SessionChange } from "../auth/index.ts";
 import type { Collections } from "../collections/index.ts";
-import type { EventHead, EventLog, EventPage, LoggedEvent } from "../events/index.ts";
-import type { Logger } from "../logging/index.ts";
-import { type Listener, mayHear, topicsOfEvent } from "./audience.ts";
+import type { EventLog, EventPage, LoggedEvent } from "../events/index.ts";
+import type { LimitMeter, Logger } from "../logging/index.ts";
+import type { Records } from "../records/index.ts";
+import type { Storage } from "../storage/index.ts";
+import { type Listener, mayHear, type Reserved, reservedOf, topicsOfEvent, topicsOfReserved } from "./audience.ts";
+import { ChannelTable } from "./channel-table.ts";
 import { Connection } from "./connection.ts";
 import { eventText } from "./frames.ts";
 import { SessionWatch } from "./session-watch.ts";
+import { type Publisher, SocketBuffers } from "./socket-buffers.ts";
 import type { Feed } from "./types.ts";
+import { Visibility } from "./visibility.ts";
 
 /** Seconds after which a socket that does not even answer pings is closed. */
 const idleTimeout = 120;
-
-/** Sends a text to every socket that has joined a topic; Bun's server has it. */
-export interface Publisher {
-  publish(topic: string, text: string, compress: boolean): unknown;
-}
 
 export interface RealtimeOptions {
   auth: Auth;
   collections: Collections;
   events: EventLog;
+  records: Records;
+  storage: Storage;
+  limits: LimitMeter;
   logger: Logger;
   /** Bytes that may wait in a socket; with more it is cut off, and resumes with `since`. */
   bufferLimit: number;
+  /** Bytes that may wait in all sockets; with more the slowest are cut off. */
+  bufferTotal: number;
+  /** Channels that all sockets may hold together. */
+  maxSubscriptions: number;
 }
 
 /** Sockets, their subscriptions, and who may hear what (spec, "Realtime"). */
 export class Realtime {
   readonly #options: RealtimeOptions;
   readonly #feed: Feed;
+  readonly #visibility: Visibility;
+  readonly #buffers: SocketBuffers;
+  readonly #connections = new Set<Connection>();
   readonly #sessions: SessionWatch;
   /** The types that at least one socket hears live, and the collection that each is about. */
   readonly #heard = new Map<string, { sockets: number; readonly collection: string | null }>();
-  #sockets = 0;
+  /** Sockets that replay. */
+  #replaying = 0;
   #publisher: Publisher | null = null;
   #stopListening: () => void = () => undefined;
 
   constructor(options: RealtimeOptions) {
     this.#options = options;
     this.#sessions = new SessionWatch(options.auth);
+    this.#visibility = new Visibility(options);
+    const { limits, bufferLimit: limit, bufferTotal: total } = options;
+    this.#buffers = new SocketBuffers({ sockets: this.#connections, limits, limit, total });
     this.#feed = this.#makeFeed();
   }
 
@@ -47,7 +61,10 @@ export class Realtime {
   start(publisher: Publisher): void {
     this.#publisher = publisher;
     const stops = [
-      this.#options.events.listen((event) => this.#publish(event)),
+      this.#options.events.listen((event) => {
+        if (event.type === "system.collection.created") this.#wake(event);
+        this.#publish(event);
+      }),
       this.#options.auth.listenToSessions((change: SessionChange) => this.#sessions.changed(change)),
     ];
     this.#stopListening = () => {
@@ -57,7 +74,7 @@ export class Realtime {
 
   /** How many sockets are open. */
   get sockets(): number {
-    return this.#sockets;
+    return this.#connections.size;
   }
 
   stop(): void {
@@ -84,7 +101,7 @@ export class Realtime {
       perMessageDeflate: false,
       idleTimeout,
       open: (socket) => {
-        this.#sockets += 1;
+        this.#connections.add(socket.data);
         socket.data.open(socket);
         this.#sessions.add(socket.data);
       },
@@ -93,8 +110,9 @@ export class Realtime {
         else socket.data.close(1003, "Frames are JSON text");
       },
       drain: (socket) => socket.data.drain(),
-      close: (socket) => {
-        this.#sockets -= 1;
+      close: (socket, code) => {
+        this.#connections.delete(socket.data);
+        this.#buffers.closed(socket.data, code);
         socket.data.end();
         this.#sessions.remove(socket.data);
       },
@@ -104,35 +122,66 @@ export class Realtime {
   /** Nothing is done for a type that nobody hears; else one call for each class of listeners, not for each socket. */
   #publish(event: LoggedEvent): void {
     const heard = this.#heard.get(event.type);
-    if (heard === undefined || this.#publisher === null) return;
-    const text = eventText(event.toText());
-    for (const topic of topicsOfEvent(event.type, this.#rule(event, heard.collection), event.owner))
-      this.#publisher.publish(topic, text, false);
+    if (heard === undefined) return;
+    const reserved = heard.collection === null ? reservedOf(event) : null;
+    if (reserved !== null) {
+      this.#publishReserved(event, reserved);
+      return;
+    }
+    const rule = this.#visibility.rule(event, heard.collection);
+    this.#send(eventText(event.toText()), topicsOfEvent(event.type, rule, event.owner));
   }
 
-  /**
-   * The rule in force. Other events than those of records are for all who are signed in (spec, "Authentication" 9 and
-   * realtime rule 4); what is left of a collection that is gone is for admins, also when there is another of its name.
-   */
-  #rule(event: EventHead, name: string | null): PermissionRule {
-    if (name === null) return "authenticated";
-    const collection = this.#options.collections.get(name);
-    return collection === undefined || event.timestamp < collection.createdAt ? "admin" : collection.rules.read;
+  /** Two texts for two sets of topics. A user who gets the whole one has joined the others' topic, and steps aside. */
+  #publishReserved(event: LoggedEvent, { reduced, userId }: Reserved): void {
+    const { whole, others } = topicsOfReserved(event.type, userId);
+    const aside = userId === null ? [] : this.#connectionsOf(userId).filter((own) => own.hasJoined(others));
+    for (const own of aside) own.leave(others);
+    this.#send(eventText(event.toText(reduced)), [others]);
+    for (const own of aside) own.join(others);
+    this.#send(eventText(event.toText()), whole);
+  }
+
+  #connectionsOf(userId: string): Connection[] {
+    return [...this.#connections].filter(({ listener }) => listener?.userId === userId);
+  }
+
+  #send(text: string, topics: readonly string[]): void {
+    if (this.#publisher === null) return;
+    for (const topic of topics) this.#buffers.publish(this.#publisher, topic, text);
+  }
+
+  /** Before any event of its records: who has subscribed to a collection that was not there hears them. */
+  #wake({ payload }: LoggedEvent): void {
+    const name = String(payload["name"]);
+    for (const connection of this.#connections) connection.wake(name);
   }
 
   #makeFeed(): Feed {
-    const { events, bufferLimit, logger } = this.#options;
+    const { collections, events, limits, bufferLimit, bufferTotal, maxSubscriptions, logger } = this.#options;
+    const replaying = (): number => this.#replaying;
     return {
+      channels: new ChannelTable(maxSubscriptions, limits),
+      inboxes: { bytes: 0 },
       get place() {
         return events.flushedSeq;
       },
-      replayBuffer: Math.floor(bufferLimit / 2),
+      get replayBuffer() {
+        // All replays together leave half of the room to what happens meanwhile.
+        return Math.max(1, Math.floor(Math.min(bufferLimit, bufferTotal / Math.max(1, replaying())) / 2));
+      },
       placeOf: (id) => events.placeOf(id),
       page: (after, width, types): Promise<EventPage | null> =>
         events.page({ after, until: events.flushedSeq, width, types }),
-      at: (place) => events.at(place),
       mayHear: (listener: Listener, event, collection) =>
-        mayHear(listener, event.type, this.#rule(event, collection), event.owner),
+        mayHear(listener, event.type, this.#visibility.rule(event, collection), event.owner),
+      isClosedAfter: (place, listener, collection) => this.#visibility.isClosedAfter(place, listener, collection),
+      replayText: (event, listener, collection) => this.#visibility.replayText(event, listener, collection),
+      exists: (collection) => collection === null || collections.get(collection) !== undefined,
+      sent: (bytes) => this.#buffers.sent(bytes),
+      replaying: (change) => {
+        this.#replaying += change;
+      },
       join: (type, collection) => {
         const heard = this.#heard.get(type);
         if (heard === undefined) this.#heard.set(type, { sockets: 1, collection });

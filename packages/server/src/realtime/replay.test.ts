@@ -178,6 +178,7 @@ describe("since", () => {
       logger: quietLogger(),
       maxAgeMs: 1e9,
       maxCount: 0,
+      maxBytes: 1e9,
     });
     await retention.trim();
     const client = await server.connect();
@@ -226,7 +227,15 @@ describe("slow readers", () => {
     second.send({ action: "subscribe", channel: "other.*", since: place });
     await Bun.sleep(200);
     const { database, events, clock } = server.service;
-    await new EventRetention({ database, events, clock, logger: quietLogger(), maxAgeMs: 1e9, maxCount: 0 }).trim();
+    await new EventRetention({
+      database,
+      events,
+      clock,
+      logger: quietLogger(),
+      maxAgeMs: 1e9,
+      maxCount: 0,
+      maxBytes: 1e9,
+    }).trim();
     second.socket.resume();
     const gaps = () =>
       second.frames.flatMap((frame) => (frame.type === "error" ? [`${frame.code} ${frame.channel}`] : []));

@@ -13,7 +13,7 @@ interface Replay {
 }
 
 /** Places that one step looks at. */
-const width = 500;
+const width = 256;
 
 /**
  * The replays of one socket, one after the other. Each goes through these phases:
@@ -54,6 +54,7 @@ export class Replays {
 
   async #run(): Promise<void> {
     this.#isRunning = true;
+    this.#feed.replaying(1);
     try {
       for (let next = this.#waiting.shift(); next !== undefined; next = this.#waiting.shift()) await this.#replay(next);
     } catch (thrown) {
@@ -61,6 +62,7 @@ export class Replays {
       this.#connection.fail(thrown);
     } finally {
       this.#isRunning = false;
+      this.#feed.replaying(-1);
     }
   }
 
@@ -87,7 +89,7 @@ export class Replays {
 
   /**
    * Sends what may be heard and was not sent before, one payload in memory at a time. Answers false when one of them was
-   * trimmed meanwhile.
+   * trimmed meanwhile, or turned out not to be for this listener.
    */
   async #send(events: readonly EventHead[], held: readonly TypeSubscription[]): Promise<boolean> {
     const byType = new Map(held.map((subscription) => [subscription.type, subscription]));
@@ -97,10 +99,13 @@ export class Replays {
       if (subscription === undefined || !this.#connection.holds(subscription)) continue;
       const wasSent = head.seq > subscription.from && head.seq <= subscription.to;
       const { collection } = subscription.channel;
-      if (wasSent || !this.#feed.mayHear(this.#connection.listener, head, collection)) continue;
-      const event = await this.#feed.at(head.seq);
-      if (event === null) return false;
-      if (this.#connection.holds(subscription)) this.#connection.send(eventText(event.toText()));
+      if (wasSent) continue;
+      // The read rule may have been widened since the replay began.
+      if (this.#feed.isClosedAfter(head.seq - 1, this.#connection.listener, collection)) return false;
+      if (!this.#feed.mayHear(this.#connection.listener, head, collection)) continue;
+      const text = await this.#feed.replayText(head, this.#connection.listener, collection);
+      if (text === "trimmed") return false;
+      if (text !== null && this.#connection.holds(subscription)) this.#connection.send(eventText(text));
     }
     return true;
   }
@@ -112,7 +117,10 @@ export class Replays {
     }
   }
 
-  /** The log was trimmed faster than the socket took it: every channel that carries one of the types has a gap. */
+  /**
+   * The log was trimmed faster than the socket took it, or a rule was widened meanwhile: every channel that carries one of
+   * the types has a gap.
+   */
   #breakOff(types: readonly string[]): void {
     for (const channel of this.#connection.channelsOf(types)) {
       const message = 'The log no longer holds what comes next. Subscribe without "since" and read the data anew.';

@@ -1,14 +1,32 @@
-import type { EventHead, EventPage, LoggedEvent } from "../events/index.ts";
+import type { EventHead, EventPage } from "../events/index.ts";
 import type { Listener } from "./audience.ts";
+import type { ChannelTable } from "./channel-table.ts";
+import type { InboxTotal } from "./inbox.ts";
 import type { TypeSubscription } from "./type-subscription.ts";
+import type { ReplayText } from "./visibility.ts";
 
 /** What is needed of a server's end of a WebSocket; Bun's `ServerWebSocket` has it. */
 export interface Socket {
   send(text: string, compress: boolean): unknown;
   subscribe(topic: string): unknown;
   unsubscribe(topic: string): unknown;
+  isSubscribed(topic: string): boolean;
   getBufferedAmount(): number;
   close(code: number, reason: string): void;
+  terminate(): void;
+}
+
+/** A socket, for who looks after what waits in all of them. */
+export interface Buffered {
+  /** Whether much waited in it when it was looked at last. */
+  isSlow: boolean;
+  /** Bytes that wait to be sent. */
+  waiting(): number;
+  hasJoined(topic: string): boolean;
+  /** Sends a text that is counted already. */
+  sendNow(text: string): void;
+  /** Ends the socket at once, with what waits in it. */
+  cutOff(): void;
 }
 
 /** What a connection needs of the whole: where the log stands, what is in it, who may hear it. */
@@ -17,13 +35,25 @@ export interface Feed {
   readonly place: number;
   /** The bytes that a replay lets wait in a socket before it goes on. */
   readonly replayBuffer: number;
+  /** The channels that all sockets hold. */
+  readonly channels: ChannelTable;
+  /** Frames that wait in all sockets. */
+  readonly inboxes: InboxTotal;
   /** The place of an event, or null when the log does not hold everything after it. */
   placeOf(id: string): Promise<number | null>;
   /** The events of some types after a place; null when they are not all there any more. */
   page(after: number, width: number, types: readonly string[]): Promise<EventPage | null>;
-  /** The event at a place; null when it is not there any more. */
-  at(place: number): Promise<LoggedEvent | null>;
   mayHear(listener: Listener, event: EventHead, collection: string | null): boolean;
+  /** Whether some of the events after a place were not for this listener when they were written, and would be now. */
+  isClosedAfter(place: number, listener: Listener, collection: string | null): boolean;
+  /** What a listener hears in a replay of an event that it may hear. */
+  replayText(event: EventHead, listener: Listener, collection: string | null): Promise<ReplayText>;
+  /** Whether there is a collection of this name, or the name is null: else nobody writes events of it. */
+  exists(collection: string | null): boolean;
+  /** A socket was sent some bytes by itself. */
+  sent(bytes: number): void;
+  /** A socket begins or ends its replays. */
+  replaying(change: 1 | -1): void;
   /** A socket has joined the topics of a type, or left them. */
   join(type: string, collection: string | null): void;
   leave(type: string): void;

@@ -17,11 +17,12 @@ import { RecordCounts } from "./counts.ts";
 import { listRecords, type RecordPages } from "./list.ts";
 import { type Model, modelOf, type OwnedRow } from "./model.ts";
 import { ownerOfChanged, ownerOfNew } from "./ownership.ts";
-import { authorize, authorizeOwner, mayRead, onlyOwn } from "./permissions.ts";
+import { authorize, authorizeOwner, onlyOwn } from "./permissions.ts";
 import { type OneRequest, type PageRequest, type PreparedList, Queries } from "./queries.ts";
 import { readQueryText, selectionParameters } from "./query-text.ts";
 import type { Access, UserTable } from "./reach.ts";
 import { type Lookups, References } from "./references.ts";
+import { answerOf, changesOf, type SavedRecord } from "./saved-record.ts";
 import type { Row } from "./source.ts";
 import { type ValidatedBody, validateBody } from "./validate.ts";
 import { decode } from "./values.ts";
@@ -29,13 +30,6 @@ import { Versions } from "./versions.ts";
 
 /** A request's body, or why it is none: the body's turn comes after the caller's rights and the record's existence. */
 export type RecordBody = Record<string, unknown> | AppError;
-
-/** A record as it was just written. */
-export interface SavedRecord {
-  readonly record: StoredRecord;
-  /** What the caller is answered: the whole record, or the part that a caller gets who may not read it. */
-  readonly json: JsonText;
-}
 
 /** What can be said of a list before it is read. */
 export interface ListState {
@@ -199,6 +193,12 @@ export class Records {
     return model.toRecord(row);
   }
 
+  /** Whether somebody may read a record that is there. */
+  async isReadable(collection: Collection, principal: Principal, id: string): Promise<boolean> {
+    const row = await this.#database.reader.get<{ owner: string | null }>(modelOf(collection).owner, id);
+    return row !== null && mayRead(collection, principal, row.owner);
+  }
+
   async create(name: string, principal: Principal, body: RecordBody): Promise<SavedRecord> {
     authorize(this.collection(name), "create", principal);
     if (body instanceof AppError) throw body;
@@ -301,7 +301,9 @@ export class Records {
     const type = `${model.collection.name}.updated`;
     const json = JsonText.of(record);
     const previous = row.record;
-    await this.#events.append(tx, { type, source: "collections", payload: json, principal, owner, previous }, now);
+    const changes = (): object => changesOf(record, previous);
+    const event = { type, source: "collections", payload: json, changes, principal, owner, previous } as const;
+    await this.#events.append(tx, event, now);
     return { record, json: answerOf(model.collection, principal, { record, json, owner, body }) };
   }
 
@@ -360,22 +362,6 @@ function changedReferences(
     const isSame = field !== undefined && value === record[field.name];
     return isSame && model.references.includes(position) ? undefined : value;
   });
-}
-
-/**
- * The answer to a create or update, by the rule that is in force when it is made: to a caller who may not read the record,
- * only the fields of the body and what the service has added (contract, "HTTP in general").
- */
-function answerOf(
-  collection: Collection,
-  principal: Principal,
-  saved: SavedRecord & { owner: string | null; body: Record<string, unknown> },
-): JsonText {
-  const { record, json, owner, body } = saved;
-  if (mayRead(collection, principal, owner)) return json;
-  const { id, createdAt, updatedAt } = record;
-  const named = Object.entries(record).filter(([name]) => Object.hasOwn(body, name));
-  return JsonText.of({ id, createdAt, updatedAt, ...Object.fromEntries(named) });
 }
 
 function missing(collection: Collection, id: string): AppError {

@@ -4,6 +4,7 @@ import type { Secret } from "../../kernel/index.ts";
 import type { Realtime } from "../../realtime/index.ts";
 import type { Records } from "../../records/index.ts";
 import type { Storage } from "../../storage/index.ts";
+import type { Cors } from "../cors.ts";
 import type { LogStreams } from "../log-streams.ts";
 import type { RateLimiter } from "../rate-limiter.ts";
 import type { Route } from "../router.ts";
@@ -35,6 +36,7 @@ export interface RouteOptions {
   listCacheSize: number;
   /** Uploads that may wait to be read. */
   maxUploads: number;
+  cors: Cors;
   upgrade: Upgrade;
 }
 

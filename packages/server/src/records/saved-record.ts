@@ -1,0 +1,38 @@
+/** A saved record: what a create or update answers, and what it changed. */
+import type { StoredRecord } from "@socle/protocol";
+import type { Collection } from "../collections/index.ts";
+import { JsonText, type Principal } from "../kernel/index.ts";
+import { mayRead } from "./permissions.ts";
+
+/** A record as it was just written. */
+export interface SavedRecord {
+  readonly record: StoredRecord;
+  /** What the caller is answered: the whole record, or the part that a caller gets who may not read it. */
+  readonly json: JsonText;
+}
+
+/**
+ * The answer to a create or update, by the rule that is in force when it is made: to a caller who may not read the record,
+ * only the fields of the body and what the service has added (contract, "HTTP in general").
+ */
+export function answerOf(
+  collection: Collection,
+  principal: Principal,
+  saved: SavedRecord & { owner: string | null; body: Record<string, unknown> },
+): JsonText {
+  const { record, json, owner, body } = saved;
+  if (mayRead(collection, principal, owner)) return json;
+  const { id, createdAt, updatedAt } = record;
+  const named = Object.entries(record).filter(([name]) => Object.hasOwn(body, name));
+  return JsonText.of({ id, createdAt, updatedAt, ...Object.fromEntries(named) });
+}
+
+/** A record's id and what an update changed of it. */
+export function changesOf(record: StoredRecord, previous: StoredRecord): object {
+  const changed = Object.entries(record).filter(([name, value]) => !isSame(value, previous[name]));
+  return { id: record.id, ...Object.fromEntries(changed) };
+}
+
+function isSame(a: unknown, b: unknown): boolean {
+  return a === b || (typeof a === "object" && typeof b === "object" && JSON.stringify(a) === JSON.stringify(b));
+}
