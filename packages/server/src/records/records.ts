@@ -17,7 +17,7 @@ import { RecordCounts } from "./counts.ts";
 import { listRecords, type RecordPages } from "./list.ts";
 import { type Model, modelOf, type OwnedRow } from "./model.ts";
 import { ownerOfChanged, ownerOfNew } from "./ownership.ts";
-import { authorize, authorizeOwner, onlyOwn } from "./permissions.ts";
+import { authorize, authorizeOwner, mayRead, onlyOwn } from "./permissions.ts";
 import { type OneRequest, type PageRequest, type PreparedList, Queries } from "./queries.ts";
 import { readQueryText, selectionParameters } from "./query-text.ts";
 import type { Access, UserTable } from "./reach.ts";
