@@ -4,7 +4,7 @@ import type { Event } from "@socle/protocol";
 import { migrate, setRole } from "../../test/kit.ts";
 import { openServer, type TestSocket, until } from "../../test/sockets.ts";
 import { parseDefinition } from "../collections/index.ts";
-import { type SignedIn, system } from "../kernel/index.ts";
+import { system } from "../kernel/index.ts";
 
 const text = { name: "text", type: "text" };
 const secret = { name: "secret", type: "string" };
@@ -225,10 +225,11 @@ describe("a record whose owner changed", () => {
     });
     const { records, events } = server.service;
     const [ann, bob] = [await server.register("ann@example.com"), await server.register("bob@example.com")];
-    const as = (user: { id: string }): SignedIn => ({ userId: user.id, role: "authenticated", sessionId: "test" });
     await records.create("end", system, { text: "" });
     const since = (await events.at(events.flushedSeq))?.id ?? "";
-    const { record } = await records.create("notes", as(ann.user), { text: "ann's" });
+    const { record } = await records.create("notes", await server.service.auth.authenticate(ann.accessToken), {
+      text: "ann's",
+    });
     const change = (values: object) => records.update("notes", system, record.id, { ...values });
     const heard = async (token: string) => {
       const client = await server.connect(token);

@@ -5,11 +5,11 @@ import { openServer, type TestSocket } from "../../test/sockets.ts";
 import { type SignedIn, system } from "../kernel/index.ts";
 
 const server = await openServer({ collections: [{ name: "notes", fields: [{ name: "n", type: "integer" }] }] });
-const { database, events, records, storage } = server.service;
+const { auth, database, events, records, storage } = server.service;
 const ann = await server.register("ann@example.com");
 const bob = await server.register("bob@example.com");
 const admin = await server.admin();
-const as = ({ user }: typeof ann): SignedIn => ({ userId: user.id, role: "authenticated", sessionId: "test" });
+const as = async ({ accessToken }: typeof ann): Promise<SignedIn> => auth.authenticate(accessToken);
 
 const append = (event: { type: string; source: "functions" | "jobs"; payload: object }) =>
   database.transact((tx) => events.append(tx, { ...event, principal: null }));
@@ -74,8 +74,8 @@ describe("a run that failed", () => {
 });
 
 describe("an upload", () => {
-  const upload = (visibility: "public" | "protected", owner: SignedIn | typeof system) =>
-    storage.store(owner, async () => ({ filename: "diagnosis.txt", visibility }));
+  const upload = async (visibility: "public" | "protected", owner: Promise<SignedIn> | typeof system) =>
+    storage.store(await owner, async () => ({ filename: "diagnosis.txt", visibility }));
 
   test("of a protected file names it to its owner and to admins only, once to each socket", async () => {
     const files: object[] = [];
