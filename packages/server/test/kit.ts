@@ -9,6 +9,7 @@ import { Admin } from "../src/admin/index.ts";
 import { openService, Scripts, type Service } from "../src/app/index.ts";
 import type { SchemaChange } from "../src/collections/index.ts";
 import { type Config, loadConfig } from "../src/config/index.ts";
+import { Answers } from "../src/http/answers.ts";
 import { Cors } from "../src/http/cors.ts";
 import { LogStreams } from "../src/http/log-streams.ts";
 import { Router } from "../src/http/router.ts";
@@ -115,6 +116,7 @@ export async function openApi(options: {
     files: null,
     version: "test",
     bodyLimit: config["limits.body"],
+    answersLimit: config["limits.answers"],
     listCacheSize: config["cache.size"],
     metricsToken: config["metrics.token"],
   };
@@ -128,6 +130,7 @@ export async function openApi(options: {
     cors: new Cors(config["cors.origins"]),
     authenticate: (token) => auth.authenticate(token),
     addressOf: (request) => request.headers.get("x-test-address") ?? "test",
+    answers: new Answers({ limit: parts.answersLimit, onLimit: () => undefined }),
     limits: service.limits,
     logger,
     meter,

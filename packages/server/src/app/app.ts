@@ -98,6 +98,7 @@ export class App {
         port: config.port,
         corsOrigins: config["cors.origins"],
         bodyLimit: config["limits.body"],
+        answersLimit: config["limits.answers"],
         listCacheSize: config["cache.size"],
         trustedProxies: config.trustedProxies,
       });

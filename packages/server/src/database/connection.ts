@@ -1,5 +1,5 @@
 import { Database as Driver, SQLiteError, type Statement } from "bun:sqlite";
-import type { QueryParameters, Reader, Value } from "./types.ts";
+import type { QueryParameters, RowReader, Value } from "./types.ts";
 
 /** More than enough for every statement of hundreds of collections; a bound all the same. */
 const maxStatements = 4_000;
@@ -10,7 +10,7 @@ type Binding = Value | { [name: string]: Value };
 type AnyStatement = Statement<unknown, Binding[]>;
 
 /** One SQLite connection with its prepared statements. Nothing outside this folder sees it. */
-export class Connection implements Reader {
+export class Connection implements RowReader {
   readonly #driver: Driver;
   readonly #statements = new Map<string, AnyStatement>();
   #characters = 0;
@@ -34,6 +34,15 @@ export class Connection implements Reader {
     // Bun's `all` leaves an EXPLAIN running, and with it the snapshot open that it reads from: nothing newer would be seen.
     if (sql.startsWith("EXPLAIN ")) return [...this.iterate<T>(sql, values)];
     return this.#prepare(sql).all(...values) as T[];
+  }
+
+  some<T>({ sql, values }: { sql: string; values: readonly Value[] }, isLast: (row: T) => boolean): T[] {
+    const rows: T[] = [];
+    for (const row of this.iterate<T>(sql, values)) {
+      rows.push(row);
+      if (isLast(row)) break;
+    }
+    return rows;
   }
 
   /** Row by row. `parameters` are values for `?`, or by name for `:name`. */

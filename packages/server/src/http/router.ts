@@ -1,8 +1,9 @@
 import type { ErrorBody } from "@socle/protocol";
 import { AppError, isObject, messageOf } from "../kernel/index.ts";
 import type { LimitMeter, Logger, RequestMeter } from "../logging/index.ts";
+import { type Answers, NoRoom } from "./answers.ts";
 import type { Cors } from "./cors.ts";
-import { type Authenticate, Exchange } from "./exchange.ts";
+import { type Authenticate, Exchange, pathOf } from "./exchange.ts";
 import type { StaticFiles } from "./static-files.ts";
 
 const METHODS = ["GET", "POST", "PUT", "PATCH", "DELETE"] as const;
@@ -65,6 +66,7 @@ export class Router {
   readonly #cors: Cors;
   readonly #authenticate: Authenticate;
   readonly #addressOf: (request: Request) => string;
+  readonly #answers: Answers;
   readonly #limits: LimitMeter;
   readonly #logger: Logger;
   readonly #files: StaticFiles | null;
@@ -82,6 +84,7 @@ export class Router {
     authenticate: Authenticate;
     /** The address that a request comes from, as a key: an IPv6 address counts by its /64. */
     addressOf: (request: Request) => string;
+    answers: Answers;
     limits: LimitMeter;
     logger: Logger;
     files: StaticFiles | null;
@@ -91,6 +94,7 @@ export class Router {
     this.#cors = options.cors;
     this.#authenticate = options.authenticate;
     this.#addressOf = options.addressOf;
+    this.#answers = options.answers;
     this.#limits = options.limits;
     this.#logger = options.logger;
     this.#files = options.files;
@@ -179,25 +183,45 @@ export class Router {
       cors: this.#cors,
       authenticate: this.#authenticate,
       addressOf: this.#addressOf,
+      answers: this.#answers,
       onBrokenStream: (thrown) => this.#log(exchange, "An answer broke off", thrown),
     });
     const start = performance.now();
     if (this.#isStopping)
-      return this.#counted(exchange.error(new AppError("unavailable", "The service is stopping.")), request, start);
+      return this.#counted(exchange.error(new AppError("unavailable", "The service is stopping.")), exchange, start);
+    const lack = exchange.foresee();
+    if (lack !== null) return this.#otherwise(exchange, handler, { thrown: lack, start });
     try {
       const response = handler(exchange);
-      if (!(response instanceof Promise)) return this.#counted(response, request, start);
+      if (!(response instanceof Promise)) return this.#counted(response, exchange, start);
       return response.then(
-        (answer) => this.#counted(answer, request, start),
-        (thrown: unknown) => this.#counted(this.#failed(exchange, thrown), request, start),
+        (answer) => this.#counted(answer, exchange, start),
+        (thrown: unknown) => this.#otherwise(exchange, handler, { thrown, start }),
       );
     } catch (thrown) {
-      return this.#counted(this.#failed(exchange, thrown), request, start);
+      return this.#otherwise(exchange, handler, { thrown, start });
     }
   }
 
-  #counted<T extends Answer>(answer: T, request: Request, start: number): T {
-    this.#meter.count(request.method, answer?.status ?? 101, performance.now() - start);
+  /** Runs a request again whose answer had no room; any other error is answered. */
+  #otherwise(
+    exchange: Exchange,
+    handler: Handler,
+    { thrown, start }: { thrown: unknown; start: number },
+  ): Answer | Promise<Answer> {
+    if (!(thrown instanceof NoRoom)) return this.#counted(this.#failed(exchange, thrown), exchange, start);
+    return exchange
+      .waitForRoom(thrown)
+      .then(() => handler(exchange))
+      .then(
+        (answer) => this.#counted(answer, exchange, start),
+        (failure: unknown) => this.#counted(this.#failed(exchange, failure), exchange, start),
+      );
+  }
+
+  #counted<T extends Answer>(answer: T, exchange: Exchange, start: number): T {
+    this.#meter.count(exchange.request.method, answer?.status ?? 101, performance.now() - start);
+    exchange.whenGone(() => undefined);
     return answer;
   }
 
@@ -234,9 +258,4 @@ export class Router {
     else if (thrown.code === "unavailable") this.#turnedAway(exchange, thrown);
     return exchange.error(thrown);
   }
-}
-
-/** The path as it was sent. `URL` would refuse an odd Host header, which is none of the path's business. */
-function pathOf(request: Request): string {
-  return /^(?:[a-z]+:\/\/[^/?#]*)?([^?#]*)/i.exec(request.url)?.[1] ?? "/";
 }

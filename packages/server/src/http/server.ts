@@ -7,6 +7,7 @@ import type { Connection, Realtime } from "../realtime/index.ts";
 import type { Records } from "../records/index.ts";
 import type { Storage } from "../storage/index.ts";
 import { addressKey } from "./address.ts";
+import { Answers } from "./answers.ts";
 import { Cors } from "./cors.ts";
 import { LogStreams } from "./log-streams.ts";
 import { Router } from "./router.ts";
@@ -32,6 +33,8 @@ export interface HttpOptions {
   corsOrigins: readonly string[];
   /** Bytes. */
   bodyLimit: number;
+  /** Bytes of answers in flight. */
+  answersLimit: number;
   /** Bytes of answers to lists that are kept. */
   listCacheSize: number;
   /** How many entries of X-Forwarded-For, from the right, were written by proxies that are ours. */
@@ -76,6 +79,10 @@ export class HttpServer {
       cors: new Cors(options.corsOrigins),
       authenticate: (token) => auth.authenticate(token),
       addressOf: (request) => this.#addressOf(request),
+      answers: new Answers({
+        limit: options.answersLimit,
+        onLimit: (address) => options.limits.reached("answers", { address }),
+      }),
       limits: options.limits,
       logger: options.logger,
       meter,

@@ -45,6 +45,10 @@ export class Model {
   readonly owner: string;
   /** The time of the newest record. */
   readonly newest: string;
+  /** The place of a record in the order of creation. Parameter: its id. */
+  readonly place: string;
+  /** About the bytes of a record's JSON without its texts. */
+  readonly #emptyWeight: number;
 
   constructor(collection: Collection) {
     this.collection = collection;
@@ -70,6 +74,8 @@ export class Model {
     this.newest = `SELECT createdAt FROM ${this.#table} ORDER BY _seq DESC LIMIT 1`;
     this.owner = `SELECT ${ownerColumn} AS owner FROM ${this.#table} WHERE id = ?`;
     this.exists = `SELECT 1 FROM ${this.#table} WHERE id = ?`;
+    this.place = `SELECT _seq AS seq FROM ${this.#table} WHERE id = ?`;
+    this.#emptyWeight = this.fields.reduce((weight, { name }) => weight + name.length + 8, 50);
   }
 
   /** SQLite takes a quoted name that it does not know for a string, unless the name of its table stands before it. */
@@ -110,16 +116,20 @@ export class Model {
     return `SELECT ${this.#columns} FROM ${this.#table}${where} ORDER BY _seq DESC LIMIT ${limit}`;
   }
 
-  /** Where a page ends. Parameters: where it starts, the owner if `byOwner`, the most that are wanted. */
-  pageEnd(byOwner: boolean): string {
+  /** The newest records before a place, at most `limit`. Parameters: the place, the owner if `byOwner`. */
+  nextPage(byOwner: boolean, limit: number): string {
     const where = byOwner ? ` AND ${ownerColumn} = ?` : "";
-    return `SELECT min(_seq) AS seq FROM (SELECT _seq FROM ${this.#table} WHERE _seq < ?${where} ORDER BY _seq DESC LIMIT ?)`;
+    return `SELECT ${this.#columns} FROM ${this.#table} WHERE _seq < ?${where} ORDER BY _seq DESC LIMIT ${limit}`;
   }
 
-  /** A page. Parameters: where it starts and ends, the owner if `byOwner`. */
-  page(byOwner: boolean): string {
-    const where = byOwner ? ` AND ${ownerColumn} = ?` : "";
-    return `SELECT ${this.#columns} FROM ${this.#table} WHERE _seq < ? AND _seq >= ?${where} ORDER BY _seq DESC`;
+  /** About the bytes of a record's JSON, from its row. */
+  weightOf(row: StoredRecord): number {
+    let weight = this.#emptyWeight;
+    for (const name in row) {
+      const value = row[name];
+      if (typeof value === "string") weight += value.length;
+    }
+    return weight;
   }
 
   /** Turns a row into the record that is answered, in place. */
