@@ -10,6 +10,8 @@ import { openService, Scripts, type Service } from "../src/app/index.ts";
 import type { SchemaChange } from "../src/collections/index.ts";
 import { type Config, loadConfig } from "../src/config/index.ts";
 import { Answers } from "../src/http/answers.ts";
+import { Bodies } from "../src/http/bodies.ts";
+import { Callers } from "../src/http/callers.ts";
 import { Cors } from "../src/http/cors.ts";
 import { LogStreams } from "../src/http/log-streams.ts";
 import { Router } from "../src/http/router.ts";
@@ -116,6 +118,9 @@ export async function openApi(options: {
     files: null,
     version: "test",
     bodyLimit: config["limits.body"],
+    maxConnections: config["limits.connections"],
+    connectionsPerAddress: config["limits.connectionsPerAddress"],
+    bodiesLimit: config["limits.bodies"],
     answersLimit: config["limits.answers"],
     listCacheSize: config["cache.size"],
     metricsToken: config["metrics.token"],
@@ -131,6 +136,8 @@ export async function openApi(options: {
     authenticate: (token) => auth.authenticate(token),
     addressOf: (request) => request.headers.get("x-test-address") ?? "test",
     answers: new Answers({ limit: parts.answersLimit, onLimit: () => undefined }),
+    bodies: new Bodies(parts.bodiesLimit),
+    callers: new Callers(parts.connectionsPerAddress),
     limits: service.limits,
     logger,
     meter,

@@ -1,4 +1,4 @@
-import { threadEntry } from "../kernel/index.ts";
+import { canStartThread, threadEntry } from "../kernel/index.ts";
 import type { Logger } from "../logging/index.ts";
 import type { CheckpointRequest, CheckpointResult } from "./checkpoint-worker.ts";
 import type { Connection } from "./connection.ts";
@@ -107,6 +107,12 @@ export class Checkpointer {
   }
 
   #checkpoint(): Promise<CheckpointResult | null> {
+    if (this.#worker === null && !canStartThread()) {
+      this.#logger.error("Checkpoint failed: too few file descriptors are left to start a thread");
+      return Promise.resolve(null).finally(() => {
+        this.#running = null;
+      });
+    }
     const worker = this.#start();
     const running = new Promise<CheckpointResult | null>((resolve) => {
       worker.onmessage = (event: MessageEvent<CheckpointResult | Error>) => {

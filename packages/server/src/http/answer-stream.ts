@@ -3,18 +3,30 @@ import { overloaded } from "../kernel/index.ts";
 import { type Answers, countedBytes, type Hold } from "./answers.ts";
 
 /** Larger pieces leave in parts: what a socket cannot take at once, the runtime copies. */
-const partBytes = 128 * 1024;
+const partBytes = 256 * 1024;
 
-/** Bytes that were dropped with answers since the collector was last asked to run. */
-let dropped = 0;
-/** The runtime does not see the memory of bytes outside its heap: it is told after so many. */
+/** The collector is asked to run after so many bytes of answers, and once it is quiet: what it frees goes back. */
 const collectAfter = 32 * 1024 ** 2;
+const quietMs = 1_000;
+/** Bytes of answers that were let go since the collector was last asked. */
+let dropped = 0;
+let isCollecting = false;
+
+function collect(): void {
+  dropped = 0;
+  Bun.gc(false);
+}
 
 function drop(bytes: number): void {
   dropped += bytes;
-  if (dropped < collectAfter) return;
-  dropped = 0;
-  Bun.gc(false);
+  if (dropped >= collectAfter) collect();
+  if (bytes < countedBytes) return;
+  if (isCollecting) return;
+  isCollecting = true;
+  setTimeout(() => {
+    isCollecting = false;
+    collect();
+  }, quietMs).unref();
 }
 
 /** The pieces of a body, in their order. `return` ends them before the last; an async generator has both. */

@@ -3,6 +3,7 @@ import { AppError, JsonText, type Principal, type SignedIn } from "../kernel/ind
 import type { FileBody } from "../storage/index.ts";
 import { onePiece, type Pieces, partsOf, streamOf } from "./answer-stream.ts";
 import { type Answers, countedBytes, type Hold, NoRoom } from "./answers.ts";
+import { type Bodies, SlowBody } from "./bodies.ts";
 import type { Cors } from "./cors.ts";
 import { statusOf } from "./status.ts";
 
@@ -24,7 +25,10 @@ export class Exchange {
   readonly #authenticate: Authenticate;
   readonly #addressOf: (request: Request) => string;
   readonly #answers: Answers;
+  readonly #bodies: Bodies;
   readonly #onBrokenStream: (thrown: unknown) => void;
+  /** Kept: of a request that has ended the server does not know it. */
+  #address: string | null = null;
   /** Room that was waited for, until an answer takes it. */
   #reserved: Hold | null = null;
   #isStreaming = false;
@@ -38,6 +42,7 @@ export class Exchange {
     authenticate: Authenticate;
     addressOf: (request: Request) => string;
     answers: Answers;
+    bodies: Bodies;
     /** Told why a streamed answer could not be finished. */
     onBrokenStream: (thrown: unknown) => void;
   }) {
@@ -48,12 +53,14 @@ export class Exchange {
     this.#authenticate = options.authenticate;
     this.#addressOf = options.addressOf;
     this.#answers = options.answers;
+    this.#bodies = options.bodies;
     this.#onBrokenStream = options.onBrokenStream;
   }
 
   /** The address that the request comes from, as limits count it. */
   get address(): string {
-    return this.#addressOf(this.request);
+    this.#address ??= this.#addressOf(this.request);
+    return this.#address;
   }
 
   /** The caller by whom shares are counted: a user, or else an address. */
@@ -99,6 +106,11 @@ export class Exchange {
   /** A parameter of the query, or null. */
   query(name: string): string | null {
     return new URLSearchParams(this.search).get(name);
+  }
+
+  /** The bytes of the body, at most `limit`. It throws what `Bodies` throws. */
+  body(limit: number): Promise<Uint8Array> {
+    return this.#bodies.read(this.request, { limit, caller: () => this.address });
   }
 
   /** A large answer leaves in pieces; it throws what `reserve` throws. */
@@ -234,6 +246,7 @@ export class Exchange {
     if (allow !== undefined) headers["Allow"] = allow;
     if (retryAfter !== undefined) headers["Retry-After"] = String(retryAfter);
     if (code === "unauthorized") headers["WWW-Authenticate"] = "Bearer";
+    if (error instanceof SlowBody) headers["Connection"] = "close";
     Object.assign(headers, special.headers);
     return new Response(JSON.stringify(body), { status: special.status ?? statusOf[code], headers });
   }

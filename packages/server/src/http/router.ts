@@ -2,6 +2,8 @@ import type { ErrorBody } from "@socle/protocol";
 import { AppError, isObject, messageOf } from "../kernel/index.ts";
 import type { LimitMeter, Logger, RequestMeter } from "../logging/index.ts";
 import { type Answers, NoRoom } from "./answers.ts";
+import type { Bodies } from "./bodies.ts";
+import type { Callers } from "./callers.ts";
 import type { Cors } from "./cors.ts";
 import { type Authenticate, Exchange, pathOf } from "./exchange.ts";
 import type { StaticFiles } from "./static-files.ts";
@@ -67,6 +69,8 @@ export class Router {
   readonly #authenticate: Authenticate;
   readonly #addressOf: (request: Request) => string;
   readonly #answers: Answers;
+  readonly #bodies: Bodies;
+  readonly #callers: Callers;
   readonly #limits: LimitMeter;
   readonly #logger: Logger;
   readonly #files: StaticFiles | null;
@@ -85,6 +89,8 @@ export class Router {
     /** The address that a request comes from, as a key: an IPv6 address counts by its /64. */
     addressOf: (request: Request) => string;
     answers: Answers;
+    bodies: Bodies;
+    callers: Callers;
     limits: LimitMeter;
     logger: Logger;
     files: StaticFiles | null;
@@ -95,6 +101,8 @@ export class Router {
     this.#authenticate = options.authenticate;
     this.#addressOf = options.addressOf;
     this.#answers = options.answers;
+    this.#bodies = options.bodies;
+    this.#callers = options.callers;
     this.#limits = options.limits;
     this.#logger = options.logger;
     this.#files = options.files;
@@ -184,14 +192,16 @@ export class Router {
       authenticate: this.#authenticate,
       addressOf: this.#addressOf,
       answers: this.#answers,
+      bodies: this.#bodies,
       onBrokenStream: (thrown) => this.#log(exchange, "An answer broke off", thrown),
     });
     const start = performance.now();
     if (this.#isStopping)
       return this.#counted(exchange.error(new AppError("unavailable", "The service is stopping.")), exchange, start);
-    const lack = exchange.foresee();
-    if (lack !== null) return this.#otherwise(exchange, handler, { thrown: lack, start });
     try {
+      this.#callers.enter(exchange);
+      const lack = exchange.foresee();
+      if (lack !== null) return this.#otherwise(exchange, handler, { thrown: lack, start });
       const response = handler(exchange);
       if (!(response instanceof Promise)) return this.#counted(response, exchange, start);
       return response.then(
@@ -221,7 +231,8 @@ export class Router {
 
   #counted<T extends Answer>(answer: T, exchange: Exchange, start: number): T {
     this.#meter.count(exchange.request.method, answer?.status ?? 101, performance.now() - start);
-    exchange.whenGone(() => undefined);
+    // A request that has become a socket is open until that is closed.
+    if (answer !== undefined) exchange.whenGone(() => this.#callers.leave(exchange));
     return answer;
   }
 

@@ -9,6 +9,9 @@ export interface OwnedRow {
   readonly owner: string | null;
 }
 
+/** Texts that are no longer are not weighed. */
+const shortText = 100;
+
 const owned = "_owned_by";
 
 /** What no two records may have in common: the value of a unique field, or those of a unique index. */
@@ -47,8 +50,10 @@ export class Model {
   readonly newest: string;
   /** The place of a record in the order of creation. Parameter: its id. */
   readonly place: string;
-  /** About the bytes of a record's JSON without its texts. */
-  readonly #emptyWeight: number;
+  /** The fields that may be long. */
+  readonly #longFields: readonly string[];
+  /** About the bytes of a record's JSON without them. */
+  readonly #leastWeight: number;
 
   constructor(collection: Collection) {
     this.collection = collection;
@@ -75,7 +80,8 @@ export class Model {
     this.owner = `SELECT ${ownerColumn} AS owner FROM ${this.#table} WHERE id = ?`;
     this.exists = `SELECT 1 FROM ${this.#table} WHERE id = ?`;
     this.place = `SELECT _seq AS seq FROM ${this.#table} WHERE id = ?`;
-    this.#emptyWeight = this.fields.reduce((weight, { name }) => weight + name.length + 8, 50);
+    this.#longFields = this.fields.filter(isLong).map(({ name }) => name);
+    this.#leastWeight = this.fields.reduce((weight, { name }) => weight + name.length + 20, 150);
   }
 
   /** SQLite takes a quoted name that it does not know for a string, unless the name of its table stands before it. */
@@ -124,8 +130,8 @@ export class Model {
 
   /** About the bytes of a record's JSON, from its row. */
   weightOf(row: StoredRecord): number {
-    let weight = this.#emptyWeight;
-    for (const name in row) {
+    let weight = this.#leastWeight;
+    for (const name of this.#longFields) {
       const value = row[name];
       if (typeof value === "string") weight += value.length;
     }
@@ -153,6 +159,11 @@ export class Model {
     // `id` and the timestamps are among the columns.
     return { record: this.toRecord(record as StoredRecord), owner: typeof owner === "string" ? owner : null };
   }
+}
+
+function isLong({ type, max }: FieldDefinition): boolean {
+  if (type === "string" || type === "text") return max === undefined || max > shortText;
+  return type === "json";
 }
 
 const models = new WeakMap<Collection, Model>();

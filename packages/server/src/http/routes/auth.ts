@@ -18,7 +18,7 @@ export function authRoutes({ auth, bodyLimit }: { auth: Auth; bodyLimit: number 
       path: "/api/auth/register",
       methods: {
         async POST(exchange) {
-          const credentials = readCredentials(await readObject(exchange.request, bodyLimit));
+          const credentials = readCredentials(await readObject(exchange, bodyLimit));
           return exchange.json(201, await auth.register(credentials));
         },
       },
@@ -27,7 +27,7 @@ export function authRoutes({ auth, bodyLimit }: { auth: Auth; bodyLimit: number 
       path: "/api/auth/login",
       methods: {
         async POST(exchange) {
-          const credentials = readCredentials(await readObject(exchange.request, bodyLimit));
+          const credentials = readCredentials(await readObject(exchange, bodyLimit));
           return exchange.json(200, await auth.login(credentials, exchange.address));
         },
       },
@@ -36,7 +36,7 @@ export function authRoutes({ auth, bodyLimit }: { auth: Auth; bodyLimit: number 
       path: "/api/auth/refresh",
       methods: {
         async POST(exchange) {
-          const token = refreshTokenOf(await readObject(exchange.request, bodyLimit));
+          const token = refreshTokenOf(await readObject(exchange, bodyLimit));
           if (token === null)
             throw AppError.validation([
               { field: "refreshToken", rule: "required", message: "refreshToken is required" },
@@ -50,7 +50,7 @@ export function authRoutes({ auth, bodyLimit }: { auth: Auth; bodyLimit: number 
       methods: {
         async POST(exchange) {
           const principal = await exchange.principal();
-          const token = refreshTokenOf(await readOptionalObject(exchange.request, bodyLimit));
+          const token = refreshTokenOf(await readOptionalObject(exchange, bodyLimit));
           await auth.logout(principal, token);
           return exchange.empty();
         },

@@ -1,9 +1,10 @@
 import { AppError } from "../../kernel/index.ts";
 import type { Connection, Realtime } from "../../realtime/index.ts";
+import type { Exchange } from "../exchange.ts";
 import type { Route } from "../router.ts";
 
 /** Turns a request into a socket; false when the request does not ask for one as RFC 6455 wants it. */
-export type Upgrade = (request: Request, connection: Connection, headers: Record<string, string>) => boolean;
+export type Upgrade = (exchange: Exchange, connection: Connection) => boolean;
 
 /** `/api/realtime` (spec, "Realtime"). A browser cannot set headers there, so the token may be in the query. */
 export function realtimeRoutes(options: { realtime: Realtime; upgrade: Upgrade }): Route[] {
@@ -12,11 +13,10 @@ export function realtimeRoutes(options: { realtime: Realtime; upgrade: Upgrade }
       path: "/api/realtime",
       methods: {
         async GET(exchange) {
-          const { request } = exchange;
           const inQuery = exchange.query("token");
           const token = inQuery === null || inQuery === "" ? exchange.token() : inQuery;
           const connection = await options.realtime.admit(token);
-          if (options.upgrade(request, connection, exchange.upgradeHeaders())) return undefined;
+          if (options.upgrade(exchange, connection)) return undefined;
           const error = new AppError("bad_request", "This is a WebSocket endpoint: connect to it with a WebSocket.");
           return exchange.error(error, {
             status: 426,

@@ -23,7 +23,7 @@ export function collectionRoutes({ schema }: Admin, bodyLimit: number): AdminRou
         },
         async POST(exchange, admin) {
           const isDryRun = switchQuery(exchange, "dryRun");
-          const body = await readObject(exchange.request, bodyLimit);
+          const body = await readObject(exchange, bodyLimit);
           if (isDryRun) return exchange.json(200, await schema.planCreate(body, exchange.request.signal));
           return exchange.json(201, await schema.create(body, admin));
         },
@@ -37,7 +37,7 @@ export function collectionRoutes({ schema }: Admin, bodyLimit: number): AdminRou
           const name = exchange.param("name");
           schema.refuseMissing(name);
           const isDryRun = switchQuery(exchange, "dryRun");
-          const body = await readObject(exchange.request, bodyLimit);
+          const body = await readObject(exchange, bodyLimit);
           return exchange.json(
             200,
             isDryRun
@@ -66,7 +66,7 @@ export function collectionRoutes({ schema }: Admin, bodyLimit: number): AdminRou
         },
         async PUT(exchange, admin) {
           const isDryRun = switchQuery(exchange, "dryRun");
-          const body = await readObject(exchange.request, bodyLimit);
+          const body = await readObject(exchange, bodyLimit);
           const seen = expected(exchange.request);
           const { changes, fingerprint } = isDryRun
             ? await schema.planSchema(body, seen, exchange.request.signal)

@@ -15,7 +15,7 @@ export function userRoutes({ users }: Admin, bodyLimit: number): AdminRoute[] {
           return exchange.json(200, toPage(await users.search(filter, query), query));
         },
         async POST(exchange, admin) {
-          return exchange.json(201, await users.create(await readObject(exchange.request, bodyLimit), admin));
+          return exchange.json(201, await users.create(await readObject(exchange, bodyLimit), admin));
         },
       },
     },
@@ -26,7 +26,7 @@ export function userRoutes({ users }: Admin, bodyLimit: number): AdminRoute[] {
         async PATCH(exchange, admin) {
           const id = exchange.param("id");
           await users.refuseMissing(id);
-          return exchange.json(200, await users.setRole(id, await readObject(exchange.request, bodyLimit), admin));
+          return exchange.json(200, await users.setRole(id, await readObject(exchange, bodyLimit), admin));
         },
         async DELETE(exchange, admin) {
           await users.delete(exchange.param("id"), admin);
@@ -40,7 +40,7 @@ export function userRoutes({ users }: Admin, bodyLimit: number): AdminRoute[] {
         async POST(exchange, admin) {
           const id = exchange.param("id");
           await users.refuseMissing(id);
-          return exchange.json(200, await users.setPassword(id, await readObject(exchange.request, bodyLimit), admin));
+          return exchange.json(200, await users.setPassword(id, await readObject(exchange, bodyLimit), admin));
         },
       },
     },
