@@ -3,11 +3,14 @@ import { BoundedMap, callerGone, type LimitName, overloaded } from "../kernel/in
 
 /** Smaller answers are not counted: the sockets of the system take them at once. */
 export const countedBytes = 64 * 1024;
-/** How long a new answer waits for room. */
-const patienceMs = 5_000;
-/** An answer of which the client takes nothing for so long is broken off when others wait for its bytes. */
-const stalledMs = 4_000;
-const lookMs = 500;
+const defaultTiming = {
+  /** How long a new answer waits for room. */
+  patienceMs: 5_000,
+  /** An answer of which the client takes nothing for so long is broken off when others wait for its bytes. */
+  stalledMs: 4_000,
+  /** How often it is looked for such answers. */
+  lookMs: 500,
+};
 /** New answers that wait for room at a time. */
 const maxWaiting = 1_000;
 /** Paths of large answers that are remembered. */
@@ -57,6 +60,7 @@ export class NoRoom extends Error {
 export class Answers {
   readonly #limit: number;
   readonly #onLimit: (caller: string) => void;
+  readonly #timing: typeof defaultTiming;
   readonly #byCaller = new Map<string, number>();
   /** In the order of their last progress. */
   readonly #holds = new Set<Counted>();
@@ -67,9 +71,10 @@ export class Answers {
   #timer: Timer | null = null;
 
   /** @param options `limit` in bytes; `onLimit` is told whose answer was broken off. */
-  constructor(options: { limit: number; onLimit: (caller: string) => void }) {
+  constructor(options: { limit: number; onLimit: (caller: string) => void; timing?: typeof defaultTiming }) {
     this.#limit = options.limit;
     this.#onLimit = options.onLimit;
+    this.#timing = options.timing ?? defaultTiming;
   }
 
   /** Bytes of answers in flight. */
@@ -131,7 +136,7 @@ export class Answers {
       if (this.#new >= maxWaiting) throw tooMany();
       this.#new += 1;
       try {
-        return await this.#wait({ caller, bytes, signal }, patienceMs);
+        return await this.#wait({ caller, bytes, signal }, this.#timing.patienceMs);
       } finally {
         this.#new -= 1;
       }
@@ -174,7 +179,7 @@ export class Answers {
       const entry: Waiting = { caller, bytes, start };
       signal.addEventListener("abort", leave, { once: true });
       this.#waiting.push(entry);
-      this.#timer ??= setInterval(() => this.#cutStalled(), lookMs).unref();
+      this.#timer ??= setInterval(() => this.#cutStalled(), this.#timing.lookMs).unref();
     });
   }
 
@@ -193,7 +198,7 @@ export class Answers {
     const callers = new Set(this.#waiting.map(({ caller }) => caller));
     const isFull = this.#waiting.some(({ bytes }) => !fits(this.#bytes, bytes, this.#limit));
     for (const counted of [...this.#holds]) {
-      if (now - counted.progressAt < stalledMs) break;
+      if (now - counted.progressAt < this.#timing.stalledMs) break;
       if (counted.bytes === 0 || !(isFull || callers.has(counted.caller))) continue;
       this.#onLimit(counted.caller);
       counted.cut();

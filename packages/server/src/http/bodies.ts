@@ -5,17 +5,23 @@ import { AppError, callerGone, overloaded } from "../kernel/index.ts";
 const smallBytes = 16 * 1024;
 /** The part of the bound that large bodies may take. */
 const largeShare = 0.75;
-/** How long a large body waits for room. */
-const patienceMs = 1_000;
 /** The runtime receives up to 1 MiB of a body that nobody reads: few may wait. */
 const maxWaiting = 32;
-/** A body of which nothing comes for so long is ended. */
-const stalledMs = 10_000;
 /** After `stalledMs`, a body must have come with at least so many bytes per millisecond. */
 const minRate = 1;
-/** Where room is wanted, bodies that are older than this and slower (bytes per millisecond) are ended. */
-const slow = { ageMs: 1_000, rate: 64 };
-const lookMs = 1_000;
+/** Where room is wanted, bodies slower than so many bytes per millisecond are ended. */
+const slowRate = 64;
+
+const defaultTiming = {
+  /** How long a large body waits for room. */
+  patienceMs: 1_000,
+  /** A body of which nothing comes for so long is ended. */
+  stalledMs: 10_000,
+  /** Where room is wanted, slow bodies are ended once they are so old. */
+  slowMs: 1_000,
+  /** How often it is looked for bodies that have stalled. */
+  lookMs: 1_000,
+};
 
 interface Reading {
   /** Null where no share is counted: a small body. */
@@ -47,6 +53,7 @@ export class SlowBody extends AppError {
 /** Reads bodies. Each counts with the length that it declares, or with the most that it may have. */
 export class Bodies {
   readonly #limit: number;
+  readonly #timing: typeof defaultTiming;
   readonly #readings = new Set<Reading>();
   readonly #byCaller = new Map<string, number>();
   #waiting: Waiting[] = [];
@@ -54,8 +61,9 @@ export class Bodies {
   #timer: Timer | null = null;
 
   /** @param limit bytes of all bodies at a time. */
-  constructor(limit: number) {
+  constructor(limit: number, timing = defaultTiming) {
     this.#limit = limit;
+    this.#timing = timing;
   }
 
   /** Bytes of the bodies that are being read. */
@@ -103,7 +111,7 @@ export class Bodies {
     const reading: Reading = { caller, bytes, received: 0, startedAt: now, progressAt: now, cut: () => undefined };
     this.#readings.add(reading);
     this.#add(caller, bytes);
-    this.#timer ??= setInterval(() => this.#look(), lookMs).unref();
+    this.#timer ??= setInterval(() => this.#look(), this.#timing.lookMs).unref();
     return reading;
   }
 
@@ -151,7 +159,7 @@ export class Bodies {
       const timer = setTimeout(() => {
         end();
         reject(tooMany());
-      }, patienceMs);
+      }, this.#timing.patienceMs);
       signal.addEventListener("abort", leave, { once: true });
       this.#waiting.push(entry);
     });
@@ -162,9 +170,9 @@ export class Bodies {
     const now = performance.now();
     const isOwn = caller !== null && fits(this.#bytes, bytes, this.#limit * largeShare);
     const candidates = [...this.#readings]
-      .filter((reading) => (!isOwn || reading.caller === caller) && now - reading.startedAt > slow.ageMs)
+      .filter((reading) => (!isOwn || reading.caller === caller) && now - reading.startedAt > this.#timing.slowMs)
       .map((reading) => ({ reading, rate: reading.received / (now - reading.startedAt) }))
-      .filter(({ rate }) => rate < slow.rate)
+      .filter(({ rate }) => rate < slowRate)
       .toSorted((a, b) => a.rate - b.rate);
     let wanted = bytes;
     for (const { reading } of candidates) {
@@ -176,12 +184,13 @@ export class Bodies {
 
   #look(): void {
     const now = performance.now();
+    const { stalledMs } = this.#timing;
     for (const reading of this.#readings) {
       const { received, startedAt, progressAt, bytes } = reading;
       // Of a small body it is not known how much has come.
-      const allowed = stalledMs + (bytes <= smallBytes ? bytes : received) / minRate;
-      if (now - progressAt >= stalledMs + (bytes <= smallBytes ? bytes / minRate : 0) || now - startedAt >= allowed)
-        reading.cut(new SlowBody({ isCounted: false }));
+      const isSmall = bytes <= smallBytes;
+      const isLate = now - startedAt >= stalledMs + (isSmall ? bytes : received) / minRate;
+      if (isLate || (!isSmall && now - progressAt >= stalledMs)) reading.cut(new SlowBody({ isCounted: false }));
     }
   }
 }

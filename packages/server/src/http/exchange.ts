@@ -63,6 +63,11 @@ export class Exchange {
     return this.#address;
   }
 
+  /** Makes sure that `address` can be asked for later, too. */
+  keepAddress(): void {
+    this.#address ??= this.#addressOf(this.request);
+  }
+
   /** The caller by whom shares are counted: a user, or else an address. */
   callerKey(principal: Principal): string {
     return principal?.userId ?? this.address;

@@ -15,6 +15,21 @@ type Method = (typeof METHODS)[number];
 type Answer = Response | undefined;
 export type Handler = (exchange: Exchange) => Answer | Promise<Answer>;
 
+const withBody: readonly string[] = ["POST", "PUT", "PATCH"] satisfies Method[];
+/** A longer body of a request that is not expected to have one is refused. */
+const ignoredBytes = 64 * 1024;
+
+/**
+ * The runtime keeps what comes of a body that nobody reads, for as long as the answer takes.
+ * @throws AppError `payload_too_large` for a long body of a method that reads none.
+ */
+function refuseUnreadBody({ method, headers }: Request): void {
+  if (withBody.includes(method)) return;
+  const length = headers.get("content-length");
+  if (length === null ? headers.get("transfer-encoding") === null : Number(length) <= ignoredBytes) return;
+  throw new AppError("payload_too_large", `A ${method} request has no body, or a short one with its Content-Length.`);
+}
+
 /** One path and what its methods do. `:name` stands for one part of the path. */
 export interface Route {
   readonly path: string;
@@ -193,12 +208,13 @@ export class Router {
       addressOf: this.#addressOf,
       answers: this.#answers,
       bodies: this.#bodies,
-      onBrokenStream: (thrown) => this.#log(exchange, "An answer broke off", thrown),
+      onBrokenStream: (thrown) => this.#broken(exchange, thrown),
     });
     const start = performance.now();
     if (this.#isStopping)
       return this.#counted(exchange.error(new AppError("unavailable", "The service is stopping.")), exchange, start);
     try {
+      refuseUnreadBody(request);
       this.#callers.enter(exchange);
       const lack = exchange.foresee();
       if (lack !== null) return this.#otherwise(exchange, handler, { thrown: lack, start });
@@ -239,6 +255,12 @@ export class Router {
   #nextId(): string {
     this.#count += 1;
     return `${this.#idPrefix}-${this.#count.toString(36)}`;
+  }
+
+  #broken(exchange: Exchange, thrown: unknown): void {
+    if (thrown instanceof AppError && thrown.limit !== undefined)
+      this.#limits.reached(thrown.limit, { address: exchange.address });
+    else this.#log(exchange, "An answer broke off", thrown);
   }
 
   #log({ requestId, request }: Exchange, message: string, error: unknown): void {
