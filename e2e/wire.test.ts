@@ -40,6 +40,16 @@ describe("a body over the limit is 413 with the spec's body", () => {
     expect(answer).toContain('"payload_too_large"');
   });
 
+  test("of a method that reads none", async () => {
+    for (const head of ["Content-Length: 100000", "Transfer-Encoding: chunked"]) {
+      const answer = await raw(`GET /api/notes HTTP/1.1\r\nHost: x\r\n${head}\r\n\r\n`);
+      expect(answer).toStartWith("HTTP/1.1 413");
+      expect(answer).toContain('"payload_too_large"');
+    }
+    const short = await raw("GET /api/notes HTTP/1.1\r\nHost: x\r\nContent-Length: 2\r\nConnection: close\r\n\r\n{}");
+    expect(short).toStartWith("HTTP/1.1 200");
+  });
+
   test("one byte less than too much is fine", async () => {
     const text = "x".repeat(1024 ** 2 - '{"text":""}'.length);
     expect((await post(`${server.url}/api/notes`, { text })).status).toBe(201);

@@ -9,6 +9,9 @@ import { Admin } from "../src/admin/index.ts";
 import { openService, Scripts, type Service } from "../src/app/index.ts";
 import type { SchemaChange } from "../src/collections/index.ts";
 import { type Config, loadConfig } from "../src/config/index.ts";
+import { Answers } from "../src/http/answers.ts";
+import { Bodies } from "../src/http/bodies.ts";
+import { Callers } from "../src/http/callers.ts";
 import { Cors } from "../src/http/cors.ts";
 import { LogStreams } from "../src/http/log-streams.ts";
 import { RateLimiter } from "../src/http/rate-limiter.ts";
@@ -123,6 +126,10 @@ export async function openApi(options: {
     version: "test",
     bodyLimit: config["limits.body"],
     rates: RateLimiter.from(config),
+    maxConnections: config["limits.connections"],
+    connectionsPerAddress: config["limits.connectionsPerAddress"],
+    bodiesLimit: config["limits.bodies"],
+    answersLimit: config["limits.answers"],
     listCacheSize: config["cache.size"],
     maxUploads: config["limits.uploads"],
     metricsToken: config["metrics.token"],
@@ -139,6 +146,9 @@ export async function openApi(options: {
     cors,
     authenticate: (token) => auth.authenticate(token),
     addressOf: (request) => request.headers.get("x-test-address") ?? "test",
+    answers: new Answers({ limit: parts.answersLimit, onLimit: () => undefined }),
+    bodies: new Bodies(parts.bodiesLimit),
+    callers: new Callers(parts.connectionsPerAddress),
     limits: service.limits,
     logger,
     meter,

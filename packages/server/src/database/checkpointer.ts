@@ -7,7 +7,7 @@
  * the way, all readers of this service make a gap. A reader of another process only makes the log grow; it stops no write.
  */
 import { fdatasync, statSync } from "node:fs";
-import { AppError, threadEntry } from "../kernel/index.ts";
+import { AppError, canStartThread, threadEntry } from "../kernel/index.ts";
 import type { Logger } from "../logging/index.ts";
 import type { CheckpointRequest, CheckpointResult } from "./checkpoint-worker.ts";
 import type { Connection } from "./connection.ts";
@@ -319,7 +319,12 @@ export class Checkpointer {
     this.#logger.error(message, { error });
   }
 
-  #checkpoint(): Promise<void> {
+  async #checkpoint(): Promise<void> {
+    if (this.#worker === null && !canStartThread()) {
+      this.#failed("A checkpoint waits: too few file descriptors are left to start its thread", null);
+      this.#running = null;
+      return;
+    }
     const worker = this.#startWorker();
     const before = this.#look()?.checkpointed ?? 0;
     const start = performance.now();

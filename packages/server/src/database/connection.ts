@@ -1,6 +1,6 @@
 import { Database as Driver, SQLiteError, type Statement } from "bun:sqlite";
 import { damageOf, SqliteFailure } from "./damage.ts";
-import type { QueryParameters, Reader, Value } from "./types.ts";
+import type { QueryParameters, RowReader, Value } from "./types.ts";
 
 /** More than enough for every statement of hundreds of collections; a bound all the same. */
 const maxStatements = 4_000;
@@ -11,7 +11,7 @@ type Binding = Value | { [name: string]: Value };
 type AnyStatement = Statement<unknown, Binding[]>;
 
 /** One SQLite connection with its prepared statements. Nothing outside this folder sees it. */
-export class Connection implements Reader {
+export class Connection implements RowReader {
   readonly #path: string;
   readonly #driver: Driver;
   readonly #statements = new Map<string, AnyStatement>();
@@ -37,6 +37,17 @@ export class Connection implements Reader {
     // Bun's `all` leaves an EXPLAIN running, and with it the snapshot open that it reads from: nothing newer would be seen.
     if (sql.startsWith("EXPLAIN ")) return [...this.iterate<T>(sql, values)];
     return this.#do(sql, () => this.#prepare(sql).all(...values) as T[]);
+  }
+
+  some<T>({ sql, values }: { sql: string; values: readonly Value[] }, isLast: (row: T) => boolean): T[] {
+    return this.#do(sql, () => {
+      const rows: T[] = [];
+      for (const row of this.#prepare(sql).iterate(...values) as IterableIterator<T>) {
+        rows.push(row);
+        if (isLast(row)) break;
+      }
+      return rows;
+    });
   }
 
   /** Row by row. `parameters` are values for `?`, or by name for `:name`. */

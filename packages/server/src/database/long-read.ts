@@ -1,6 +1,6 @@
 import { AppError, type Awaitable } from "../kernel/index.ts";
 import type { Connection } from "./connection.ts";
-import type { Reader, Value } from "./types.ts";
+import type { RowReader, Value } from "./types.ts";
 
 /** How long an old state is kept for those who still read it: as long, the log cannot start over. */
 const keepMs = 60_000;
@@ -9,11 +9,11 @@ const keepMs = 60_000;
  * Reads that belong together over many turns of the event loop, as those of a list that is streamed. Each sees what is
  * committed by then; when a migration comes in between, the later ones see the tables as they were before it.
  */
-export class LongRead implements Reader {
-  #source: Reader;
+export class LongRead implements RowReader {
+  #source: RowReader;
   #onEnd: (read: LongRead) => void;
 
-  constructor(source: Reader, onEnd: (read: LongRead) => void) {
+  constructor(source: RowReader, onEnd: (read: LongRead) => void) {
     this.#source = source;
     this.#onEnd = onEnd;
   }
@@ -26,20 +26,24 @@ export class LongRead implements Reader {
     return this.#source.all<T>(sql, ...values);
   }
 
+  some<T>(statement: { sql: string; values: readonly Value[] }, isLast: (row: T) => boolean): T[] {
+    return this.#source.some(statement, isLast);
+  }
+
   /** To be called once nothing more is read. */
   end(): void {
     this.#onEnd(this);
   }
 
   /** Goes on with another source. */
-  moveTo(source: Reader, onEnd: (read: LongRead) => void): void {
+  moveTo(source: RowReader, onEnd: (read: LongRead) => void): void {
     this.#source = source;
     this.#onEnd = onEnd;
   }
 }
 
 /** A connection whose snapshot is older than a migration, until all that read it have ended. */
-export class OldState implements Reader {
+export class OldState implements RowReader {
   readonly #connection: Connection;
   readonly #reads = new Set<LongRead>();
   readonly #timer: Timer;
@@ -65,6 +69,10 @@ export class OldState implements Reader {
 
   all<T>(sql: string, ...values: Value[]): T[] {
     return this.#live().all<T>(sql, ...values);
+  }
+
+  some<T>(statement: { sql: string; values: readonly Value[] }, isLast: (row: T) => boolean): T[] {
+    return this.#live().some(statement, isLast);
   }
 
   /** Resolves once it is closed. */

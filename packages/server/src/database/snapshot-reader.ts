@@ -2,14 +2,14 @@ import type { AppError } from "../kernel/index.ts";
 import type { PausableReads } from "./checkpointer.ts";
 import type { Connection } from "./connection.ts";
 import { LongRead, OldState } from "./long-read.ts";
-import type { Reader, Value } from "./types.ts";
+import type { RowReader, Value } from "./types.ts";
 
 /**
  * Reads on a connection of their own. All reads of one turn of the event loop share one snapshot, because opening one
  * costs more than most reads do. It ends with the turn, and with each commit of the writer: a read never sees less than
  * what was committed before it was asked for.
  */
-export class SnapshotReader implements Reader, PausableReads {
+export class SnapshotReader implements RowReader, PausableReads {
   readonly #openConnection: () => Connection;
   readonly #longReads = new Set<LongRead>();
   readonly #oldStates = new Set<OldState>();
@@ -35,6 +35,11 @@ export class SnapshotReader implements Reader, PausableReads {
   all<T>(sql: string, ...values: Value[]): T[] {
     this.#begin();
     return this.#connection.all<T>(sql, ...values);
+  }
+
+  some<T>(statement: { sql: string; values: readonly Value[] }, isLast: (row: T) => boolean): T[] {
+    this.#begin();
+    return this.#connection.some(statement, isLast);
   }
 
   /** Begins reads that belong together over many turns. */

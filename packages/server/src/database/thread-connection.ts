@@ -1,4 +1,4 @@
-import { type AppError, threadEntry } from "../kernel/index.ts";
+import { AppError, canStartThread, threadEntry } from "../kernel/index.ts";
 import { SqliteFailure } from "./damage.ts";
 import type { StatementReply, StatementRequest } from "./thread-worker.ts";
 import type { Reader, Value } from "./types.ts";
@@ -13,8 +13,16 @@ export class ThreadConnection implements Reader {
   readonly #stop = new Int32Array(new SharedArrayBuffer(4));
   readonly #ended = Promise.withResolvers<void>();
 
-  /** @param path of the database file. */
+  /**
+   * @param path of the database file.
+   * @throws AppError `unavailable` when too few file descriptors are left: the runtime would end the process.
+   */
   constructor(path: string) {
+    if (!canStartThread())
+      throw new AppError("unavailable", "The service has too many open files. Try again in a moment.", {
+        limit: "connections",
+        retryAfter: 1,
+      });
     this.#path = path;
     this.#worker = new Worker(threadEntry("database/thread-worker"));
     this.#worker.onmessage = ({ data }: MessageEvent<StatementReply>) => this.#replied(data);

@@ -15,6 +15,12 @@ export interface Reader {
   all<T>(sql: string, ...values: Value[]): Awaitable<T[]>;
 }
 
+/** A reader that can leave a result before its end. */
+export interface RowReader extends Reader {
+  /** The rows up to and with the first of which `isLast` says so. The rows behind it are not read. */
+  some<T>(statement: { sql: string; values: readonly Value[] }, isLast: (row: T) => boolean): T[];
+}
+
 /** Reads and writes inside one transaction; it ends with the function that it was given to. */
 export interface Transactor extends Reader {
   /** Answers the number of rows that changed. */

@@ -1,35 +1,7 @@
 import { AppError, excerpt, isObject, messageOf } from "../kernel/index.ts";
+import type { Exchange } from "./exchange.ts";
 
 const strictUtf8 = new TextDecoder("utf-8", { fatal: true });
-
-function tooLarge(limit: number): AppError {
-  return new AppError("payload_too_large", `The body is larger than ${limit} bytes.`);
-}
-
-/** Without a length in advance, reading stops as soon as there is too much. */
-async function readStream(stream: ReadableStream<Uint8Array>, limit: number): Promise<Uint8Array> {
-  const chunks: Uint8Array[] = [];
-  let size = 0;
-  for await (const chunk of stream) {
-    size += chunk.byteLength;
-    if (size > limit) throw tooLarge(limit);
-    chunks.push(chunk);
-  }
-  return Buffer.concat(chunks);
-}
-
-async function readBytes(request: Request, limit: number): Promise<Uint8Array> {
-  const length = request.headers.get("content-length");
-  if (length !== null && Number(length) > limit) throw tooLarge(limit);
-  try {
-    if (length !== null) return await request.bytes();
-    return request.body === null ? new Uint8Array() : await readStream(request.body, limit);
-  } catch (thrown) {
-    if (thrown instanceof AppError) throw thrown;
-    // The client went away in the middle; nobody will read this.
-    throw new AppError("bad_request", "The body broke off.", { cause: thrown });
-  }
-}
 
 /** "an array", "a string", …: what a body is in place of an object. */
 function kindOf(value: unknown): string {
@@ -39,10 +11,10 @@ function kindOf(value: unknown): string {
 
 /**
  * The body of a request as a JSON object; null when it is empty.
- * @throws AppError `bad_request` for anything else, `payload_too_large` beyond `limit` bytes.
+ * @throws AppError `bad_request` for anything else; what `Bodies` throws.
  */
-export async function readOptionalObject(request: Request, limit: number): Promise<Record<string, unknown> | null> {
-  const bytes = await readBytes(request, limit);
+export async function readOptionalObject(exchange: Exchange, limit: number): Promise<Record<string, unknown> | null> {
+  const bytes = await exchange.body(limit);
   if (bytes.byteLength === 0) return null;
   let value: unknown;
   try {
@@ -58,8 +30,8 @@ export async function readOptionalObject(request: Request, limit: number): Promi
 }
 
 /** Like `readOptionalObject`, but there must be one. */
-export async function readObject(request: Request, limit: number): Promise<Record<string, unknown>> {
-  const body = await readOptionalObject(request, limit);
+export async function readObject(exchange: Exchange, limit: number): Promise<Record<string, unknown>> {
+  const body = await readOptionalObject(exchange, limit);
   if (body === null) throw new AppError("bad_request", "The body is missing; it must be a JSON object.");
   return body;
 }

@@ -1,11 +1,17 @@
 import type { ErrorBody } from "@socle/protocol";
 import { AppError, JsonText, type Principal, type SignedIn } from "../kernel/index.ts";
 import type { FileBody } from "../storage/index.ts";
+import { onePiece, type Pieces, partsOf, streamOf } from "./answer-stream.ts";
+import { type Answers, countedBytes, type Hold, NoRoom } from "./answers.ts";
+import { type Bodies, SlowBody } from "./bodies.ts";
 import type { Cors } from "./cors.ts";
 import { statusOf } from "./status.ts";
 
 /** From the token of a request to the caller it stands for. */
 export type Authenticate = (token: string) => SignedIn | Promise<SignedIn>;
+
+const encoder = new TextEncoder();
+const jsonType = { "Content-Type": "application/json" };
 
 const bearer = /^bearer +(\S+)$/i;
 
@@ -18,7 +24,15 @@ export class Exchange {
   readonly #cors: Cors;
   readonly #authenticate: Authenticate;
   readonly #addressOf: (request: Request) => string;
+  readonly #answers: Answers;
+  readonly #bodies: Bodies;
   readonly #onBrokenStream: (thrown: unknown) => void;
+  /** Kept: of a request that has ended the server does not know it. */
+  #address: string | null = null;
+  /** Room that was waited for, until an answer takes it. */
+  #reserved: Hold | null = null;
+  #isStreaming = false;
+  #onEnd: (() => void) | null = null;
 
   constructor(options: {
     request: Request;
@@ -27,6 +41,8 @@ export class Exchange {
     cors: Cors;
     authenticate: Authenticate;
     addressOf: (request: Request) => string;
+    answers: Answers;
+    bodies: Bodies;
     /** Told why a streamed answer could not be finished. */
     onBrokenStream: (thrown: unknown) => void;
   }) {
@@ -36,12 +52,20 @@ export class Exchange {
     this.#cors = options.cors;
     this.#authenticate = options.authenticate;
     this.#addressOf = options.addressOf;
+    this.#answers = options.answers;
+    this.#bodies = options.bodies;
     this.#onBrokenStream = options.onBrokenStream;
   }
 
   /** The address that the request comes from, as limits count it. */
   get address(): string {
-    return this.#addressOf(this.request);
+    this.#address ??= this.#addressOf(this.request);
+    return this.#address;
+  }
+
+  /** Makes sure that `address` can be asked for later, too. */
+  keepAddress(): void {
+    this.#address ??= this.#addressOf(this.request);
   }
 
   /** The caller by whom shares are counted: a user, or else an address. */
@@ -94,8 +118,15 @@ export class Exchange {
     return new URLSearchParams(this.search).get(name);
   }
 
+  /** The bytes of the body, at most `limit`. It throws what `Bodies` throws. */
+  body(limit: number): Promise<Uint8Array> {
+    return this.#bodies.read(this.request, { limit, caller: () => this.address });
+  }
+
+  /** A large answer leaves in pieces; it throws what `reserve` throws. */
   json(status: number, body: object): Response {
     const { text } = body instanceof JsonText ? body : JsonText.of(body);
+    if (text.length > countedBytes) return this.#large(status, text, jsonType);
     return new Response(text, { status, headers: this.#headers("application/json") });
   }
 
@@ -103,35 +134,8 @@ export class Exchange {
    * An answer whose JSON comes in pieces, each asked for when the client has taken the one before. When one fails, the
    * connection breaks off: no client takes a part for the whole.
    */
-  stream(
-    status: number,
-    pieces: AsyncGenerator<Uint8Array, void, void>,
-    headers: Readonly<Record<string, string>> = {},
-  ): Response {
-    const onBroken = this.#onBrokenStream;
-    let hasGone = false;
-    const body = new ReadableStream<Uint8Array>(
-      {
-        async pull(controller) {
-          try {
-            const piece = await pieces.next();
-            if (hasGone) return;
-            if (piece.done === true) controller.close();
-            else controller.enqueue(piece.value);
-          } catch (thrown) {
-            if (hasGone) return;
-            onBroken(thrown);
-            controller.error(thrown);
-          }
-        },
-        async cancel() {
-          hasGone = true;
-          await pieces.return();
-        },
-      },
-      { highWaterMark: 1 },
-    );
-    return new Response(body, { status, headers: Object.assign(this.#headers("application/json"), headers) });
+  stream(status: number, pieces: Pieces, headers: Readonly<Record<string, string>> = {}): Response {
+    return this.#stream(status, pieces, { ...jsonType, ...headers });
   }
 
   /** Any answer; `headers` come on top of those that every answer carries. */
@@ -140,12 +144,90 @@ export class Exchange {
     body: FileBody | Uint8Array | string | null,
     headers: Readonly<Record<string, string>>,
   ): Response {
-    const all = this.#headers(null);
-    // What the answer depends on adds up.
-    const vary = [all["Vary"], headers["Vary"]].filter((names) => names !== undefined).join(", ");
-    Object.assign(all, headers);
-    if (vary !== "") all["Vary"] = vary;
-    return new Response(body, { status, headers: all });
+    const isLarge =
+      typeof body === "string"
+        ? body.length > countedBytes
+        : body instanceof Uint8Array && body.byteLength > countedBytes;
+    if (isLarge && (typeof body === "string" || body instanceof Uint8Array)) return this.#large(status, body, headers);
+    return new Response(body, { status, headers: this.#with(headers) });
+  }
+
+  /**
+   * Counts bytes that were read for an answer that is streamed, or is large.
+   * @throws NoRoom when there is no room for them and the request can be run again: the caller lets them go.
+   */
+  reserve(bytes: number): void {
+    const counted = Math.max(bytes, countedBytes);
+    if (this.#reserved !== null) {
+      this.#reserved.next(counted);
+      return;
+    }
+    const caller = this.address;
+    const canWait = this.#canRunAgain;
+    if (canWait && bytes > countedBytes) this.#answers.note(pathOf(this.request), bytes);
+    if (canWait && !this.#answers.hasRoom(caller, counted)) throw new NoRoom(counted);
+    this.#reserved = this.#answers.hold(caller, counted);
+  }
+
+  /** The room that the answer is going to lack, as far as answers to the same path tell; null otherwise. */
+  foresee(): NoRoom | null {
+    const bytes = this.#answers.expected(() => pathOf(this.request));
+    if (bytes === null || !this.#canRunAgain || this.#answers.hasRoom(this.address, bytes)) return null;
+    return new NoRoom(bytes);
+  }
+
+  /**
+   * Waits until there is room for an answer that had none, and reserves it.
+   * @throws AppError `unavailable` when there is none after some seconds.
+   */
+  async waitForRoom({ bytes }: NoRoom): Promise<void> {
+    this.#reserved = await this.#answers.take(this.address, bytes, this.request.signal);
+  }
+
+  /**
+   * Calls `onEnd` when the answer has gone. To be called once, with the answer made: at once unless it is streamed, and
+   * what was reserved for one that was not made is free again.
+   */
+  whenGone(onEnd: () => void): void {
+    this.#reserved?.release();
+    this.#reserved = null;
+    if (this.#isStreaming) this.#onEnd = onEnd;
+    else onEnd();
+  }
+
+  /** What has changed something is answered in any case. */
+  get #canRunAgain(): boolean {
+    return this.request.method === "GET" || this.#isHead;
+  }
+
+  get #isHead(): boolean {
+    return this.request.method === "HEAD";
+  }
+
+  /** What is all there, and leaves in pieces. Bytes are shared, a text is not. */
+  #large(status: number, body: string | Uint8Array, headers: Readonly<Record<string, string>>): Response {
+    if (this.#isHead) return new Response(body, { status, headers: this.#with(headers) });
+    const isShared = typeof body !== "string";
+    this.reserve(isShared ? countedBytes : body.length);
+    return this.#stream(status, isShared ? partsOf(body) : onePiece(encoder.encode(body)), headers);
+  }
+
+  #stream(status: number, pieces: Pieces, headers: Readonly<Record<string, string>>): Response {
+    const caller = this.address;
+    const hold = this.#reserved ?? this.#answers.hold(caller, countedBytes);
+    this.#reserved = null;
+    this.#isStreaming = true;
+    const body = streamOf(pieces, {
+      answers: this.#answers,
+      caller,
+      hold,
+      onBroken: this.#onBrokenStream,
+      onEnd: () => {
+        this.#isStreaming = false;
+        this.#onEnd?.();
+      },
+    });
+    return new Response(body, { status, headers: this.#with(headers) });
   }
 
   /** The headers of the answer that makes a socket of the connection. */
@@ -174,8 +256,18 @@ export class Exchange {
     if (allow !== undefined) headers["Allow"] = allow;
     if (retryAfter !== undefined) headers["Retry-After"] = String(retryAfter);
     if (code === "unauthorized") headers["WWW-Authenticate"] = "Bearer";
+    if (error instanceof SlowBody) headers["Connection"] = "close";
     Object.assign(headers, special.headers);
     return new Response(JSON.stringify(body), { status: special.status ?? statusOf[code], headers });
+  }
+
+  /** Some headers on top of those that every answer carries; names in `Vary` add up. */
+  #with(headers: Readonly<Record<string, string>>): Record<string, string> {
+    const all = this.#headers(null);
+    const vary = [all["Vary"], headers["Vary"]].filter((names) => names !== undefined).join(", ");
+    Object.assign(all, headers);
+    if (vary !== "") all["Vary"] = vary;
+    return all;
   }
 
   #headers(contentType: string | null): Record<string, string> {
@@ -184,4 +276,9 @@ export class Exchange {
     this.#cors.apply(headers, this.request);
     return headers;
   }
+}
+
+/** The path as it was sent. `URL` would refuse an odd Host header, which is none of the path's business. */
+export function pathOf(request: Request): string {
+  return /^(?:[a-z]+:\/\/[^/?#]*)?([^?#]*)/i.exec(request.url)?.[1] ?? "/";
 }

@@ -1,5 +1,6 @@
 import { nextTurn } from "../kernel/index.ts";
-import type { RecordPages } from "../records/index.ts";
+import type { LaterPages, RecordPages } from "../records/index.ts";
+import type { Pieces } from "./answer-stream.ts";
 
 const encoder = new TextEncoder();
 const comma = 0x2c;
@@ -14,45 +15,61 @@ export interface Collecting {
   keep(body: Uint8Array): void;
 }
 
+/** The beginning of a long list's body: the opening and the first page. */
+export function openingOf({ first }: RecordPages): Uint8Array {
+  return encoder.encode(`{"items":${JSON.stringify(first).slice(0, -1)}`);
+}
+
 /**
- * The body of a long list, in pieces: (1) the opening and the first page, (2) each later page, (3) the ending. It holds
- * one page at a time, and what has gone already as long as `collecting` has room for it; null collects nothing.
+ * The body of a long list, in pieces: (1) the opening, (2) each later page, (3) the ending. It holds one page at a time,
+ * and what has gone already as long as `collecting` has room for it; null collects nothing. It is no generator: the frame
+ * of one that waits would keep what has gone in memory.
  */
-export async function* piecesOf(
-  { first, rest }: RecordPages,
-  collecting: Collecting | null,
-): AsyncGenerator<Uint8Array, void, void> {
-  const gone = new Pieces(collecting);
-  const opening = encoder.encode(`{"items":${JSON.stringify(first).slice(0, -1)}`);
-  gone.add(opening);
-  let weight = opening.byteLength;
-  try {
-    // Whoever asks for the head alone goes after this piece.
-    yield opening;
-    while (rest !== null) {
-      await nextTurn();
-      const page = await rest.next(weight);
-      if (page.done === true) break;
-      // The array's brackets go in the bytes, which spares two copies of the text: "[" becomes ",", "]" is left out.
-      const piece = encoder.encode(JSON.stringify(page.value));
-      piece[0] = comma;
-      weight = piece.byteLength;
-      const inner = piece.subarray(0, -1);
-      gone.add(inner);
-      yield inner;
+export class ListPieces implements Pieces {
+  #opening: Uint8Array | null;
+  readonly #rest: LaterPages;
+  readonly #gone: Gone;
+  #hasEnded = false;
+
+  constructor(opening: Uint8Array, rest: LaterPages, collecting: Collecting | null) {
+    this.#opening = opening;
+    this.#rest = rest;
+    this.#gone = new Gone(collecting);
+  }
+
+  async next(): Promise<IteratorResult<Uint8Array, undefined>> {
+    if (this.#hasEnded) return this.return();
+    const piece = this.#opening ?? (await this.#page());
+    this.#opening = null;
+    this.#gone.add(piece);
+    if (this.#hasEnded) this.#gone.keep();
+    return { done: false, value: piece };
+  }
+
+  async return(): Promise<IteratorReturnResult<undefined>> {
+    this.#hasEnded = true;
+    this.#opening = null;
+    this.#gone.release();
+    await this.#rest.return();
+    return { done: true, value: undefined };
+  }
+
+  async #page(): Promise<Uint8Array> {
+    await nextTurn();
+    const page = await this.#rest.next();
+    if (page.done === true) {
+      this.#hasEnded = true;
+      return encoder.encode("]}");
     }
-    const ending = encoder.encode("]}");
-    gone.add(ending);
-    gone.keep();
-    yield ending;
-  } finally {
-    gone.release();
-    await rest?.return();
+    // The array's brackets go in the bytes, which spares two copies of the text: "[" becomes ",", "]" is left out.
+    const piece = encoder.encode(JSON.stringify(page.value));
+    piece[0] = comma;
+    return piece.subarray(0, -1);
   }
 }
 
 /** Collects pieces, as long as there is room for them. */
-class Pieces {
+class Gone {
   readonly #collecting: Collecting | null;
   #pieces: Uint8Array[] = [];
   #bytes = 0;

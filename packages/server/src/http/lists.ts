@@ -3,7 +3,7 @@ import { type Principal, randomToken } from "../kernel/index.ts";
 import type { PreparedList, Records } from "../records/index.ts";
 import { hasTag } from "./conditions.ts";
 import type { Exchange } from "./exchange.ts";
-import { piecesOf } from "./list-body.ts";
+import { ListPieces, openingOf } from "./list-body.ts";
 import { ListCache } from "./list-cache.ts";
 
 const encoder = new TextEncoder();
@@ -57,10 +57,18 @@ export class Lists {
 
   async #whole(exchange: Exchange, { collection, principal, tag, keep, keepable }: Asked): Promise<Response> {
     const pages = await this.#records.list(collection, principal);
-    if (pages.rest === null)
+    const { rest } = pages;
+    if (rest === null)
       return this.#once(exchange, { principal, tag, keep, keepable }, JSON.stringify({ items: pages.first }));
-    const collecting = keepable === 0 ? null : this.#cache.collector(keep);
-    return exchange.stream(200, piecesOf(pages, collecting), headersOf(tag, principal));
+    try {
+      const opening = openingOf(pages);
+      exchange.reserve(opening.byteLength);
+      const collecting = keepable === 0 ? null : this.#cache.collector(keep);
+      return exchange.stream(200, new ListPieces(opening, rest, collecting), headersOf(tag, principal));
+    } catch (thrown) {
+      await rest.return();
+      throw thrown;
+    }
   }
 
   async #page(exchange: Exchange, asked: Asked): Promise<Response> {

@@ -1,8 +1,11 @@
 import type { ErrorBody } from "@socle/protocol";
 import { AppError, excerpt, isObject, messageOf } from "../kernel/index.ts";
 import type { LimitMeter, Logger, RequestMeter } from "../logging/index.ts";
+import { type Answers, NoRoom } from "./answers.ts";
+import type { Bodies } from "./bodies.ts";
+import type { Callers } from "./callers.ts";
 import type { Cors } from "./cors.ts";
-import { type Authenticate, Exchange } from "./exchange.ts";
+import { type Authenticate, Exchange, pathOf } from "./exchange.ts";
 import { adminOf } from "./routes/admin/for-admins.ts";
 import type { StaticFiles } from "./static-files.ts";
 
@@ -12,6 +15,21 @@ type Method = (typeof METHODS)[number];
 /** Undefined when there is nothing to answer any more: the connection has become a socket. */
 type Answer = Response | undefined;
 export type Handler = (exchange: Exchange) => Answer | Promise<Answer>;
+
+const withBody: readonly string[] = ["POST", "PUT", "PATCH"] satisfies Method[];
+/** A longer body of a request that is not expected to have one is refused. */
+const ignoredBytes = 64 * 1024;
+
+/**
+ * The runtime keeps what comes of a body that nobody reads, for as long as the answer takes.
+ * @throws AppError `payload_too_large` for a long body of a method that reads none.
+ */
+function refuseUnreadBody({ method, headers }: Request): void {
+  if (withBody.includes(method)) return;
+  const length = headers.get("content-length");
+  if (length === null ? headers.get("transfer-encoding") === null : Number(length) <= ignoredBytes) return;
+  throw new AppError("payload_too_large", `A ${method} request has no body, or a short one with its Content-Length.`);
+}
 
 /** One path and what its methods do. `:name` stands for one part of the path. */
 export interface Route {
@@ -66,6 +84,9 @@ export class Router {
   readonly #cors: Cors;
   readonly #authenticate: Authenticate;
   readonly #addressOf: (request: Request) => string;
+  readonly #answers: Answers;
+  readonly #bodies: Bodies;
+  readonly #callers: Callers;
   readonly #limits: LimitMeter;
   readonly #logger: Logger;
   readonly #files: StaticFiles | null;
@@ -83,6 +104,9 @@ export class Router {
     authenticate: Authenticate;
     /** The address that a request comes from, as a key: an IPv6 address counts by its /64. */
     addressOf: (request: Request) => string;
+    answers: Answers;
+    bodies: Bodies;
+    callers: Callers;
     limits: LimitMeter;
     logger: Logger;
     files: StaticFiles | null;
@@ -92,6 +116,9 @@ export class Router {
     this.#cors = options.cors;
     this.#authenticate = options.authenticate;
     this.#addressOf = options.addressOf;
+    this.#answers = options.answers;
+    this.#bodies = options.bodies;
+    this.#callers = options.callers;
     this.#limits = options.limits;
     this.#logger = options.logger;
     this.#files = options.files;
@@ -184,22 +211,28 @@ export class Router {
       cors: this.#cors,
       authenticate: this.#authenticate,
       addressOf: this.#addressOf,
-      onBrokenStream: (thrown) => this.#log(exchange, "An answer broke off", thrown),
+      answers: this.#answers,
+      bodies: this.#bodies,
+      onBrokenStream: (thrown) => this.#broken(exchange, thrown),
     });
     const start = performance.now();
     if (this.#isStopping)
-      return this.#counted(exchange.error(new AppError("unavailable", "The service is stopping.")), request, start);
+      return this.#counted(exchange.error(new AppError("unavailable", "The service is stopping.")), exchange, start);
     try {
       // A CORS preflight carries no token; it learns which methods a route has, which the documentation says anyway.
       const run = request.method === "OPTIONS" ? handler : this.#guarded(request, handler);
+      refuseUnreadBody(request);
+      this.#callers.enter(exchange);
+      const lack = exchange.foresee();
+      if (lack !== null) return this.#otherwise(exchange, run, { thrown: lack, start });
       const response = run(exchange);
-      if (!(response instanceof Promise)) return this.#counted(response, request, start);
+      if (!(response instanceof Promise)) return this.#counted(response, exchange, start);
       return response.then(
-        (answer) => this.#counted(answer, request, start),
-        (thrown: unknown) => this.#counted(this.#failed(exchange, thrown), request, start),
+        (answer) => this.#counted(answer, exchange, start),
+        (thrown: unknown) => this.#otherwise(exchange, run, { thrown, start }),
       );
     } catch (thrown) {
-      return this.#counted(this.#failed(exchange, thrown), request, start);
+      return this.#otherwise(exchange, handler, { thrown, start });
     }
   }
 
@@ -215,14 +248,38 @@ export class Router {
     };
   }
 
-  #counted<T extends Answer>(answer: T, request: Request, start: number): T {
-    this.#meter.count(request.method, answer?.status ?? 101, performance.now() - start);
+  /** Runs a request again whose answer had no room; any other error is answered. */
+  #otherwise(
+    exchange: Exchange,
+    handler: Handler,
+    { thrown, start }: { thrown: unknown; start: number },
+  ): Answer | Promise<Answer> {
+    if (!(thrown instanceof NoRoom)) return this.#counted(this.#failed(exchange, thrown), exchange, start);
+    return exchange
+      .waitForRoom(thrown)
+      .then(() => handler(exchange))
+      .then(
+        (answer) => this.#counted(answer, exchange, start),
+        (failure: unknown) => this.#counted(this.#failed(exchange, failure), exchange, start),
+      );
+  }
+
+  #counted<T extends Answer>(answer: T, exchange: Exchange, start: number): T {
+    this.#meter.count(exchange.request.method, answer?.status ?? 101, performance.now() - start);
+    // A request that has become a socket is open until that is closed.
+    if (answer !== undefined) exchange.whenGone(() => this.#callers.leave(exchange));
     return answer;
   }
 
   #nextId(): string {
     this.#count += 1;
     return `${this.#idPrefix}-${this.#count.toString(36)}`;
+  }
+
+  #broken(exchange: Exchange, thrown: unknown): void {
+    if (thrown instanceof AppError && thrown.limit !== undefined)
+      this.#limits.reached(thrown.limit, { address: exchange.address });
+    else this.#log(exchange, "An answer broke off", thrown);
   }
 
   #log({ requestId, request }: Exchange, message: string, error: unknown): void {
@@ -261,11 +318,6 @@ function isForAdmins(request: Request): boolean {
   if (!/\/api\/(?:admin|[^/?#]*%)/.test(request.url)) return false;
   const [, api, noun] = pathOf(request).split("/");
   return api === "api" && decodePart(noun ?? "") === "admin";
-}
-
-/** The path as it was sent. `URL` would refuse an odd Host header, which is none of the path's business. */
-function pathOf(request: Request): string {
-  return /^(?:[a-z]+:\/\/[^/?#]*)?([^?#]*)/i.exec(request.url)?.[1] ?? "/";
 }
 
 /** The path as the log has it. */

@@ -7,7 +7,12 @@ import type { Connection, Realtime } from "../realtime/index.ts";
 import type { Records } from "../records/index.ts";
 import type { Storage } from "../storage/index.ts";
 import { addressKey } from "./address.ts";
+import { Answers } from "./answers.ts";
+import { Bodies } from "./bodies.ts";
+import { Callers } from "./callers.ts";
 import { Cors } from "./cors.ts";
+import type { Exchange } from "./exchange.ts";
+import { Listener } from "./listener.ts";
 import { LogStreams } from "./log-streams.ts";
 import type { RateLimiter } from "./rate-limiter.ts";
 import { Router } from "./router.ts";
@@ -34,6 +39,14 @@ export interface HttpOptions {
   /** Bytes. */
   bodyLimit: number;
   rates: RateLimiter;
+  /** Open connections in all. */
+  maxConnections: number;
+  /** Requests and sockets of one address at a time. */
+  connectionsPerAddress: number;
+  /** Bytes of JSON bodies that are being read. */
+  bodiesLimit: number;
+  /** Bytes of answers in flight. */
+  answersLimit: number;
   /** Bytes of answers to lists that are kept. */
   listCacheSize: number;
   /** Uploads that may wait to be read. */
@@ -59,7 +72,10 @@ function cannotListen({ host, port }: HttpOptions, thrown: unknown): SetupError 
 /** The HTTP API on a port. */
 export class HttpServer {
   readonly #router: Router;
-  readonly #server: Server<Connection>;
+  readonly #listener: Listener<Connection>;
+  readonly #callers: Callers;
+  /** The requests that have become sockets. */
+  readonly #upgraded = new WeakMap<Connection, Exchange>();
   readonly #realtime: Realtime;
   readonly #logStreams: LogStreams;
   readonly #trustedProxies: number;
@@ -71,30 +87,45 @@ export class HttpServer {
     this.#logStreams = new LogStreams({ log: admin.log, auth });
     this.#trustedProxies = options.trustedProxies;
     const cors = new Cors(options.corsOrigins);
+    this.#callers = new Callers(options.connectionsPerAddress);
     this.#router = new Router({
       routes: allRoutes({
         ...options,
         cors,
         logStreams: this.#logStreams,
-        upgrade: (request, connection, headers) => this.#server.upgrade(request, { data: connection, headers }),
+        upgrade: (exchange, connection) => this.#upgrade(exchange, connection),
       }),
       files,
       cors,
       authenticate: (token) => auth.authenticate(token),
       addressOf: (request) => this.#addressOf(request),
+      answers: new Answers({
+        limit: options.answersLimit,
+        onLimit: (address) => options.limits.reached("answers", { address }),
+      }),
+      bodies: new Bodies(options.bodiesLimit),
+      callers: this.#callers,
       limits: options.limits,
       logger: options.logger,
       meter,
     });
-    try {
-      this.#server = Bun.serve({
+    const sockets = realtime.handlers();
+    const serve = (port: number): Server<Connection> =>
+      Bun.serve({
         // A URL writes an IPv6 address in brackets; a socket does not.
         hostname: options.host.replace(/^\[(.*)\]$/, "$1"),
-        port: options.port,
+        port,
         routes: this.#router.native(),
         fetch: (request) => this.#router.fallback(request),
         error: (error) => this.#router.crashed(error),
-        websocket: realtime.handlers(),
+        websocket: {
+          ...sockets,
+          close: (socket, code, reason) => {
+            const exchange = this.#upgraded.get(socket.data);
+            if (exchange !== undefined) this.#callers.leave(exchange);
+            return sockets.close?.(socket, code, reason);
+          },
+        },
         idleTimeout,
         // Limits are each route's own, so that their answer is the API's.
         maxRequestBodySize: Number.MAX_SAFE_INTEGER,
@@ -102,15 +133,23 @@ export class HttpServer {
         // Outside development Bun would share the port with whoever listens there already.
         reusePort: false,
       });
+    try {
+      this.#listener = new Listener({ ...options, serve });
     } catch (thrown) {
       throw cannotListen(options, thrown);
     }
-    realtime.start(this.#server);
+    realtime.start({
+      publish: (topic, text, compress) => {
+        for (const server of this.#listener.servers) server.publish(topic, text, compress);
+      },
+      subscriberCount: (topic) =>
+        this.#listener.servers.reduce((sum, server) => sum + server.subscriberCount(topic), 0),
+    });
   }
 
   /** Where a browser on this machine finds the API. */
   get url(): string {
-    const { hostname, port } = this.#server;
+    const { hostname, port } = this.#listener;
     const isWildcard = hostname === "0.0.0.0" || hostname === "::";
     const host = isWildcard ? "localhost" : hostname?.includes(":") === true ? `[${hostname}]` : hostname;
     return `http://${host}:${port}`;
@@ -121,11 +160,28 @@ export class HttpServer {
     this.#router.refuse();
     this.#realtime.stop();
     this.#logStreams.stop();
-    void this.#server.stop(false);
+    this.#listener.close();
     const end = performance.now() + graceMs;
     // Counts an answer until its last byte has left, also one that streams.
-    while (this.#server.pendingRequests > 0 && performance.now() < end) await Bun.sleep(5);
-    await this.#server.stop(true);
+    while (this.#listener.pendingRequests > 0 && performance.now() < end) await Bun.sleep(5);
+    await this.#listener.end();
+  }
+
+  /** Makes a socket of a request; false when the request does not ask for one. */
+  #upgrade(exchange: Exchange, connection: Connection): boolean {
+    const { request } = exchange;
+    // A request that has become a socket does not tell its address any more.
+    exchange.keepAddress();
+    for (const server of this.#listener.servers) {
+      try {
+        if (!server.upgrade(request, { data: connection, headers: exchange.upgradeHeaders() })) return false;
+        this.#upgraded.set(connection, exchange);
+        return true;
+      } catch {
+        // The request came to another server: one that listens no more.
+      }
+    }
+    return false;
   }
 
   #addressOf(request: Request): string {
@@ -134,6 +190,11 @@ export class HttpServer {
       const address = forwarded.at(-this.#trustedProxies);
       if (address !== undefined && address !== "") return addressKey(address);
     }
-    return addressKey(this.#server.requestIP(request)?.address ?? "unknown");
+    for (const server of this.#listener.servers) {
+      // Null for a request that came to another server: one that listens no more.
+      const address = server.requestIP(request)?.address;
+      if (address !== undefined) return addressKey(address);
+    }
+    return "unknown";
   }
 }

@@ -4,7 +4,7 @@ import type { Event } from "@socle/protocol";
 import { migrate, setRole } from "../../test/kit.ts";
 import { openServer, type TestSocket, until } from "../../test/sockets.ts";
 import { parseDefinition } from "../collections/index.ts";
-import { system } from "../kernel/index.ts";
+import { type SignedIn, system } from "../kernel/index.ts";
 
 const text = { name: "text", type: "text" };
 const secret = { name: "secret", type: "string" };

@@ -4,6 +4,7 @@ import type { Model } from "./model.ts";
 
 /** Most lists fit into the first page and are answered at once. */
 const firstPageSize = 64;
+const firstPageBytes = 64 * 1024;
 const maxPageSize = 1_000;
 /** What a later page should weigh: large enough to be quick, small enough for many lists at a time. */
 const pageBytes = 16 * 1024;
@@ -15,47 +16,86 @@ export interface RecordPages {
    * Pages are read while the consumer takes them, so that memory does not grow with the list. Whoever stops before the
    * end calls its `return`.
    */
-  readonly rest: AsyncGenerator<StoredRecord[], void, number> | null;
+  readonly rest: LaterPages | null;
+}
+
+/** A part of a list that is read in one step. */
+interface Page {
+  readonly rows: StoredRecord[];
+  /** Whether it ends for its weight, and not because there are no more records. */
+  readonly isFull: boolean;
+}
+
+/** Reads rows until they weigh `bytes`: a page is never heavier than that and one record. */
+function readPage(
+  reader: LongRead,
+  model: Model,
+  page: { sql: string; values: (string | number)[]; bytes: number },
+): Page {
+  let weight = 0;
+  const rows = reader.some<StoredRecord>(page, (row) => {
+    weight += model.weightOf(row);
+    return weight >= page.bytes;
+  });
+  return { rows, isFull: weight >= page.bytes };
 }
 
 /**
- * Reads pages by position. A record that is created meanwhile is newer than the list and not in it; one that is
- * changed or deleted meanwhile is as the moment finds it; a migration is not seen. `next(bytes)` tells how heavy the last
- * page was.
+ * Reads the pages behind a place. A record that is created meanwhile is newer than the list and not in it; one that is
+ * changed or deleted meanwhile is as the moment finds it; a migration is not seen. It is no generator: the frame of one
+ * that waits would keep the last page in memory.
  */
-async function* pagesOf(
-  reader: LongRead,
-  model: Model,
-  owner: string | null,
-): AsyncGenerator<StoredRecord[], void, number> {
-  const ownerValue = owner === null ? [] : [owner];
-  const [endSql, pageSql] = [model.pageEnd(owner !== null), model.page(owner !== null)];
-  let size = firstPageSize;
-  let start = Number.MAX_SAFE_INTEGER;
-  try {
-    while (true) {
-      const end = (await reader.get<{ seq: number | null }>(endSql, start, ...ownerValue, size))?.seq;
-      if (end === null || end === undefined) return;
-      const rows = await reader.all<StoredRecord>(pageSql, start, end, ...ownerValue);
-      const bytes = yield model.toRecords(rows);
-      const perRecord = Math.max(1, bytes / Math.max(1, rows.length));
-      size = Math.min(maxPageSize, Math.max(1, Math.floor(pageBytes / perRecord)));
-      start = end;
-    }
-  } finally {
-    reader.end();
+export class LaterPages {
+  readonly #reader: LongRead;
+  readonly #model: Model;
+  readonly #ownerValue: string[];
+  /** The place where the next page starts; null behind the last. */
+  #start: number | null;
+
+  constructor(reader: LongRead, model: Model, from: { start: number; ownerValue: string[] }) {
+    this.#reader = reader;
+    this.#model = model;
+    this.#ownerValue = from.ownerValue;
+    this.#start = from.start;
+  }
+
+  async next(): Promise<IteratorResult<StoredRecord[], undefined>> {
+    if (this.#start === null) return this.return();
+    const [reader, model] = [this.#reader, this.#model];
+    const sql = model.nextPage(this.#ownerValue.length > 0, maxPageSize);
+    const values = [this.#start, ...this.#ownerValue];
+    const { rows, isFull } = readPage(reader, model, { sql, values, bytes: pageBytes });
+    const last = rows.at(-1);
+    if (last === undefined) return this.return();
+    const hasMore = isFull || rows.length === maxPageSize;
+    // In the same turn as the page: both are of one moment.
+    this.#start = hasMore ? ((await reader.get<{ seq: number }>(model.place, last.id))?.seq ?? null) : null;
+    return { done: false, value: model.toRecords(rows) };
+  }
+
+  /** Ends the reading, before the end or at it. */
+  async return(): Promise<IteratorReturnResult<undefined>> {
+    this.#start = null;
+    this.#reader.end();
+    return { done: true, value: undefined };
   }
 }
 
 /** Lists a collection, or what one user owns of it. */
 export async function listRecords(database: Database, model: Model, owner: string | null): Promise<RecordPages> {
   const ownerValue = owner === null ? [] : [owner];
-  const rows = await database.reader.all<StoredRecord>(
-    model.firstPage(owner !== null, firstPageSize + 1),
-    ...ownerValue,
-  );
-  if (rows.length <= firstPageSize) return { first: model.toRecords(rows), rest: null };
-  const rest = pagesOf(database.longRead(), model, owner);
-  const first = await rest.next();
-  return { first: first.done === true ? [] : first.value, rest };
+  const reader = database.longRead();
+  let rest: LaterPages | null = null;
+  try {
+    const sql = model.firstPage(owner !== null, firstPageSize + 1);
+    const { rows, isFull } = readPage(reader, model, { sql, values: ownerValue, bytes: firstPageBytes });
+    const last = isFull || rows.length > firstPageSize ? rows.at(-1) : undefined;
+    if (last !== undefined) {
+      const start = (await reader.get<{ seq: number }>(model.place, last.id))?.seq ?? 0;
+      rest = new LaterPages(reader, model, { start, ownerValue });
+    }
+    return { first: model.toRecords(rows), rest };
+  } finally {
+    if (rest === null) reader.end();
+  }
 }

@@ -9,6 +9,9 @@ export interface OwnedRow {
   readonly owner: string | null;
 }
 
+/** Texts that are no longer are not weighed. */
+const shortText = 100;
+
 const owned = "_owned_by";
 
 /** What no two records may have in common: the value of a unique field, or those of a unique index. */
@@ -45,6 +48,12 @@ export class Model {
   readonly owner: string;
   /** The time of the newest record. */
   readonly newest: string;
+  /** The place of a record in the order of creation. Parameter: its id. */
+  readonly place: string;
+  /** The fields that may be long. */
+  readonly #longFields: readonly string[];
+  /** About the bytes of a record's JSON without them. */
+  readonly #leastWeight: number;
 
   constructor(collection: Collection) {
     this.collection = collection;
@@ -70,6 +79,9 @@ export class Model {
     this.newest = `SELECT createdAt FROM ${this.#table} ORDER BY _seq DESC LIMIT 1`;
     this.owner = `SELECT ${ownerColumn} AS owner FROM ${this.#table} WHERE id = ?`;
     this.exists = `SELECT 1 FROM ${this.#table} WHERE id = ?`;
+    this.place = `SELECT _seq AS seq FROM ${this.#table} WHERE id = ?`;
+    this.#longFields = this.fields.filter(isLong).map(({ name }) => name);
+    this.#leastWeight = this.fields.reduce((weight, { name }) => weight + name.length + 20, 150);
   }
 
   /** SQLite takes a quoted name that it does not know for a string, unless the name of its table stands before it. */
@@ -110,16 +122,20 @@ export class Model {
     return `SELECT ${this.#columns} FROM ${this.#table}${where} ORDER BY _seq DESC LIMIT ${limit}`;
   }
 
-  /** Where a page ends. Parameters: where it starts, the owner if `byOwner`, the most that are wanted. */
-  pageEnd(byOwner: boolean): string {
+  /** The newest records before a place, at most `limit`. Parameters: the place, the owner if `byOwner`. */
+  nextPage(byOwner: boolean, limit: number): string {
     const where = byOwner ? ` AND ${ownerColumn} = ?` : "";
-    return `SELECT min(_seq) AS seq FROM (SELECT _seq FROM ${this.#table} WHERE _seq < ?${where} ORDER BY _seq DESC LIMIT ?)`;
+    return `SELECT ${this.#columns} FROM ${this.#table} WHERE _seq < ?${where} ORDER BY _seq DESC LIMIT ${limit}`;
   }
 
-  /** A page. Parameters: where it starts and ends, the owner if `byOwner`. */
-  page(byOwner: boolean): string {
-    const where = byOwner ? ` AND ${ownerColumn} = ?` : "";
-    return `SELECT ${this.#columns} FROM ${this.#table} WHERE _seq < ? AND _seq >= ?${where} ORDER BY _seq DESC`;
+  /** About the bytes of a record's JSON, from its row. */
+  weightOf(row: StoredRecord): number {
+    let weight = this.#leastWeight;
+    for (const name of this.#longFields) {
+      const value = row[name];
+      if (typeof value === "string") weight += value.length;
+    }
+    return weight;
   }
 
   /** Turns a row into the record that is answered, in place. */
@@ -143,6 +159,11 @@ export class Model {
     // `id` and the timestamps are among the columns.
     return { record: this.toRecord(record as StoredRecord), owner: typeof owner === "string" ? owner : null };
   }
+}
+
+function isLong({ type, max }: FieldDefinition): boolean {
+  if (type === "string" || type === "text") return max === undefined || max > shortText;
+  return type === "json";
 }
 
 const models = new WeakMap<Collection, Model>();

@@ -71,11 +71,11 @@ export class ScriptCalls {
       "db.list": async (principal, [name], { part }) => {
         const pages = await records.list(records.collection(text(name, "collection")), principal);
         try {
-          let bytes = await sendRecords(pages.first, part);
+          await sendRecords(pages.first, part);
           while (pages.rest !== null) {
-            const next = await pages.rest.next(bytes);
+            const next = await pages.rest.next();
             if (next.done === true) break;
-            bytes = await sendRecords(next.value, part);
+            await sendRecords(next.value, part);
           }
         } finally {
           await pages.rest?.return();
@@ -162,9 +162,8 @@ export class ScriptCalls {
   }
 }
 
-/** Sends records in pieces that are quick to make and to send, each when the one before was taken. Answers their size. */
-async function sendRecords(records: readonly StoredRecord[], part: Caller["part"]): Promise<number> {
-  let bytes = 0;
+/** Sends records in pieces that are quick to make and to send, each when the one before was taken. */
+async function sendRecords(records: readonly StoredRecord[], part: Caller["part"]): Promise<void> {
   for (let at = 0; at < records.length; ) {
     const piece: string[] = [];
     let size = 0;
@@ -174,10 +173,8 @@ async function sendRecords(records: readonly StoredRecord[], part: Caller["part"
       piece.push(json);
       at += 1;
     }
-    bytes += size;
     await part(`[${piece.join(",")}]`);
   }
-  return bytes;
 }
 
 /** What is not there is null, not an error. */

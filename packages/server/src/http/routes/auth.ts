@@ -20,7 +20,7 @@ export function authRoutes(options: { auth: Auth; bodyLimit: number; rates: Rate
       path: "/api/auth/register",
       methods: {
         async POST(exchange) {
-          const credentials = readCredentials(await readObject(exchange.request, bodyLimit));
+          const credentials = readCredentials(await readObject(exchange, bodyLimit));
           return exchange.json(201, await auth.register(credentials, exchange.waiter));
         },
       },
@@ -29,7 +29,7 @@ export function authRoutes(options: { auth: Auth; bodyLimit: number; rates: Rate
       path: "/api/auth/login",
       methods: {
         async POST(exchange) {
-          const credentials = readCredentials(await readObject(exchange.request, bodyLimit));
+          const credentials = readCredentials(await readObject(exchange, bodyLimit));
           return exchange.json(200, await auth.login(credentials, exchange.waiter));
         },
       },
@@ -38,7 +38,7 @@ export function authRoutes(options: { auth: Auth; bodyLimit: number; rates: Rate
       path: "/api/auth/refresh",
       methods: {
         async POST(exchange) {
-          const token = refreshTokenOf(await readObject(exchange.request, bodyLimit));
+          const token = refreshTokenOf(await readObject(exchange, bodyLimit));
           if (token === null)
             throw AppError.validation([
               { field: "refreshToken", rule: "required", message: "refreshToken is required" },
@@ -52,7 +52,7 @@ export function authRoutes(options: { auth: Auth; bodyLimit: number; rates: Rate
       methods: {
         async POST(exchange) {
           const principal = await exchange.principal();
-          const token = refreshTokenOf(await readOptionalObject(exchange.request, bodyLimit));
+          const token = refreshTokenOf(await readOptionalObject(exchange, bodyLimit));
           await auth.logout(principal, token);
           return exchange.empty();
         },

@@ -19,7 +19,7 @@ export function firstAdminRoutes(options: { firstAdmin: FirstAdmin; bodyLimit: n
           return exchange.json(200, { status: "open", expiresAt, next });
         },
         async POST(exchange) {
-          const { token = exchange.query("token"), ...body } = await readObject(exchange.request, bodyLimit);
+          const { token = exchange.query("token"), ...body } = await readObject(exchange, bodyLimit);
           return exchange.json(201, await firstAdmin.create(body, token, exchange.waiter));
         },
       },

@@ -1,10 +1,11 @@
 import { AppError } from "../../kernel/index.ts";
 import type { Connection, Realtime } from "../../realtime/index.ts";
 import type { Cors } from "../cors.ts";
+import type { Exchange } from "../exchange.ts";
 import type { Route } from "../router.ts";
 
 /** Turns a request into a socket; false when the request does not ask for one as RFC 6455 wants it. */
-export type Upgrade = (request: Request, connection: Connection, headers: Record<string, string>) => boolean;
+export type Upgrade = (exchange: Exchange, connection: Connection) => boolean;
 
 /** `/api/realtime` (spec, "Realtime"). A browser cannot set headers there, so the token may be in the query. */
 export function realtimeRoutes(options: { realtime: Realtime; cors: Cors; upgrade: Upgrade }): Route[] {
@@ -13,13 +14,12 @@ export function realtimeRoutes(options: { realtime: Realtime; cors: Cors; upgrad
       path: "/api/realtime",
       methods: {
         async GET(exchange) {
-          const { request } = exchange;
-          if (!options.cors.allowsSocket(request))
+          if (!options.cors.allowsSocket(exchange.request))
             throw new AppError("forbidden", "Pages of this origin may not open a socket here (cors.origins).");
           const inQuery = exchange.query("token");
           const token = inQuery === null || inQuery === "" ? exchange.token() : inQuery;
           const connection = await options.realtime.admit(token);
-          if (options.upgrade(request, connection, exchange.upgradeHeaders())) return undefined;
+          if (options.upgrade(exchange, connection)) return undefined;
           const error = new AppError("bad_request", "This is a WebSocket endpoint: connect to it with a WebSocket.");
           return exchange.error(error, {
             status: 426,

@@ -45,7 +45,7 @@ export function recordRoutes(options: {
     try {
       if (!isJsonType(exchange.request))
         throw new AppError("bad_request", "The request needs the header Content-Type: application/json.");
-      return await readObject(exchange.request, bodyLimit);
+      return await readObject(exchange, bodyLimit);
     } catch (thrown) {
       if (thrown instanceof AppError) return thrown;
       throw thrown;

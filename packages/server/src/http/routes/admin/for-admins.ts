@@ -27,7 +27,7 @@ export async function adminOf(exchange: Exchange): Promise<SignedIn> {
  */
 export async function readAdminBody(exchange: Exchange, limit: number): Promise<Record<string, unknown>> {
   try {
-    return await readObject(exchange.request, limit);
+    return await readObject(exchange, limit);
   } finally {
     await adminOf(exchange);
   }

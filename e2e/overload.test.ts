@@ -1,0 +1,124 @@
+/** Clients that take nothing, leave in the middle, send without an end, or only connect: the others hardly notice. */
+import { afterAll, expect, test } from "bun:test";
+import { connect, type Socket } from "node:net";
+import { executable, inParallel, peakMiB, post, project, type Running, serve, until } from "./kit.ts";
+
+const big = { name: "big", fields: [{ name: "text", type: "text" }] };
+const notes = { name: "notes", fields: [{ name: "text", type: "text" }] };
+const config = { host: "127.0.0.1", limits: { answers: "32MiB", bodies: "8MiB" } };
+const server = await serve(await project({ collections: [big, notes], config }));
+const text = "x".repeat(1_000_000);
+await inParallel(Array(50), 2, async () => {
+  expect((await post(`${server.url}/api/big`, { text })).status).toBe(201);
+});
+// What the records took on their way goes back before memory is looked at.
+await Bun.sleep(2_000);
+const idle = await peakMiB(server);
+
+/** A connection that sends bytes and reads nothing by itself. */
+function open({ url }: Running, bytes: string): Promise<Socket> {
+  const { hostname, port } = new URL(url);
+  return new Promise((resolve, reject) => {
+    const socket = connect(Number(port), hostname, () => socket.write(bytes, () => resolve(socket)));
+    socket.pause();
+    socket.on("error", reject);
+    afterAll(() => {
+      socket.destroy();
+    });
+  });
+}
+
+/** Reads and writes of somebody else. */
+async function bystander({ url }: Running): Promise<void> {
+  const created = await post(`${url}/api/notes`, { text: "mine" });
+  const { id } = (await created.json()) as { id: string };
+  expect([created.status, (await fetch(`${url}/api/notes/${id}`)).status]).toEqual([201, 200]);
+  expect((await fetch(`${url}/api/notes`)).status).toBe(200);
+}
+
+async function metric({ url }: Running, limit: string, token: string): Promise<number> {
+  const text = await (await fetch(`${url}/metrics`, { headers: { Authorization: `Bearer ${token}` } })).text();
+  return Number(new RegExp(`socle_limit_reached_total{limit="${limit}"} (\\d+)`).exec(text)?.[1] ?? Number.NaN);
+}
+
+test("lists that nobody reads take bounded memory", async () => {
+  const sockets: Socket[] = [];
+  const peak = await peakMiB(server, async () => {
+    for (let i = 0; i < 100; i++) sockets.push(await open(server, "GET /api/big HTTP/1.1\r\nHost: x\r\n\r\n"));
+    for (let i = 0; i < 20; i++) {
+      await bystander(server);
+      await Bun.sleep(50);
+    }
+  });
+  for (const socket of sockets) socket.destroy();
+  expect(peak - idle).toBeLessThan(256);
+  // What they held is free again: a whole list comes whole.
+  const { items } = (await (await fetch(`${server.url}/api/big`)).json()) as { items: unknown[] };
+  expect(items.length).toBe(50);
+}, 60_000);
+
+test("lists that are broken off leave nothing behind", async () => {
+  const peak = await peakMiB(server, () =>
+    inParallel(Array(600), 4, async () => {
+      const socket = await open(server, "GET /api/big?limit=4 HTTP/1.1\r\nHost: x\r\n\r\n");
+      await new Promise((resolve) => socket.once("readable", resolve));
+      socket.destroy();
+    }),
+  );
+  expect(peak - idle).toBeLessThan(400);
+  await bystander(server);
+}, 60_000);
+
+test("bodies that never end take bounded memory; too many get 503, and small ones are read", async () => {
+  const answers: string[] = [];
+  const head =
+    "POST /api/auth/login HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: 1000000\r\n\r\n";
+  const sockets: Socket[] = [];
+  const peak = await peakMiB(server, async () => {
+    for (let i = 0; i < 600; i++) {
+      const socket = await open(server, head + "x".repeat(900_000));
+      sockets.push(socket);
+      socket.on("data", (data) => answers.push(data.toString()));
+      socket.resume();
+    }
+    await bystander(server);
+    await until(() => answers.length > 0);
+  });
+  for (const socket of sockets) socket.destroy();
+  expect(peak - idle).toBeLessThan(300);
+  for (const answer of answers) {
+    expect(answer).toMatch(/^HTTP\/1.1 (503|400) /);
+    if (answer.startsWith("HTTP/1.1 503")) expect(answer).toContain("Retry-After: 1");
+  }
+  await bystander(server);
+}, 60_000);
+
+test("a process that may open few files outlives more connections than it can have; sockets stay and hear", async () => {
+  const folder = await project({ collections: [notes], config: { host: "127.0.0.1", metrics: { token: "watching" } } });
+  const limited = await serve(folder, { executable: "bash", args: ["-c", `ulimit -n 256; exec "${executable}"`] });
+  const heard: string[] = [];
+  const socket = new WebSocket(`${limited.url.replace("http", "ws")}/api/realtime`);
+  socket.onmessage = ({ data }) => heard.push(JSON.parse(String(data)).type);
+  let isClosed = false;
+  socket.onclose = () => {
+    isClosed = true;
+  };
+  socket.onopen = () => socket.send(JSON.stringify({ action: "subscribe", channel: "notes.created" }));
+  afterAll(() => socket.close());
+  await until(() => heard.includes("subscribed"));
+  const idlers = await Promise.all(Array.from({ length: 600 }, () => open(limited, "").catch(() => null)));
+  await until(() => limited.output().includes("limit=connections"));
+  for (const each of idlers) each?.destroy();
+  // Refused until it listens again.
+  let answer: Response | null = null;
+  while (answer === null) {
+    await Bun.sleep(20);
+    answer = await post(`${limited.url}/api/notes`, { text: "later" }).catch(() => null);
+  }
+  expect(answer.status).toBe(201);
+  await until(() => heard.length >= 2);
+  expect([heard, isClosed]).toEqual([["subscribed", "event"], false]);
+  expect(await metric(limited, "connections", "watching")).toBeGreaterThan(0);
+  expect(limited.output()).toContain("The process may open few files");
+  expect(await limited.stop()).toBe(0);
+}, 60_000);

@@ -1,0 +1,169 @@
+/** The body of an answer that leaves in pieces, no faster than the client takes them, and is counted while it does. */
+import { overloaded } from "../kernel/index.ts";
+import { type Answers, countedBytes, type Hold } from "./answers.ts";
+
+/** Larger pieces leave in parts: what a socket cannot take at once, the runtime copies. */
+const partBytes = 256 * 1024;
+
+/** The collector is asked to run after so many bytes of answers, and once it is quiet: what it frees goes back. */
+const collectAfter = 32 * 1024 ** 2;
+const quietMs = 1_000;
+/** Bytes of answers that were let go since the collector was last asked. */
+let dropped = 0;
+let isCollecting = false;
+
+function collect(): void {
+  dropped = 0;
+  Bun.gc(false);
+}
+
+function drop(bytes: number): void {
+  dropped += bytes;
+  if (dropped >= collectAfter) collect();
+  if (bytes < countedBytes) return;
+  if (isCollecting) return;
+  isCollecting = true;
+  setTimeout(() => {
+    isCollecting = false;
+    collect();
+  }, quietMs).unref();
+}
+
+/** The pieces of a body, in their order. `return` ends them before the last; an async generator has both. */
+export interface Pieces {
+  next(): Promise<IteratorResult<Uint8Array, unknown>>;
+  return(): Promise<unknown>;
+}
+
+export interface StreamOptions {
+  readonly answers: Answers;
+  readonly caller: string;
+  /** What the first piece has in memory already. */
+  readonly hold: Hold;
+  /** Told why the answer could not be finished. */
+  readonly onBroken: (thrown: unknown) => void;
+  /** Called once, when the answer has gone or the client has. */
+  readonly onEnd: () => void;
+}
+
+/**
+ * A body of pieces, each asked for when the client has taken the one before and there is room for it. When one fails, the
+ * connection breaks off: no client takes a part for the whole. When the client goes, `pieces` ends at once.
+ */
+export function streamOf(
+  pieces: Pieces,
+  { answers, caller, hold: first, onBroken, onEnd }: StreamOptions,
+): ReadableStream<Uint8Array> {
+  let hold = first;
+  let piece: Uint8Array | null = null;
+  let at = 0;
+  let width = countedBytes;
+  let hasBegun = false;
+  let hasEnded = false;
+  const leaving = new AbortController();
+
+  /** Lets everything go that the answer has in memory. */
+  function end(): void {
+    if (hasEnded) return;
+    hasEnded = true;
+    hold.release();
+    if (piece !== null) drop(piece.byteLength);
+    piece = null;
+    leaving.abort();
+    onEnd();
+  }
+
+  /** Gives the next part of the piece. */
+  function give(controller: ReadableStreamDefaultController<Uint8Array>, from: Uint8Array): void {
+    // A view would keep all of the piece in memory for as long as the runtime has the part.
+    const part = from.byteLength <= partBytes ? from : from.slice(at, at + partBytes);
+    at += part.byteLength;
+    if (at >= from.byteLength) {
+      piece = null;
+      drop(from.byteLength);
+    }
+    controller.enqueue(part);
+  }
+
+  async function giveNext(controller: ReadableStreamDefaultController<Uint8Array>): Promise<void> {
+    try {
+      if (hasBegun) {
+        hold.next(0);
+        if (answers.hasRoom(caller, width)) hold.next(width);
+        else {
+          hold.release();
+          const taken = await answers.goOn(caller, width, leaving.signal);
+          if (hasEnded) {
+            taken.release();
+            return;
+          }
+          taken.onCut = cut;
+          hold = taken;
+        }
+      }
+      hasBegun = true;
+      const next = await pieces.next();
+      if (hasEnded) return;
+      if (next.done === true) {
+        end();
+        controller.close();
+        return;
+      }
+      width = next.value.byteLength;
+      hold.next(width);
+      piece = next.value;
+      at = 0;
+      give(controller, piece);
+    } catch (thrown) {
+      if (hasEnded) return;
+      end();
+      onBroken(thrown);
+      controller.error(thrown);
+    }
+  }
+
+  let cut = (): void => undefined;
+  return new ReadableStream<Uint8Array>(
+    {
+      start(controller) {
+        cut = () => {
+          const error = overloaded("answers", "The client took nothing of the answer while others waited.");
+          end();
+          void pieces.return();
+          controller.error(error);
+        };
+        first.onCut = cut;
+      },
+      pull(controller) {
+        if (piece === null) return giveNext(controller);
+        hold.progressed();
+        return give(controller, piece);
+      },
+      async cancel() {
+        end();
+        await pieces.return();
+      },
+    },
+    { highWaterMark: 0 },
+  );
+}
+
+/** One piece: all that there is. */
+export function onePiece(bytes: Uint8Array): Pieces {
+  let left: Uint8Array | null = bytes;
+  return {
+    async next() {
+      const value = left;
+      left = null;
+      return value === null ? { done: true, value: undefined } : { done: false, value };
+    },
+    async return() {
+      left = null;
+    },
+  };
+}
+
+/** Copies of the parts of bytes that others share. */
+export async function* partsOf(shared: Uint8Array): AsyncGenerator<Uint8Array, void, void> {
+  for (let at = 0; at < shared.byteLength; at += partBytes) yield shared.slice(at, at + partBytes);
+}

@@ -1,0 +1,236 @@
+/** Answers in flight: the bound on their bytes, the queue before it, and the end of those that no client takes. */
+import { BoundedMap, callerGone, type LimitName, overloaded } from "../kernel/index.ts";
+
+/** Smaller answers are not counted: the sockets of the system take them at once. */
+export const countedBytes = 64 * 1024;
+const defaultTiming = {
+  /** How long a new answer waits for room. */
+  patienceMs: 5_000,
+  /** An answer of which the client takes nothing for so long is broken off when others wait for its bytes. */
+  stalledMs: 4_000,
+  /** How often it is looked for such answers. */
+  lookMs: 500,
+};
+/** New answers that wait for room at a time. */
+const maxWaiting = 1_000;
+/** Paths of large answers that are remembered. */
+const maxPaths = 1_000;
+
+const limit: LimitName = "answers";
+
+/** What an answer in flight has in memory. It counts until `release`, which may be called twice. */
+export interface Hold {
+  /** The client has taken what was there; so many bytes come next. */
+  next(bytes: number): void;
+  /** The client has taken a part. */
+  progressed(): void;
+  /** Called once when the answer has to end for the sake of others. */
+  onCut: (() => void) | null;
+  release(): void;
+}
+
+interface Counted {
+  readonly caller: string;
+  bytes: number;
+  progressAt: number;
+  readonly cut: () => void;
+}
+
+interface Waiting {
+  readonly caller: string;
+  readonly bytes: number;
+  readonly start: () => void;
+}
+
+/** Thrown where an answer to a request that may be run again has no room: the request waits for it, and runs again. */
+export class NoRoom extends Error {
+  override readonly name = "NoRoom";
+  readonly bytes: number;
+
+  constructor(bytes: number) {
+    super("The answer has no room yet");
+    this.bytes = bytes;
+  }
+}
+
+/**
+ * Counts the bytes of answers from the moment they are read until the client has taken them. One caller has at most half
+ * of the bound. An answer that is larger than the bound goes alone.
+ */
+export class Answers {
+  readonly #limit: number;
+  readonly #onLimit: (caller: string) => void;
+  readonly #timing: typeof defaultTiming;
+  readonly #byCaller = new Map<string, number>();
+  /** In the order of their last progress. */
+  readonly #holds = new Set<Counted>();
+  readonly #large = new BoundedMap<string, number>(maxPaths);
+  #waiting: Waiting[] = [];
+  #new = 0;
+  #bytes = 0;
+  #timer: Timer | null = null;
+
+  /** @param options `limit` in bytes; `onLimit` is told whose answer was broken off. */
+  constructor(options: { limit: number; onLimit: (caller: string) => void; timing?: typeof defaultTiming }) {
+    this.#limit = options.limit;
+    this.#onLimit = options.onLimit;
+    this.#timing = options.timing ?? defaultTiming;
+  }
+
+  /** Bytes of answers in flight. */
+  get bytes(): number {
+    return this.#bytes;
+  }
+
+  /** Remembers that the answer of a path was large. */
+  note(path: string, bytes: number): void {
+    this.#large.set(path, bytes);
+  }
+
+  /**
+   * The size of what was answered at a path before, if that was large and there is little room by now: such a request
+   * waits before anything is read for it. Else null.
+   */
+  expected(path: () => string): number | null {
+    return this.#bytes < this.#limit / 4 ? null : (this.#large.get(path()) ?? null);
+  }
+
+  hasRoom(caller: string, bytes: number): boolean {
+    const own = this.#byCaller.get(caller) ?? 0;
+    return fits(this.#bytes, bytes, this.#limit) && fits(own, bytes, this.#limit / 2);
+  }
+
+  /** Counts an answer, also beyond the bound. */
+  hold(caller: string, bytes: number): Hold {
+    const hold: Hold = {
+      onCut: null,
+      next: (more) => this.#count(counted, more),
+      progressed: () => this.#progressed(counted),
+      release: () => {
+        hold.onCut = null;
+        if (this.#holds.delete(counted)) this.#add(counted, -counted.bytes);
+        this.#serve();
+      },
+    };
+    const counted: Counted = {
+      caller,
+      bytes: 0,
+      progressAt: 0,
+      cut: () => {
+        const { onCut } = hold;
+        hold.release();
+        onCut?.();
+      },
+    };
+    this.#holds.add(counted);
+    this.#count(counted, bytes);
+    return hold;
+  }
+
+  /**
+   * Waits for room for a new answer, and takes it.
+   * @throws AppError `unavailable` after some seconds, or when too many wait.
+   */
+  async take(caller: string, bytes: number, signal: AbortSignal): Promise<Hold> {
+    if (!this.hasRoom(caller, bytes)) {
+      if (this.#new >= maxWaiting) throw tooMany();
+      this.#new += 1;
+      try {
+        return await this.#wait({ caller, bytes, signal }, this.#timing.patienceMs);
+      } finally {
+        this.#new -= 1;
+      }
+    }
+    return this.hold(caller, bytes);
+  }
+
+  /**
+   * Waits until an answer that has begun may go on with so many bytes, however long that takes: the server closes a
+   * connection on which nothing moves. Answers the hold that takes the place of the one before.
+   */
+  goOn(caller: string, bytes: number, signal: AbortSignal): Promise<Hold> {
+    return this.#wait({ caller, bytes, signal }, null);
+  }
+
+  #wait(
+    { caller, bytes, signal }: { caller: string; bytes: number; signal: AbortSignal },
+    patience: number | null,
+  ): Promise<Hold> {
+    if (signal.aborted) return Promise.reject(callerGone());
+    return new Promise((resolve, reject) => {
+      const end = (): void => {
+        clearTimeout(timer);
+        signal.removeEventListener("abort", leave);
+        this.#waiting = this.#waiting.filter((each) => each !== entry);
+      };
+      const leave = (): void => {
+        end();
+        reject(callerGone());
+      };
+      const giveUp = (): void => {
+        end();
+        reject(tooMany());
+      };
+      const start = (): void => {
+        end();
+        resolve(this.hold(caller, bytes));
+      };
+      const timer = patience === null ? undefined : setTimeout(giveUp, patience);
+      const entry: Waiting = { caller, bytes, start };
+      signal.addEventListener("abort", leave, { once: true });
+      this.#waiting.push(entry);
+      this.#timer ??= setInterval(() => this.#cutStalled(), this.#timing.lookMs).unref();
+    });
+  }
+
+  #serve(): void {
+    if (this.#waiting.length === 0) return;
+    for (const entry of this.#waiting) if (this.hasRoom(entry.caller, entry.bytes)) entry.start();
+  }
+
+  #cutStalled(): void {
+    if (this.#waiting.length === 0) {
+      if (this.#timer !== null) clearInterval(this.#timer);
+      this.#timer = null;
+      return;
+    }
+    const now = performance.now();
+    const callers = new Set(this.#waiting.map(({ caller }) => caller));
+    const isFull = this.#waiting.some(({ bytes }) => !fits(this.#bytes, bytes, this.#limit));
+    for (const counted of [...this.#holds]) {
+      if (now - counted.progressAt < this.#timing.stalledMs) break;
+      if (counted.bytes === 0 || !(isFull || callers.has(counted.caller))) continue;
+      this.#onLimit(counted.caller);
+      counted.cut();
+    }
+  }
+
+  #count(counted: Counted, bytes: number): void {
+    if (!this.#holds.has(counted)) return;
+    this.#add(counted, bytes - counted.bytes);
+    counted.bytes = bytes;
+    this.#progressed(counted);
+    this.#serve();
+  }
+
+  #progressed(counted: Counted): void {
+    if (!this.#holds.delete(counted)) return;
+    counted.progressAt = performance.now();
+    this.#holds.add(counted);
+  }
+
+  #add({ caller }: Counted, bytes: number): void {
+    this.#bytes += bytes;
+    const own = (this.#byCaller.get(caller) ?? 0) + bytes;
+    if (own === 0) this.#byCaller.delete(caller);
+    else this.#byCaller.set(caller, own);
+  }
+}
+
+function fits(taken: number, bytes: number, limit: number): boolean {
+  return taken === 0 || taken + bytes <= limit;
+}
+
+function tooMany(): Error {
+  return overloaded(limit, "Too many large answers are on their way. Try again in a moment.");
+}

@@ -1,0 +1,136 @@
+/** The listening socket: it closes while too many connections are open, before the process runs out of descriptors. */
+import type { Server } from "bun";
+import { descriptorLimit, openDescriptors } from "../kernel/index.ts";
+import type { LimitMeter, Logger } from "../logging/index.ts";
+
+const lookMs = 50;
+/** Descriptors that are kept for files, threads and processes: so many, or this part of all. */
+const reserve = { least: 64, part: 0.1 };
+/** Listening starts again once this part of the bound is free. */
+const freePart = 0.05;
+/** Connections that have not sent a request stay so long on a server that has stopped listening. */
+const patienceMs = 2_000;
+
+export interface ListenerOptions<T> {
+  /** Starts a server on a port. */
+  readonly serve: (port: number) => Server<T>;
+  readonly port: number;
+  /** Open connections in all. */
+  readonly maxConnections: number;
+  readonly limits: LimitMeter;
+  readonly logger: Logger;
+}
+
+/**
+ * Bun accepts every connection, and spins where it cannot. So this looks at the number of open descriptors, stops
+ * listening beyond the bound, and listens again on the same port when there is room. A server that stops listening closes
+ * the connections that wait for a next request; running requests are finished, and sockets stay.
+ */
+export class Listener<T> {
+  readonly #options: ListenerOptions<T>;
+  readonly #port: number;
+  readonly #hostname: string | undefined;
+  readonly #timer: Timer;
+  /** Descriptors that were open before the first connection. */
+  readonly #base: number;
+  /** Open descriptors from which on no connection is accepted. */
+  readonly #most: number;
+  #current: Server<T> | null;
+  /** Servers that listen no more, and the time when they stopped. */
+  readonly #stopped = new Map<Server<T>, number>();
+  #hasFailed = false;
+
+  constructor(options: ListenerOptions<T>) {
+    this.#options = options;
+    this.#current = options.serve(options.port);
+    this.#port = this.#current.port ?? options.port;
+    this.#hostname = this.#current.hostname;
+    this.#base = openDescriptors() ?? 0;
+    this.#most = this.#bound();
+    this.#timer = setInterval(() => this.#look(), lookMs).unref();
+  }
+
+  get port(): number {
+    return this.#port;
+  }
+
+  get hostname(): string | undefined {
+    return this.#hostname;
+  }
+
+  /** Every server that may have connections. */
+  get servers(): readonly Server<T>[] {
+    return this.#current === null ? [...this.#stopped.keys()] : [this.#current, ...this.#stopped.keys()];
+  }
+
+  /** Requests whose last byte has not left yet. */
+  get pendingRequests(): number {
+    return this.servers.reduce((sum, server) => sum + server.pendingRequests, 0);
+  }
+
+  /** Accepts nothing any more. What is open stays open. */
+  close(): void {
+    clearInterval(this.#timer);
+    this.#pause();
+  }
+
+  /** Closes every connection. */
+  async end(): Promise<void> {
+    this.close();
+    await Promise.all(this.servers.map((server) => server.stop(true)));
+  }
+
+  #bound(): number {
+    const { maxConnections, logger } = this.#options;
+    const wanted = this.#base + maxConnections;
+    const limit = descriptorLimit();
+    if (limit === null) return Number.POSITIVE_INFINITY;
+    const kept = Math.min(Math.max(reserve.least, Math.ceil(limit * reserve.part)), Math.floor(limit / 2));
+    if (wanted <= limit - kept) return wanted;
+    const connections = Math.max(1, limit - kept - this.#base);
+    const advice = "raise it with ulimit -n or LimitNOFILE=, or lower limits.connections";
+    logger.warn(`The process may open few files; ${advice}`, { files: limit, connections, wanted: maxConnections });
+    return this.#base + connections;
+  }
+
+  #look(): void {
+    const open = openDescriptors();
+    if (open === null) return;
+    this.#forgetStopped();
+    if (this.#current !== null && open >= this.#most) {
+      this.#pause();
+      this.#options.limits.reached("connections", { open: open - this.#base, most: this.#most - this.#base });
+    } else if (this.#current === null && open <= this.#most - Math.ceil((this.#most - this.#base) * freePart)) {
+      this.#resume();
+    }
+  }
+
+  #pause(): void {
+    const server = this.#current;
+    if (server === null) return;
+    this.#current = null;
+    this.#stopped.set(server, performance.now());
+    void server.stop(false);
+  }
+
+  #resume(): void {
+    try {
+      this.#current = this.#options.serve(this.#port);
+      this.#hasFailed = false;
+    } catch (error) {
+      // The next look tries again.
+      if (!this.#hasFailed) this.#options.logger.error("Cannot listen again", { port: this.#port, error });
+      this.#hasFailed = true;
+    }
+  }
+
+  /** What is left on a server without requests and sockets are connections that have never sent a whole request. */
+  #forgetStopped(): void {
+    const now = performance.now();
+    for (const [server, since] of this.#stopped) {
+      if (now - since < patienceMs || server.pendingRequests > 0 || server.pendingWebSockets > 0) continue;
+      this.#stopped.delete(server);
+      void server.stop(true);
+    }
+  }
+}
