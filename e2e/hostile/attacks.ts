@@ -3,7 +3,7 @@ import type { Socket } from "node:net";
 import { bearer, flood, head, open, over, send, type Target } from "./raw.ts";
 
 /** How much of an attack is made: 1 is the long form. */
-export interface Strength {
+interface Strength {
   readonly signal: AbortSignal;
   readonly share: number;
 }

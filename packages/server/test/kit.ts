@@ -61,6 +61,8 @@ export interface TestApi {
   entries(message: string): LogEntry[];
   /** The whole HTTP API but its socket. A body that is no string is sent as JSON. */
   request<T = Body>(method: string, path: string, options?: RequestOptions): Promise<Answer<T>>;
+  /** The same, with the body of the answer still to be read. */
+  answer(method: string, path: string, options?: RequestOptions): Promise<Response>;
   /** Before the end of the file's tests, which closes it too. */
   close(): Promise<void>;
   register(email: string): Promise<TokenResponse>;
@@ -154,11 +156,11 @@ export async function openApi(options: {
     meter,
   });
 
-  async function request<T = Body>(
+  async function answer(
     method: string,
     path: string,
     { body, token, headers }: RequestOptions = {},
-  ): Promise<Answer<T>> {
+  ): Promise<Response> {
     const all = new Headers(body === undefined ? {} : { "Content-Type": "application/json" });
     if (token !== undefined) all.set("Authorization", `Bearer ${token}`);
     for (const [name, value] of Object.entries(headers ?? {})) {
@@ -170,10 +172,15 @@ export async function openApi(options: {
     const init = { method, headers: all, ...(raw === undefined ? {} : { body: raw }) };
     const response = await router.fallback(new Request(`http://socle.test${path}`, init));
     if (response === undefined) throw new Error(`${method} ${path} was not answered`);
+    return response;
+  }
+
+  async function request<T = Body>(method: string, path: string, options: RequestOptions = {}): Promise<Answer<T>> {
+    const response = await answer(method, path, options);
     const bytes = await response.bytes();
     const isJson = response.headers.get("content-type") === "application/json" && bytes.byteLength > 0;
-    const answer = isJson ? JSON.parse(new TextDecoder().decode(bytes)) : {};
-    return { status: response.status, body: answer, bytes, headers: response.headers };
+    const json = isJson ? JSON.parse(new TextDecoder().decode(bytes)) : {};
+    return { status: response.status, body: json, bytes, headers: response.headers };
   }
 
   return {
@@ -184,6 +191,7 @@ export async function openApi(options: {
     log,
     entries: (message) => ring.entries().filter((entry) => entry.message === message),
     request,
+    answer,
     close,
     register: (email) => auth.register({ email, password: "correct horse" }),
     async admin() {

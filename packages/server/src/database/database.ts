@@ -133,9 +133,19 @@ export class Database {
     return this.#writer.transact(work);
   }
 
-  /** Has `guard` look again at the callers of `transactFor` and `migrateFor`. Auth registers it. */
+  /** Has `guard` look again at callers when their right is used. Auth registers it. */
   guardCallers(guard: CallerGuard): void {
     this.#callerGuard = guard;
+  }
+
+  /**
+   * A caller with the role of this moment.
+   * @throws AppError `unauthorized` when the session has ended.
+   */
+  recheck(principal: Principal, reader: Reader = this.reader): Awaitable<Principal> {
+    if (principal === null || !("sessionId" in principal)) return principal;
+    if (this.#callerGuard === null) throw new Error("Nobody looks at callers");
+    return this.#callerGuard(reader, principal);
   }
 
   /**
@@ -245,10 +255,7 @@ export class Database {
 
   #guarded<T>(principal: Principal, work: CallersWork<T>): (tx: Transactor) => Awaitable<T> {
     return (tx) => {
-      const isSession = principal !== null && "sessionId" in principal;
-      if (!isSession) return work(tx, principal);
-      if (this.#callerGuard === null) throw new Error("Nobody looks at callers");
-      const caller = this.#callerGuard(tx, principal);
+      const caller = this.recheck(principal, tx);
       return caller instanceof Promise ? caller.then((current) => work(tx, current)) : work(tx, caller);
     };
   }

@@ -6,7 +6,6 @@ export { visited } from "./functions.ts";
 export type { LongRead } from "./long-read.ts";
 export { asSetupError } from "./open-file.ts";
 export {
-  type CallerGuard,
   identifier,
   type QueryParameters,
   type Reader,

@@ -284,3 +284,46 @@ test("with its right, each of them is answered", async () => {
     await place.api.close();
   }
 });
+
+/** The rights that end while a long list is on its way: the answer breaks off, and nothing newer is in it. */
+const listEnds = Object.keys(ends).filter((end) => end !== "the caller is demoted");
+
+test.each(listEnds)("a list that is read slowly breaks off when %s", async (end) => {
+  const place = await world("authenticated");
+  const { api, caller } = place;
+  const [endRight, text] = [ends[end], "x".repeat(20_000)];
+  for (let n = 0; n < 40; n++) await api.request("POST", "/api/notes", { token: caller.token, body: { text } });
+  const permissions = { read: "authenticated" };
+  await api.request("PUT", "/api/admin/collections/notes", { token: place.other.token, body: { permissions } });
+  const list = await api.answer("GET", "/api/notes", { token: caller.token });
+  const reader = list.body?.getReader();
+  const first = await reader?.read();
+  expect(first?.done).toBe(false);
+  expect((await endRight?.(place))?.status).toBeLessThan(300);
+  const late = await api.request("PUT", `/api/notes/${place.record}`, {
+    token: place.other.token,
+    body: { text: "late" },
+  });
+  expect(late.status).toBe(end === "the collection is dropped" ? 404 : 200);
+  let rest = "";
+  const broken = await (async () => {
+    for (let part = await reader?.read(); part?.done === false; part = await reader?.read())
+      rest += Buffer.from(part.value).toString();
+    return null;
+  })().catch((thrown: unknown) => thrown);
+  expect(broken).toBeInstanceOf(Error);
+  expect(rest).not.toContain("late");
+  expect(api.log.filter((line) => line.startsWith("ERROR"))).toEqual([]);
+  await api.close();
+});
+
+test("a list that is read slowly with its right in force goes to its end", async () => {
+  const place = await world("authenticated");
+  const { api, caller } = place;
+  const text = "x".repeat(20_000);
+  for (let n = 0; n < 40; n++) await api.request("POST", "/api/notes", { token: caller.token, body: { text } });
+  const list = await api.answer("GET", "/api/notes", { token: caller.token });
+  const { items } = (await list.json()) as { items: object[] };
+  expect(items).toHaveLength(41);
+  await api.close();
+});

@@ -279,6 +279,9 @@ export class Router {
   #broken(exchange: Exchange, thrown: unknown): void {
     if (thrown instanceof AppError && thrown.limit !== undefined)
       this.#limits.reached(thrown.limit, { address: exchange.address });
+    // The caller's right has ended, or the list has changed under it.
+    else if (thrown instanceof AppError)
+      this.#logger.info("An answer was broken off", { requestId: exchange.requestId, cause: thrown.message });
     else this.#log(exchange, "An answer broke off", thrown);
   }
 

@@ -5,7 +5,7 @@ export { BoundedMap } from "./bounded-map.ts";
 export { Clock, toTimestamp } from "./clock.ts";
 export { parseDatetime } from "./datetime.ts";
 export { canStartThread, descriptorLimit, openDescriptors } from "./descriptors.ts";
-export { FairGate, type FairGateOptions } from "./fair-gate.ts";
+export { FairGate } from "./fair-gate.ts";
 export { Gate } from "./gate.ts";
 export { newId, randomToken } from "./ids.ts";
 export { isObject, JsonText, readJsonFile } from "./json.ts";

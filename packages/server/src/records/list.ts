@@ -42,25 +42,38 @@ function readPage(
 
 /**
  * Reads the pages behind a place. A record that is created meanwhile is newer than the list and not in it; one that is
- * changed or deleted meanwhile is as the moment finds it; a migration is not seen. It is no generator: the frame of one
+ * changed or deleted meanwhile is as the moment finds it; a migration is not seen. When the caller's right ends, so does
+ * the list. It is no generator: the frame of one
  * that waits would keep the last page in memory.
  */
 export class LaterPages {
   readonly #reader: LongRead;
   readonly #model: Model;
   readonly #ownerValue: string[];
+  readonly #mayGoOn: () => Promise<void>;
   /** The place where the next page starts; null behind the last. */
   #start: number | null;
 
-  constructor(reader: LongRead, model: Model, from: { start: number; ownerValue: string[] }) {
+  constructor(
+    reader: LongRead,
+    model: Model,
+    from: { start: number; ownerValue: string[]; mayGoOn: () => Promise<void> },
+  ) {
     this.#reader = reader;
     this.#model = model;
     this.#ownerValue = from.ownerValue;
+    this.#mayGoOn = from.mayGoOn;
     this.#start = from.start;
   }
 
   async next(): Promise<IteratorResult<StoredRecord[], undefined>> {
     if (this.#start === null) return this.return();
+    try {
+      await this.#mayGoOn();
+    } catch (thrown) {
+      await this.return();
+      throw thrown;
+    }
     const [reader, model] = [this.#reader, this.#model];
     const sql = model.nextPage(this.#ownerValue.length > 0, maxPageSize);
     const values = [this.#start, ...this.#ownerValue];
@@ -81,8 +94,15 @@ export class LaterPages {
   }
 }
 
-/** Lists a collection, or what one user owns of it. */
-export async function listRecords(database: Database, model: Model, owner: string | null): Promise<RecordPages> {
+/**
+ * Lists a collection, or what one user owns of it.
+ * @param options `mayGoOn` is asked before each later page, and throws when the caller may not read the list any more.
+ */
+export async function listRecords(
+  database: Database,
+  model: Model,
+  { owner, mayGoOn }: { owner: string | null; mayGoOn: () => Promise<void> },
+): Promise<RecordPages> {
   const ownerValue = owner === null ? [] : [owner];
   const reader = database.longRead();
   let rest: LaterPages | null = null;
@@ -92,7 +112,7 @@ export async function listRecords(database: Database, model: Model, owner: strin
     const last = isFull || rows.length > firstPageSize ? rows.at(-1) : undefined;
     if (last !== undefined) {
       const start = (await reader.get<{ seq: number }>(model.place, last.id))?.seq ?? 0;
-      rest = new LaterPages(reader, model, { start, ownerValue });
+      rest = new LaterPages(reader, model, { start, ownerValue, mayGoOn });
     }
     return { first: model.toRecords(rows), rest };
   } finally {

@@ -115,7 +115,14 @@ export class Records {
   async list(collection: Collection, principal: Principal): Promise<RecordPages> {
     authorize(collection, "read", principal);
     const owner = onlyOwn(collection, "read", principal) ? (principal?.userId ?? "") : null;
-    return listRecords(this.#database, modelOf(collection), owner);
+    const mayGoOn = async (): Promise<void> => {
+      const current = this.collection(collection.name);
+      authorize(current, "read", await this.#database.recheck(principal));
+      // Under another rule, the caller may be owed another list.
+      if (current.rules.read !== collection.rules.read || current.createdAt !== collection.createdAt)
+        throw listChanged();
+    };
+    return listRecords(this.#database, modelOf(collection), { owner, mayGoOn });
   }
 
   /**
@@ -362,6 +369,10 @@ function changedReferences(
     const isSame = field !== undefined && value === record[field.name];
     return isSame && model.references.includes(position) ? undefined : value;
   });
+}
+
+function listChanged(): AppError {
+  return new AppError("unavailable", "The rules of the collection have changed while the list was read.");
 }
 
 function missing(collection: Collection, id: string): AppError {
