@@ -9,7 +9,8 @@ import { built, isolatedExecutable } from "../scripts/isolated.ts";
 export const root = join(import.meta.dir, "..");
 if (!existsSync(built)) throw new Error(`${built} is missing: run npm run build first (npm test does)`);
 const isolated = isolatedExecutable();
-afterAll(isolated.remove);
+// This module is loaded once for all files of a run.
+process.on("exit", isolated.remove);
 /**
  * The executable that every test runs: beside it there is neither source nor `node_modules`. `SOCLE_EXECUTABLE` names
  * another, such as one of a release.

@@ -20,14 +20,21 @@ function shellWord(text: string): string {
   return /^[\w./-]+$/.test(text) ? text : `'${text.replaceAll("'", "'\\''")}'`;
 }
 
+function isOpen(path: string): boolean {
+  try {
+    const stats = statSync(path, { throwIfNoEntry: false });
+    return stats !== undefined && (stats.mode & forOthers) !== 0;
+  } catch {
+    // What is wrong with the path is said where it is opened.
+    return false;
+  }
+}
+
 /** Logs one line with the command that mends it, where the group or others have a right to one of the paths. */
 export function warnOfOpenFiles(paths: readonly string[], logger: Logger): void {
   // Windows has no such modes.
   if (process.platform === "win32") return;
-  const open = paths.filter((path) => {
-    const stats = statSync(path, { throwIfNoEntry: false });
-    return stats !== undefined && (stats.mode & forOthers) !== 0;
-  });
+  const open = paths.filter(isOpen);
   if (open.length === 0) return;
   const words = open.map(shellWord).join(" ");
   logger.warn(`Other users of this machine may read or write the data. To close it to them: chmod -R go= ${words}`);

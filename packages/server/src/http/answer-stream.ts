@@ -5,7 +5,10 @@ import { type Answers, countedBytes, type Hold } from "./answers.ts";
 /** Larger pieces leave in parts: what a socket cannot take at once, the runtime copies. */
 const partBytes = 256 * 1024;
 
-/** The collector is asked to run after so many bytes of answers, and once it is quiet: what it frees goes back. */
+/**
+ * The garbage collector does not see what answers take outside its heap: it is run after so many bytes of answers, and
+ * once it is quiet. It runs at once: one that is only asked for comes too late for a flood of large answers.
+ */
 const collectAfter = 32 * 1024 ** 2;
 const quietMs = 1_000;
 /** Bytes of answers that were let go since the collector was last asked. */
@@ -14,7 +17,7 @@ let isCollecting = false;
 
 function collect(): void {
   dropped = 0;
-  Bun.gc(false);
+  Bun.gc(true);
 }
 
 function drop(bytes: number): void {
@@ -102,7 +105,8 @@ export function streamOf(
         }
       }
       hasBegun = true;
-      const next = await pieces.next();
+      const isLarge = width > countedBytes;
+      const next = await (isLarge ? answers.inTurn(caller, () => pieces.next(), leaving.signal) : pieces.next());
       if (hasEnded) return;
       if (next.done === true) {
         end();

@@ -1,5 +1,5 @@
 /** Answers in flight: the bound on their bytes, the queue before it, and the end of those that no client takes. */
-import { BoundedMap, callerGone, type LimitName, overloaded } from "../kernel/index.ts";
+import { BoundedMap, callerGone, FairGate, type LimitName, overloaded } from "../kernel/index.ts";
 
 /** Smaller answers are not counted: the sockets of the system take them at once. */
 export const countedBytes = 64 * 1024;
@@ -13,6 +13,10 @@ const defaultTiming = {
 };
 /** New answers that wait for room at a time. */
 const maxWaiting = 1_000;
+/** Large pieces that wait to be made at a time; of one caller, half of these. */
+const maxWaitingTurns = 2_000;
+/** A turn that lasts longer waits for something else than the event loop. */
+const turnMs = 50;
 /** Paths of large answers that are remembered. */
 const maxPaths = 1_000;
 
@@ -65,6 +69,14 @@ export class Answers {
   /** In the order of their last progress. */
   readonly #holds = new Set<Counted>();
   readonly #large = new BoundedMap<string, number>(maxPaths);
+  readonly #turns = new FairGate({
+    limit,
+    message: "Too many large answers are being made; try again in a moment.",
+    width: 1,
+    share: 1,
+    maxWaiting: maxWaitingTurns,
+    waitingShare: maxWaitingTurns / 2,
+  });
   #waiting: Waiting[] = [];
   #new = 0;
   #bytes = 0;
@@ -93,6 +105,27 @@ export class Answers {
    */
   expected(path: () => string): number | null {
     return this.#bytes < this.#limit / 4 ? null : (this.#large.get(path()) ?? null);
+  }
+
+  /** Whether the answer of a path was large before. */
+  isLarge(path: () => string): boolean {
+    return this.#large.size > 0 && this.#large.get(path()) !== undefined;
+  }
+
+  /**
+   * Makes a large answer, or a piece of one. One is made at a time, and between two of them the event loop serves other
+   * requests: many large answers at once do not hold up small ones.
+   * @throws AppError `unavailable` when too many wait.
+   */
+  async inTurn<T>(caller: string, make: () => Promise<T>, signal: AbortSignal): Promise<T> {
+    const release = await this.#turns.take(caller, signal);
+    const timer = setTimeout(release, turnMs);
+    try {
+      return await make();
+    } finally {
+      clearTimeout(timer);
+      setImmediate(release);
+    }
   }
 
   hasRoom(caller: string, bytes: number): boolean {

@@ -169,6 +169,16 @@ export class Exchange {
     this.#reserved = this.#answers.hold(caller, counted);
   }
 
+  /** Whether an answer to a GET of the same path was large before. */
+  get isLarge(): boolean {
+    return this.#canRunAgain && this.#answers.isLarge(() => pathOf(this.request));
+  }
+
+  /** See `Answers`. */
+  inTurn<T>(make: () => Promise<T>): Promise<T> {
+    return this.#answers.inTurn(this.address, make, this.request.signal);
+  }
+
   /** The room that the answer is going to lack, as far as answers to the same path tell; null otherwise. */
   foresee(): NoRoom | null {
     const bytes = this.#answers.expected(() => pathOf(this.request));

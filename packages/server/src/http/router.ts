@@ -220,7 +220,8 @@ export class Router {
       return this.#counted(exchange.error(new AppError("unavailable", "The service is stopping.")), exchange, start);
     try {
       // A CORS preflight carries no token; it learns which methods a route has, which the documentation says anyway.
-      const run = request.method === "OPTIONS" ? handler : this.#guarded(request, handler);
+      const guarded = request.method === "OPTIONS" ? handler : this.#guarded(request, handler);
+      const run: Handler = exchange.isLarge ? () => exchange.inTurn(async () => guarded(exchange)) : guarded;
       refuseUnreadBody(request);
       this.#callers.enter(exchange);
       const lack = exchange.foresee();

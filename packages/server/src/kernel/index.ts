@@ -19,6 +19,7 @@ export {
   type SignedIn,
   type System,
   system,
+  systemFor,
 } from "./principal.ts";
 export { isSameSecret, Secret } from "./secret.ts";
 export { allOf, count, excerpt, nearest, oneOf, printable, quote } from "./text.ts";

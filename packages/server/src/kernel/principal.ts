@@ -7,9 +7,10 @@ export interface SignedIn {
   readonly sessionId: string;
 }
 
-/** The service itself, or the user's own functions: nobody owns what it makes, and no rule holds it back. */
+/** The service itself, or the user's own functions: no rule holds it back. */
 export interface System {
-  readonly userId: null;
+  /** The owner of what it makes: null, or a user for whom a seed makes it. */
+  readonly userId: string | null;
   readonly role: "admin";
   /** The id of the user whose change made a function run, or null. */
   readonly actor: string | null;
@@ -18,6 +19,11 @@ export interface System {
 }
 
 export const system: System = { userId: null, role: "admin", actor: null, depth: 0 };
+
+/** The service itself, which makes something for a user. */
+export function systemFor(userId: string): System {
+  return { ...system, userId, actor: userId };
+}
 
 /** A function that runs because of somebody's change. */
 export function actingFor(actor: string | null, depth: number): System {

@@ -11,6 +11,7 @@ import {
   readJsonFile,
   SetupError,
   system,
+  systemFor,
 } from "../../kernel/index.ts";
 import type { Command } from "../command.ts";
 import { configOption, loadSettings } from "../settings.ts";
@@ -91,7 +92,7 @@ class Seeder {
     const { users } = this.#service.auth;
     const found = await users.findByEmail(credentials.email);
     const user = found ?? (await this.#makeUser(credentials));
-    this.#users.set(credentials.email, { userId: user.id, role: "admin", sessionId: "seed" });
+    this.#users.set(credentials.email, systemFor(user.id));
     return found === null;
   }
 
