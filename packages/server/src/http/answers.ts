@@ -99,17 +99,24 @@ export class Answers {
     this.#large.set(path, bytes);
   }
 
-  /**
-   * The size of what was answered at a path before, if that was large and there is little room by now: such a request
-   * waits before anything is read for it. Else null.
-   */
-  expected(path: () => string): number | null {
-    return this.#bytes < this.#limit / 4 ? null : (this.#large.get(path()) ?? null);
+  /** Whether there is little room by now: a request whose answer is probably large waits before anything is read for it. */
+  get isFilling(): boolean {
+    return this.#bytes >= this.#limit / 4;
+  }
+
+  /** The size of what was answered at a path before, if that was large; else null. */
+  expected(path: string): number | null {
+    return this.#large.get(path) ?? null;
+  }
+
+  /** Whether any answer was large so far. */
+  get hasLarge(): boolean {
+    return this.#large.size > 0;
   }
 
   /** Whether the answer of a path was large before. */
-  isLarge(path: () => string): boolean {
-    return this.#large.size > 0 && this.#large.get(path()) !== undefined;
+  isLarge(path: string): boolean {
+    return this.#large.get(path) !== undefined;
   }
 
   /**

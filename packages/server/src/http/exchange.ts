@@ -4,6 +4,7 @@ import type { FileBody } from "../storage/index.ts";
 import { onePiece, type Pieces, partsOf, streamOf } from "./answer-stream.ts";
 import { type Answers, countedBytes, type Hold, NoRoom } from "./answers.ts";
 import { type Bodies, SlowBody } from "./bodies.ts";
+import type { Callers } from "./callers.ts";
 import type { Cors } from "./cors.ts";
 import { statusOf } from "./status.ts";
 
@@ -15,57 +16,53 @@ const jsonType = { "Content-Type": "application/json" };
 
 const bearer = /^bearer +(\S+)$/i;
 
+/** What all exchanges share. */
+export interface ExchangeService {
+  readonly cors: Cors;
+  readonly authenticate: Authenticate;
+  readonly addressOf: (request: Request) => string;
+  readonly answers: Answers;
+  readonly bodies: Bodies;
+  readonly callers: Callers;
+  /** Told why a streamed answer could not be finished. */
+  onBrokenStream(exchange: Exchange, thrown: unknown): void;
+}
+
 /** One request on its way to its answer: its parameters, who asks, and the headers that every answer carries. */
 export class Exchange {
   readonly request: Request;
   /** The named parts of the path, percent-decoded once. */
   readonly params: { readonly [name: string]: string };
   readonly requestId: string;
-  readonly #cors: Cors;
-  readonly #authenticate: Authenticate;
-  readonly #addressOf: (request: Request) => string;
-  readonly #answers: Answers;
-  readonly #bodies: Bodies;
-  readonly #onBrokenStream: (thrown: unknown) => void;
+  readonly #service: ExchangeService;
   /** Kept: of a request that has ended the server does not know it. */
   #address: string | null = null;
   /** Room that was waited for, until an answer takes it. */
   #reserved: Hold | null = null;
   #isStreaming = false;
-  #onEnd: (() => void) | null = null;
+  /** The answer is made, and goes. */
+  #isMade = false;
 
-  constructor(options: {
-    request: Request;
-    params: { readonly [name: string]: string };
-    requestId: string;
-    cors: Cors;
-    authenticate: Authenticate;
-    addressOf: (request: Request) => string;
-    answers: Answers;
-    bodies: Bodies;
-    /** Told why a streamed answer could not be finished. */
-    onBrokenStream: (thrown: unknown) => void;
-  }) {
-    this.request = options.request;
-    this.params = options.params;
-    this.requestId = options.requestId;
-    this.#cors = options.cors;
-    this.#authenticate = options.authenticate;
-    this.#addressOf = options.addressOf;
-    this.#answers = options.answers;
-    this.#bodies = options.bodies;
-    this.#onBrokenStream = options.onBrokenStream;
+  constructor(
+    request: Request,
+    params: { readonly [name: string]: string },
+    { requestId, service }: { requestId: string; service: ExchangeService },
+  ) {
+    this.request = request;
+    this.params = params;
+    this.requestId = requestId;
+    this.#service = service;
   }
 
   /** The address that the request comes from, as limits count it. */
   get address(): string {
-    this.#address ??= this.#addressOf(this.request);
+    this.#address ??= this.#service.addressOf(this.request);
     return this.#address;
   }
 
   /** Makes sure that `address` can be asked for later, too. */
   keepAddress(): void {
-    this.#address ??= this.#addressOf(this.request);
+    this.#address ??= this.#service.addressOf(this.request);
   }
 
   /** The caller by whom shares are counted: a user, or else an address. */
@@ -89,7 +86,7 @@ export class Exchange {
    */
   principal(): SignedIn | null | Promise<SignedIn | null> {
     const token = this.token();
-    return token === null ? null : this.#authenticate(token);
+    return token === null ? null : this.#service.authenticate(token);
   }
 
   /**
@@ -120,7 +117,7 @@ export class Exchange {
 
   /** The bytes of the body, at most `limit`. It throws what `Bodies` throws. */
   body(limit: number): Promise<Uint8Array> {
-    return this.#bodies.read(this.request, { limit, caller: () => this.address });
+    return this.#service.bodies.read(this.request, { limit, caller: () => this.address });
   }
 
   /** A large answer leaves in pieces; it throws what `reserve` throws. */
@@ -164,25 +161,28 @@ export class Exchange {
     }
     const caller = this.address;
     const canWait = this.#canRunAgain;
-    if (canWait && bytes > countedBytes) this.#answers.note(pathOf(this.request), bytes);
-    if (canWait && !this.#answers.hasRoom(caller, counted)) throw new NoRoom(counted);
-    this.#reserved = this.#answers.hold(caller, counted);
+    if (canWait && bytes > countedBytes) this.#service.answers.note(pathOf(this.request), bytes);
+    if (canWait && !this.#service.answers.hasRoom(caller, counted)) throw new NoRoom(counted);
+    this.#reserved = this.#service.answers.hold(caller, counted);
   }
 
   /** Whether an answer to a GET of the same path was large before. */
   get isLarge(): boolean {
-    return this.#canRunAgain && this.#answers.isLarge(() => pathOf(this.request));
+    const { answers } = this.#service;
+    return answers.hasLarge && this.#canRunAgain && answers.isLarge(pathOf(this.request));
   }
 
   /** See `Answers`. */
   inTurn<T>(make: () => Promise<T>): Promise<T> {
-    return this.#answers.inTurn(this.address, make, this.request.signal);
+    return this.#service.answers.inTurn(this.address, make, this.request.signal);
   }
 
   /** The room that the answer is going to lack, as far as answers to the same path tell; null otherwise. */
   foresee(): NoRoom | null {
-    const bytes = this.#answers.expected(() => pathOf(this.request));
-    if (bytes === null || !this.#canRunAgain || this.#answers.hasRoom(this.address, bytes)) return null;
+    const { answers } = this.#service;
+    if (!answers.isFilling || !this.#canRunAgain) return null;
+    const bytes = answers.expected(pathOf(this.request));
+    if (bytes === null || answers.hasRoom(this.address, bytes)) return null;
     return new NoRoom(bytes);
   }
 
@@ -191,18 +191,18 @@ export class Exchange {
    * @throws AppError `unavailable` when there is none after some seconds.
    */
   async waitForRoom({ bytes }: NoRoom): Promise<void> {
-    this.#reserved = await this.#answers.take(this.address, bytes, this.request.signal);
+    this.#reserved = await this.#service.answers.take(this.address, bytes, this.request.signal);
   }
 
   /**
-   * Calls `onEnd` when the answer has gone. To be called once, with the answer made: at once unless it is streamed, and
-   * what was reserved for one that was not made is free again.
+   * The request counts for its address until its answer has gone: to be called once, with the answer made. What was
+   * reserved for one that was not made is free again.
    */
-  whenGone(onEnd: () => void): void {
+  made(): void {
     this.#reserved?.release();
     this.#reserved = null;
-    if (this.#isStreaming) this.#onEnd = onEnd;
-    else onEnd();
+    this.#isMade = true;
+    if (!this.#isStreaming) this.#service.callers.leave(this);
   }
 
   /** What has changed something is answered in any case. */
@@ -224,17 +224,17 @@ export class Exchange {
 
   #stream(status: number, pieces: Pieces, headers: Readonly<Record<string, string>>): Response {
     const caller = this.address;
-    const hold = this.#reserved ?? this.#answers.hold(caller, countedBytes);
+    const hold = this.#reserved ?? this.#service.answers.hold(caller, countedBytes);
     this.#reserved = null;
     this.#isStreaming = true;
     const body = streamOf(pieces, {
-      answers: this.#answers,
+      answers: this.#service.answers,
       caller,
       hold,
-      onBroken: this.#onBrokenStream,
+      onBroken: (thrown) => this.#service.onBrokenStream(this, thrown),
       onEnd: () => {
         this.#isStreaming = false;
-        this.#onEnd?.();
+        if (this.#isMade) this.#service.callers.leave(this);
       },
     });
     return new Response(body, { status, headers: this.#with(headers) });
@@ -254,7 +254,7 @@ export class Exchange {
   options(allow: string): Response {
     const headers = this.#headers(null);
     headers["Allow"] = allow;
-    this.#cors.preflight(headers, this.request, allow);
+    this.#service.cors.preflight(headers, this.request, allow);
     return new Response(null, { status: 204, headers });
   }
 
@@ -283,7 +283,7 @@ export class Exchange {
   #headers(contentType: string | null): Record<string, string> {
     const headers: Record<string, string> = { "X-Content-Type-Options": "nosniff", "X-Request-Id": this.requestId };
     if (contentType !== null) headers["Content-Type"] = contentType;
-    this.#cors.apply(headers, this.request);
+    this.#service.cors.apply(headers, this.request);
     return headers;
   }
 }

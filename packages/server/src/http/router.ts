@@ -5,7 +5,7 @@ import { type Answers, NoRoom } from "./answers.ts";
 import type { Bodies } from "./bodies.ts";
 import type { Callers } from "./callers.ts";
 import type { Cors } from "./cors.ts";
-import { type Authenticate, Exchange, pathOf } from "./exchange.ts";
+import { type Authenticate, Exchange, type ExchangeService, pathOf } from "./exchange.ts";
 import { adminOf } from "./routes/admin/for-admins.ts";
 import type { StaticFiles } from "./static-files.ts";
 
@@ -17,6 +17,8 @@ type Answer = Response | undefined;
 export type Handler = (exchange: Exchange) => Answer | Promise<Answer>;
 
 const withBody: readonly string[] = ["POST", "PUT", "PATCH"] satisfies Method[];
+const noParams: Record<string, string> = {};
+
 /** A longer body of a request that is not expected to have one is refused. */
 const ignoredBytes = 64 * 1024;
 
@@ -81,12 +83,7 @@ function matchPath(pattern: string, parts: readonly string[]): Record<string, st
  */
 export class Router {
   readonly #routes: readonly Route[];
-  readonly #cors: Cors;
-  readonly #authenticate: Authenticate;
-  readonly #addressOf: (request: Request) => string;
-  readonly #answers: Answers;
-  readonly #bodies: Bodies;
-  readonly #callers: Callers;
+  readonly #service: ExchangeService;
   readonly #limits: LimitMeter;
   readonly #logger: Logger;
   readonly #files: StaticFiles | null;
@@ -113,12 +110,9 @@ export class Router {
     meter: RequestMeter;
   }) {
     this.#routes = options.routes;
-    this.#cors = options.cors;
-    this.#authenticate = options.authenticate;
-    this.#addressOf = options.addressOf;
-    this.#answers = options.answers;
-    this.#bodies = options.bodies;
-    this.#callers = options.callers;
+    const { cors, authenticate, addressOf, answers, bodies, callers } = options;
+    const onBrokenStream = (exchange: Exchange, thrown: unknown): void => this.#broken(exchange, thrown);
+    this.#service = { cors, authenticate, addressOf, answers, bodies, callers, onBrokenStream };
     this.#limits = options.limits;
     this.#logger = options.logger;
     this.#files = options.files;
@@ -134,7 +128,8 @@ export class Router {
         // A method that is left out would be looked for at the next pattern that matches.
         const handler: Handler =
           (method === "OPTIONS" ? undefined : route.methods[method]) ?? ((exchange) => this.#byMethod(route, exchange));
-        handlers[method] = (request) => this.#run(request, request.params ?? {}, handler);
+        const guarded = method === "OPTIONS" ? handler : this.#guarded(route.path, handler);
+        handlers[method] = (request) => this.#run(request, request.params ?? noParams, guarded);
       }
       routes[route.path] = handlers;
     }
@@ -147,12 +142,15 @@ export class Router {
     const parts = path.split("/");
     for (const route of this.#routes) {
       const params = matchPath(route.path, parts);
-      if (params !== null) return this.#run(request, params, (exchange) => this.#byMethod(route, exchange));
+      if (params === null) continue;
+      const handler: Handler = (exchange) => this.#byMethod(route, exchange);
+      // A CORS preflight carries no token; it learns which methods a route has, which the documentation says anyway.
+      return this.#run(request, params, request.method === "OPTIONS" ? handler : this.#guarded(path, handler));
     }
     return this.#run(
       request,
-      {},
-      this.#guarded(request, (exchange) => this.#file(exchange, pathname)),
+      noParams,
+      this.#guarded(path, (exchange) => this.#file(exchange, pathname)),
     );
   }
 
@@ -204,26 +202,14 @@ export class Router {
   }
 
   #run(request: Request, params: Record<string, string>, handler: Handler): Answer | Promise<Answer> {
-    const exchange = new Exchange({
-      request,
-      params,
-      requestId: this.#nextId(),
-      cors: this.#cors,
-      authenticate: this.#authenticate,
-      addressOf: this.#addressOf,
-      answers: this.#answers,
-      bodies: this.#bodies,
-      onBrokenStream: (thrown) => this.#broken(exchange, thrown),
-    });
+    const exchange = new Exchange(request, params, { requestId: this.#nextId(), service: this.#service });
     const start = performance.now();
     if (this.#isStopping)
       return this.#counted(exchange.error(new AppError("unavailable", "The service is stopping.")), exchange, start);
     try {
-      // A CORS preflight carries no token; it learns which methods a route has, which the documentation says anyway.
-      const guarded = request.method === "OPTIONS" ? handler : this.#guarded(request, handler);
-      const run: Handler = exchange.isLarge ? () => exchange.inTurn(async () => guarded(exchange)) : guarded;
+      const run: Handler = exchange.isLarge ? () => exchange.inTurn(async () => handler(exchange)) : handler;
       refuseUnreadBody(request);
-      this.#callers.enter(exchange);
+      this.#service.callers.enter(exchange);
       const lack = exchange.foresee();
       if (lack !== null) return this.#otherwise(exchange, run, { thrown: lack, start });
       const response = run(exchange);
@@ -241,12 +227,18 @@ export class Router {
    * The handler, and before it, under `/api/admin/`, the check that the caller is an admin: a path that does not exist
    * and a method that a route does not have are no exception (contract, "HTTP in general").
    */
-  #guarded(request: Request, handler: Handler): Handler {
-    if (!isForAdmins(request)) return handler;
-    return async (exchange) => {
+  #guarded(path: string, handler: Handler): Handler {
+    const [, api, noun = ""] = path.split("/");
+    const guarded: Handler = async (exchange) => {
       await adminOf(exchange);
       return handler(exchange);
     };
+    if (api !== "api") return handler;
+    if (decodePart(noun) === "admin") return guarded;
+    // A percent-encoded "admin" comes as the name of a collection.
+    return noun.startsWith(":")
+      ? (exchange) => (exchange.param(noun.slice(1)) === "admin" ? guarded(exchange) : handler(exchange))
+      : handler;
   }
 
   /** Runs a request again whose answer had no room; any other error is answered. */
@@ -268,7 +260,7 @@ export class Router {
   #counted<T extends Answer>(answer: T, exchange: Exchange, start: number): T {
     this.#meter.count(exchange.request.method, answer?.status ?? 101, performance.now() - start);
     // A request that has become a socket is open until that is closed.
-    if (answer !== undefined) exchange.whenGone(() => this.#callers.leave(exchange));
+    if (answer !== undefined) exchange.made();
     return answer;
   }
 
@@ -314,14 +306,6 @@ export class Router {
     else if (thrown.code === "unavailable") this.#turnedAway(exchange, thrown);
     return exchange.error(thrown);
   }
-}
-
-/** Whether a path is `/api/admin` or below it, in whatever way it is percent-encoded. */
-function isForAdmins(request: Request): boolean {
-  // Requests for records are spared the rest.
-  if (!/\/api\/(?:admin|[^/?#]*%)/.test(request.url)) return false;
-  const [, api, noun] = pathOf(request).split("/");
-  return api === "api" && decodePart(noun ?? "") === "admin";
 }
 
 /** The path as the log has it. */

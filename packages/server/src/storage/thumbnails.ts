@@ -46,7 +46,9 @@ const largePixels = 8_000_000;
  */
 const maxRunning = Math.max(1, Math.min(2, availableParallelism() - 1));
 /** The sides that thumbnails have, in pixels: a side that is asked for is rounded up to one of these. */
-const ladder = [16, 32, 48, 64, 96, 100, 128, 150, 200, 256, 300, 400, 512, 600, 640, 800, 1024, 1200, 1600, 2000] as const;
+const ladder = [
+  16, 32, 48, 64, 96, 100, 128, 150, 200, 256, 300, 400, 512, 600, 640, 800, 1024, 1200, 1600, 2000,
+] as const;
 /** The longest side of a thumbnail. */
 const maxSide = 2_000;
 /** For the side that is left free: no image of so few pixels has a longer one. */
