@@ -1,5 +1,5 @@
 import { statSync } from "node:fs";
-import { type Awaitable, BoundedMap, type Principal, SetupError } from "../kernel/index.ts";
+import { AppError, type Awaitable, BoundedMap, type Principal, SetupError } from "../kernel/index.ts";
 import type { Logger } from "../logging/index.ts";
 import { Checkpointer, type PausableReads } from "./checkpointer.ts";
 import type { Connection } from "./connection.ts";
@@ -184,7 +184,7 @@ export class Database {
    * @throws AppError `unavailable` when too many wait, the write-ahead log needs room, or the disk cannot be read.
    */
   readOnThread<T>(work: (reader: Reader) => Promise<T>, waiter: Waiter): Promise<T> {
-    return this.#threads.run(work, waiter);
+    return this.#threads.run(this.#asAllowed(waiter.principal ?? null, work), waiter);
   }
 
   /**
@@ -199,13 +199,13 @@ export class Database {
    * Reads that belong together and may look at many rows: on the event loop as long as they look at few, else once more
    * on a thread, for a limited time. Their statements say what they look at, see `visited`.
    * @param kind the same for queries of which one is probably as much as another.
-   * @param options `caller` as in `Waiter`; `signal`, asked for with a thread alone, as asking takes its time.
+   * @param options `principal` and `caller` as in `Waiter`; `signal`, asked for with a thread alone, as asking takes its time.
    * @throws AppError as `readOnThread`, also when it takes too long.
    */
   async query<T>(
     kind: string,
     work: (reader: Reader, place: MigrationPlace) => Awaitable<T>,
-    options: { caller: string; signal: () => AbortSignal },
+    options: Pick<Waiter, "caller" | "principal"> & { signal: () => AbortSignal },
   ): Promise<T> {
     if (performance.now() >= (this.#heavy.get(kind) ?? 0)) {
       try {
@@ -215,8 +215,18 @@ export class Database {
         this.#heavy.set(kind, performance.now() + heavyMs);
       }
     }
-    const { caller, signal } = options;
-    return this.#queryThreads.run(async (reader) => work(reader, "thread"), { caller, signal: signal() });
+    const { principal = null, caller, signal } = options;
+    const read = this.#asAllowed(principal, async (reader: Reader) => work(reader, "thread"));
+    return this.#queryThreads.run(read, { caller, signal: signal() });
+  }
+
+  /** Reads that were allowed to a caller who has waited since: session and role must be the same when their turn comes. */
+  #asAllowed<T>(principal: Principal, work: (reader: Reader) => Promise<T>): (reader: Reader) => Promise<T> {
+    return async (reader) => {
+      const current = await this.recheck(principal);
+      if (current?.role !== principal?.role) throw new AppError("forbidden", "Your role has changed; ask again.");
+      return work(reader);
+    };
   }
 
   /** Bytes of the database file and of its log. */

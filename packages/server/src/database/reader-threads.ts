@@ -49,7 +49,10 @@ export class ReaderThreads implements PausableReads {
   /**
    * @throws AppError `unavailable` when too many wait, it takes too long, the log needs room, or the disk cannot be read.
    */
-  async run<T>(work: (reader: Reader) => Promise<T>, { caller, signal }: Waiter): Promise<T> {
+  async run<T>(
+    work: (reader: Reader) => Promise<T>,
+    { caller, signal }: Pick<Waiter, "caller" | "signal">,
+  ): Promise<T> {
     if (signal.aborted) throw callerGone();
     const end = new AbortController();
     const ended = Promise.withResolvers<never>();

@@ -1,4 +1,4 @@
-import type { Awaitable, SignedIn } from "../kernel/index.ts";
+import type { Awaitable, Principal, SignedIn } from "../kernel/index.ts";
 
 /** What a column holds and a parameter may be. */
 export type Value = string | number | null;
@@ -44,6 +44,8 @@ export type CallerGuard = (reader: Reader, caller: SignedIn) => Awaitable<Signed
 
 /** The caller of a read that may have to wait for a thread. */
 export interface Waiter {
+  /** Looked at again when the turn comes; absent for what the service reads for itself. */
+  readonly principal?: Principal;
   /** A user id or an address: the caller's share counts by it. */
   readonly caller: string;
   /** Aborted when nobody waits for the answer any more. */

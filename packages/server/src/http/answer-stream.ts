@@ -2,8 +2,11 @@
 import { overloaded } from "../kernel/index.ts";
 import { type Answers, countedBytes, type Hold } from "./answers.ts";
 
-/** Larger pieces leave in parts: what a socket cannot take at once, the runtime copies. */
-const partBytes = 256 * 1024;
+/**
+ * Larger pieces leave in parts: what a socket cannot take at once, the runtime copies. Each part that has gone is
+ * progress, by which a slow client is told from one that takes nothing.
+ */
+const partBytes = 128 * 1024;
 
 /**
  * The garbage collector does not see what answers take outside its heap: it is run after so many bytes of answers, and
@@ -15,20 +18,20 @@ const quietMs = 1_000;
 let dropped = 0;
 let isCollecting = false;
 
-function collect(): void {
+function collect(isUrgent: boolean): void {
   dropped = 0;
-  Bun.gc(true);
+  Bun.gc(isUrgent);
 }
 
 function drop(bytes: number): void {
   dropped += bytes;
-  if (dropped >= collectAfter) collect();
+  if (dropped >= collectAfter) collect(true);
   if (bytes < countedBytes) return;
   if (isCollecting) return;
   isCollecting = true;
   setTimeout(() => {
     isCollecting = false;
-    collect();
+    collect(false);
   }, quietMs).unref();
 }
 
@@ -121,6 +124,7 @@ export function streamOf(
     } catch (thrown) {
       if (hasEnded) return;
       end();
+      void pieces.return();
       onBroken(thrown);
       controller.error(thrown);
     }

@@ -21,6 +21,28 @@ async function errorOf(promise: Promise<unknown>): Promise<unknown> {
   return error instanceof AppError ? [error.code, error.limit, error.retryAfter] : error;
 }
 
+test("large answers start one in a turn of the event loop; work that goes on later keeps none", async () => {
+  const { answers } = open(10 * mib);
+  const order: string[] = [];
+  const slow = Promise.withResolvers<void>();
+  const make = (name: string, until?: Promise<void>) =>
+    answers.inTurn(
+      name,
+      async () => {
+        order.push(name);
+        await until;
+      },
+      never,
+    );
+  const first = make("a", slow.promise);
+  const second = make("b");
+  order.push("others");
+  await second;
+  expect(order).toEqual(["others", "a", "b"]);
+  slow.resolve();
+  await first;
+});
+
 describe("the bound", () => {
   test("an answer waits until others have gone, and counts from then on", async () => {
     const { answers } = open(10 * mib);
@@ -39,6 +61,22 @@ describe("the bound", () => {
     expect(answers.bytes).toBe(8 * mib);
     second.release();
     hold.release();
+    expect(answers.bytes).toBe(0);
+  });
+
+  test("of those that wait, no more start than there is room for, and all is free in the end", async () => {
+    const { answers } = open(10 * mib);
+    const first = answers.hold("a", 10 * mib);
+    let most = 0;
+    const waiting = Array.from({ length: 20 }, async (_, n) => {
+      const hold = await answers.take(`caller ${n}`, mib, never);
+      most = Math.max(most, answers.bytes);
+      await Bun.sleep(1);
+      hold.release();
+    });
+    first.release();
+    await Promise.all(waiting);
+    expect(most).toBeLessThanOrEqual(10 * mib);
     expect(answers.bytes).toBe(0);
   });
 
@@ -176,6 +214,27 @@ describe("a stream", () => {
     expect(parts.length).toBeGreaterThan(1);
     expect(Buffer.concat(parts).equals(whole)).toBe(true);
     expect([answers.bytes, seen]).toEqual([0, { broken: [], ends: 1 }]);
+  });
+
+  test("that fails ends its pieces, so that what they hold is let go", async () => {
+    const { answers } = open(10 * mib);
+    let hasEnded = false;
+    const pieces: Pieces = {
+      next: () => Promise.reject(new Error("damaged")),
+      async return() {
+        hasEnded = true;
+      },
+    };
+    const options = {
+      answers,
+      caller: "a",
+      hold: answers.hold("a", mib),
+      onBroken: () => undefined,
+      onEnd: () => undefined,
+    };
+    await expect(new Response(streamOf(pieces, options)).bytes()).rejects.toThrow("damaged");
+    expect(hasEnded).toBe(true);
+    expect(answers.bytes).toBe(0);
   });
 
   test("breaks off when a piece fails, and counts no more", async () => {

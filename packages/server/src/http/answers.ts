@@ -15,8 +15,6 @@ const defaultTiming = {
 const maxWaiting = 1_000;
 /** Large pieces that wait to be made at a time; of one caller, half of these. */
 const maxWaitingTurns = 2_000;
-/** A turn that lasts longer waits for something else than the event loop. */
-const turnMs = 50;
 /** Paths of large answers that are remembered. */
 const maxPaths = 1_000;
 
@@ -68,7 +66,9 @@ export class Answers {
   readonly #byCaller = new Map<string, number>();
   /** In the order of their last progress. */
   readonly #holds = new Set<Counted>();
-  readonly #large = new BoundedMap<string, number>(maxPaths);
+  /** Paths of large answers, and the sizes of such answers by their URL: another query may have a small one. */
+  readonly #large = new BoundedMap<string, true>(maxPaths);
+  readonly #sizes = new BoundedMap<string, number>(maxPaths);
   readonly #turns = new FairGate({
     limit,
     message: "Too many large answers are being made; try again in a moment.",
@@ -94,9 +94,10 @@ export class Answers {
     return this.#bytes;
   }
 
-  /** Remembers that the answer of a path was large. */
-  note(path: string, bytes: number): void {
-    this.#large.set(path, bytes);
+  /** Remembers that the answer to a URL was large, and so was one at its path. */
+  note(url: string, path: string, bytes: number): void {
+    this.#large.set(path, true);
+    this.#sizes.set(url, bytes);
   }
 
   /** Whether there is little room by now: a request whose answer is probably large waits before anything is read for it. */
@@ -104,9 +105,9 @@ export class Answers {
     return this.#bytes >= this.#limit / 4;
   }
 
-  /** The size of what was answered at a path before, if that was large; else null. */
-  expected(path: string): number | null {
-    return this.#large.get(path) ?? null;
+  /** The size of what was answered to a URL before, if that was large; else null. */
+  expected(url: string): number | null {
+    return this.#sizes.get(url) ?? null;
   }
 
   /** Whether any answer was large so far. */
@@ -116,23 +117,19 @@ export class Answers {
 
   /** Whether the answer of a path was large before. */
   isLarge(path: string): boolean {
-    return this.#large.get(path) !== undefined;
+    return this.#large.get(path) === true;
   }
 
   /**
-   * Makes a large answer, or a piece of one. One is made at a time, and between two of them the event loop serves other
-   * requests: many large answers at once do not hold up small ones.
+   * Starts to make a large answer, or a piece of one, in a turn of the event loop of its own: between two of them other
+   * requests are served, and many large answers at once do not hold up small ones. Work that goes on later, on a thread,
+   * keeps no turn.
    * @throws AppError `unavailable` when too many wait.
    */
   async inTurn<T>(caller: string, make: () => Promise<T>, signal: AbortSignal): Promise<T> {
     const release = await this.#turns.take(caller, signal);
-    const timer = setTimeout(release, turnMs);
-    try {
-      return await make();
-    } finally {
-      clearTimeout(timer);
-      setImmediate(release);
-    }
+    setImmediate(release);
+    return make();
   }
 
   hasRoom(caller: string, bytes: number): boolean {
@@ -225,7 +222,8 @@ export class Answers {
 
   #serve(): void {
     if (this.#waiting.length === 0) return;
-    for (const entry of this.#waiting) if (this.hasRoom(entry.caller, entry.bytes)) entry.start();
+    // One that starts counts at once, and may leave no room for the next.
+    for (const entry of [...this.#waiting]) if (this.hasRoom(entry.caller, entry.bytes)) entry.start();
   }
 
   #cutStalled(): void {
@@ -247,10 +245,11 @@ export class Answers {
 
   #count(counted: Counted, bytes: number): void {
     if (!this.#holds.has(counted)) return;
+    const hasFreed = bytes < counted.bytes;
     this.#add(counted, bytes - counted.bytes);
     counted.bytes = bytes;
     this.#progressed(counted);
-    this.#serve();
+    if (hasFreed) this.#serve();
   }
 
   #progressed(counted: Counted): void {

@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test";
 import { AppError } from "../kernel/index.ts";
-import { Bodies } from "./bodies.ts";
+import { Bodies, declaredLength } from "./bodies.ts";
 
 const mib = 1024 ** 2;
 const patient = { patienceMs: 60_000, stalledMs: 60_000, slowMs: 60_000, lookMs: 1 };
@@ -110,5 +110,39 @@ test("a body that stalls ends, also a small one, and a reader that was told so w
     ["bad_request", undefined, tooSlow],
     ["bad_request", undefined, tooSlow],
   ]);
+  expect(bodies.bytes).toBe(0);
+});
+
+test.each(["2, 2", "-1", "1e3", "0x10", "9".repeat(20)])("a Content-Length of %p is refused", (length) => {
+  expect(() => declaredLength(new Headers({ "Content-Length": length }))).toThrow("Content-Length");
+});
+
+test("a length that is none counts nothing, and the next body is read", async () => {
+  const bodies = new Bodies(4 * mib, patient);
+  const headers = { "Content-Length": "2, 2" };
+  const broken = new Request("http://socle.test/", { method: "POST", body: "{}", headers });
+  expect(await read(bodies, broken)).toEqual(["bad_request", undefined, expect.stringContaining("Content-Length")]);
+  expect(bodies.bytes).toBe(0);
+  const { request, push, end } = sending(10);
+  push(10);
+  end();
+  expect(await read(bodies, request)).toBe(10);
+});
+
+test("of the bodies that wait, no more start than there is room for", async () => {
+  const bodies = new Bodies(4 * mib, patient);
+  const all = Array.from({ length: 12 }, () => sending(mib));
+  const reads = all.map(({ request }, n) => read(bodies, request, `caller ${n}`));
+  let most = 0;
+  for (const { push, end } of all) {
+    await Bun.sleep(1);
+    most = Math.max(most, bodies.bytes);
+    push(mib);
+    end();
+    await Bun.sleep(1);
+    most = Math.max(most, bodies.bytes);
+  }
+  expect(await Promise.all(reads)).toEqual(all.map(() => mib));
+  expect(most).toBeLessThanOrEqual(3 * mib);
   expect(bodies.bytes).toBe(0);
 });

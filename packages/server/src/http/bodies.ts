@@ -50,6 +50,18 @@ export class SlowBody extends AppError {
   }
 }
 
+/**
+ * The length of a body as its header declares it (RFC 9110, 8.6); null without one.
+ * @throws AppError `bad_request` for a header that is no length, such as one that came twice.
+ */
+export function declaredLength(headers: Headers): number | null {
+  const header = headers.get("content-length");
+  if (header === null) return null;
+  if (!/^\d{1,15}$/.test(header))
+    throw new AppError("bad_request", "The header Content-Length must be one whole number.");
+  return Number(header);
+}
+
 /** Reads bodies. Each counts with the length that it declares, or with the most that it may have. */
 export class Bodies {
   readonly #limit: number;
@@ -77,14 +89,14 @@ export class Bodies {
    * there is no room.
    */
   async read(request: Request, options: { limit: number; caller: () => string }): Promise<Uint8Array> {
-    const header = request.headers.get("content-length");
-    const length = header === null ? null : Number(header);
+    const length = declaredLength(request.headers);
     if (length !== null && length > options.limit) throw tooLarge(options.limit);
     if (length === 0 || (length === null && request.body === null)) return new Uint8Array();
     const bytes = length ?? options.limit;
     const caller = bytes <= smallBytes ? null : options.caller();
-    if (!this.#hasRoom(caller, bytes)) await this.#room({ caller, bytes, signal: request.signal });
-    const reading = this.#begin(caller, bytes);
+    const reading = this.#hasRoom(caller, bytes)
+      ? this.#begin(caller, bytes)
+      : await this.#room({ caller, bytes, signal: request.signal });
     try {
       return await new Promise<Uint8Array>((resolve, reject) => {
         reading.cut = reject;
@@ -119,7 +131,7 @@ export class Bodies {
     this.#readings.delete(reading);
     this.#add(reading.caller, -reading.bytes);
     if (this.#waiting.length === 0) return;
-    for (const entry of this.#waiting) if (this.#hasRoom(entry.caller, entry.bytes)) entry.start();
+    for (const entry of [...this.#waiting]) if (this.#hasRoom(entry.caller, entry.bytes)) entry.start();
   }
 
   #add(caller: string | null, bytes: number): void {
@@ -130,15 +142,15 @@ export class Bodies {
     else this.#byCaller.set(caller, own);
   }
 
-  /** Makes room by ending slow bodies, or waits for it. */
-  async #room(wanted: { caller: string | null; bytes: number; signal: AbortSignal }): Promise<void> {
+  /** Makes room by ending slow bodies, or waits for it. The body counts from the moment in which there is room. */
+  async #room(wanted: { caller: string | null; bytes: number; signal: AbortSignal }): Promise<Reading> {
     const { caller, bytes, signal } = wanted;
     this.#endSlow(caller, bytes);
     // Those that were ended are gone by then.
     await null;
-    if (this.#hasRoom(caller, bytes)) return;
+    if (this.#hasRoom(caller, bytes)) return this.#begin(caller, bytes);
     if (this.#waiting.length >= maxWaiting) throw tooMany();
-    await new Promise<void>((resolve, reject) => {
+    return new Promise<Reading>((resolve, reject) => {
       const end = (): void => {
         clearTimeout(timer);
         signal.removeEventListener("abort", leave);
@@ -153,7 +165,7 @@ export class Bodies {
         bytes,
         start: () => {
           end();
-          resolve();
+          resolve(this.#begin(caller, bytes));
         },
       };
       const timer = setTimeout(() => {

@@ -161,7 +161,7 @@ export class Exchange {
     }
     const caller = this.address;
     const canWait = this.#canRunAgain;
-    if (canWait && bytes > countedBytes) this.#service.answers.note(pathOf(this.request), bytes);
+    if (canWait && bytes > countedBytes) this.#service.answers.note(this.request.url, pathOf(this.request), bytes);
     if (canWait && !this.#service.answers.hasRoom(caller, counted)) throw new NoRoom(counted);
     this.#reserved = this.#service.answers.hold(caller, counted);
   }
@@ -181,7 +181,7 @@ export class Exchange {
   foresee(): NoRoom | null {
     const { answers } = this.#service;
     if (!answers.isFilling || !this.#canRunAgain) return null;
-    const bytes = answers.expected(pathOf(this.request));
+    const bytes = answers.expected(this.request.url);
     if (bytes === null || answers.hasRoom(this.address, bytes)) return null;
     return new NoRoom(bytes);
   }

@@ -327,3 +327,25 @@ test("a list that is read slowly with its right in force goes to its end", async
   expect(items).toHaveLength(41);
   await api.close();
 });
+
+test("a demoted admin does not go on reading what belongs to others", async () => {
+  const place = await world("admin");
+  const { api, caller, other } = place;
+  const permissions = { read: "owner", create: "authenticated" };
+  await api.request("PUT", "/api/admin/collections/notes", { token: other.token, body: { permissions } });
+  const text = "x".repeat(20_000);
+  for (let n = 0; n < 40; n++) await api.request("POST", "/api/notes", { token: other.token, body: { text } });
+  const list = await api.answer("GET", "/api/notes", { token: caller.token });
+  const reader = list.body?.getReader();
+  expect((await reader?.read())?.done).toBe(false);
+  await setRole(api.service, caller.id, "authenticated");
+  let rest = "";
+  const read = async (): Promise<null> => {
+    for (let part = await reader?.read(); part?.done === false; part = await reader?.read())
+      rest += Buffer.from(part.value).toString();
+    return null;
+  };
+  expect(await read().catch((thrown: unknown) => thrown)).toBeInstanceOf(Error);
+  expect(rest.split('"rec_').length).toBeLessThan(40);
+  await api.close();
+});

@@ -2,7 +2,7 @@ import type { ErrorBody } from "@socle/protocol";
 import { AppError, excerpt, isObject, messageOf } from "../kernel/index.ts";
 import type { LimitMeter, Logger, RequestMeter } from "../logging/index.ts";
 import { type Answers, NoRoom } from "./answers.ts";
-import type { Bodies } from "./bodies.ts";
+import { type Bodies, declaredLength } from "./bodies.ts";
 import type { Callers } from "./callers.ts";
 import type { Cors } from "./cors.ts";
 import { type Authenticate, Exchange, type ExchangeService, pathOf } from "./exchange.ts";
@@ -28,8 +28,8 @@ const ignoredBytes = 64 * 1024;
  */
 function refuseUnreadBody({ method, headers }: Request): void {
   if (withBody.includes(method)) return;
-  const length = headers.get("content-length");
-  if (length === null ? headers.get("transfer-encoding") === null : Number(length) <= ignoredBytes) return;
+  const length = declaredLength(headers);
+  if (length === null ? headers.get("transfer-encoding") === null : length <= ignoredBytes) return;
   throw new AppError("payload_too_large", `A ${method} request has no body, or a short one with its Content-Length.`);
 }
 
@@ -206,8 +206,8 @@ export class Router {
     const start = performance.now();
     if (this.#isStopping)
       return this.#counted(exchange.error(new AppError("unavailable", "The service is stopping.")), exchange, start);
+    const run: Handler = exchange.isLarge ? () => exchange.inTurn(async () => handler(exchange)) : handler;
     try {
-      const run: Handler = exchange.isLarge ? () => exchange.inTurn(async () => handler(exchange)) : handler;
       refuseUnreadBody(request);
       this.#service.callers.enter(exchange);
       const lack = exchange.foresee();
@@ -219,7 +219,7 @@ export class Router {
         (thrown: unknown) => this.#otherwise(exchange, run, { thrown, start }),
       );
     } catch (thrown) {
-      return this.#otherwise(exchange, handler, { thrown, start });
+      return this.#otherwise(exchange, run, { thrown, start });
     }
   }
 

@@ -70,10 +70,15 @@ export class LaterPages {
     if (this.#start === null) return this.return();
     try {
       await this.#mayGoOn();
+      return await this.#page();
     } catch (thrown) {
       await this.return();
       throw thrown;
     }
+  }
+
+  async #page(): Promise<IteratorResult<StoredRecord[], undefined>> {
+    if (this.#start === null) return this.return();
     const [reader, model] = [this.#reader, this.#model];
     const sql = model.nextPage(this.#ownerValue.length > 0, maxPageSize);
     const values = [this.#start, ...this.#ownerValue];

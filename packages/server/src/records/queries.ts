@@ -159,7 +159,7 @@ export class Queries {
         return found;
       };
       try {
-        return await database.query(current.kind, work, { caller, signal });
+        return await database.query(current.kind, work, { principal, caller, signal });
       } catch (thrown) {
         refuseOther(thrown, attempt);
         ({ query, place } = this.prepare(collectionOf(name), principal, list.search));
@@ -193,7 +193,7 @@ export class Queries {
         return record ?? null;
       };
       try {
-        return await database.query(digestOf(["one", selection.kind]), read, { caller, signal });
+        return await database.query(digestOf(["one", selection.kind]), read, { principal, caller, signal });
       } catch (thrown) {
         refuseOther(thrown, attempt);
       }

@@ -117,10 +117,11 @@ export class Records {
     const owner = onlyOwn(collection, "read", principal) ? (principal?.userId ?? "") : null;
     const mayGoOn = async (): Promise<void> => {
       const current = this.collection(collection.name);
-      authorize(current, "read", await this.#database.recheck(principal));
-      // Under another rule, the caller may be owed another list.
-      if (current.rules.read !== collection.rules.read || current.createdAt !== collection.createdAt)
-        throw listChanged();
+      const caller = await this.#database.recheck(principal);
+      authorize(current, "read", caller);
+      // Under another rule, or with another role, the caller is owed another list.
+      const isOther = onlyOwn(current, "read", caller) !== (owner !== null);
+      if (isOther || current.createdAt !== collection.createdAt) throw listChanged();
     };
     return listRecords(this.#database, modelOf(collection), { owner, mayGoOn });
   }
@@ -372,7 +373,7 @@ function changedReferences(
 }
 
 function listChanged(): AppError {
-  return new AppError("unavailable", "The rules of the collection have changed while the list was read.");
+  return new AppError("unavailable", "What you may read of the collection has changed while the list was read.");
 }
 
 function missing(collection: Collection, id: string): AppError {

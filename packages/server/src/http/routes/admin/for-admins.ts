@@ -1,3 +1,4 @@
+import type { Waiter } from "../../../database/index.ts";
 import { AppError, type SignedIn } from "../../../kernel/index.ts";
 import { readObject } from "../../body.ts";
 import type { Exchange } from "../../exchange.ts";
@@ -34,8 +35,8 @@ export async function readAdminBody(exchange: Exchange, limit: number): Promise<
 }
 
 /** The admin as the caller of a read that may have to wait for a thread. */
-export function waiterOf(exchange: Exchange, admin: SignedIn): { caller: string; signal: AbortSignal } {
-  return { caller: admin.userId, signal: exchange.request.signal };
+export function waiterOf(exchange: Exchange, admin: SignedIn): Waiter {
+  return { principal: admin, caller: admin.userId, signal: exchange.request.signal };
 }
 
 /** Nothing of these routes is looked at before the caller is known to be an admin. */
