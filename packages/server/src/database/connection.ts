@@ -29,25 +29,36 @@ export class Connection implements RowReader {
   }
 
   get<T>(sql: string, ...values: Value[]): T | null {
-    // The shape of a row is what the SQL text says; its author names it.
-    return this.#do(sql, () => this.#prepare(sql).get(...values) as T | null);
+    // Each of these has its own `try`: a function that is made for each statement costs as much as a short one.
+    try {
+      // The shape of a row is what the SQL text says; its author names it.
+      return this.#prepare(sql).get(...values) as T | null;
+    } catch (thrown) {
+      throw this.#explained(thrown, sql);
+    }
   }
 
   all<T>(sql: string, ...values: Value[]): T[] {
     // Bun's `all` leaves an EXPLAIN running, and with it the snapshot open that it reads from: nothing newer would be seen.
     if (sql.startsWith("EXPLAIN ")) return [...this.iterate<T>(sql, values)];
-    return this.#do(sql, () => this.#prepare(sql).all(...values) as T[]);
+    try {
+      return this.#prepare(sql).all(...values) as T[];
+    } catch (thrown) {
+      throw this.#explained(thrown, sql);
+    }
   }
 
   some<T>({ sql, values }: { sql: string; values: readonly Value[] }, isLast: (row: T) => boolean): T[] {
-    return this.#do(sql, () => {
-      const rows: T[] = [];
+    const rows: T[] = [];
+    try {
       for (const row of this.#prepare(sql).iterate(...values) as IterableIterator<T>) {
         rows.push(row);
         if (isLast(row)) break;
       }
-      return rows;
-    });
+    } catch (thrown) {
+      throw this.#explained(thrown, sql);
+    }
+    return rows;
   }
 
   /** Row by row. `parameters` are values for `?`, or by name for `:name`. */
@@ -61,12 +72,20 @@ export class Connection implements RowReader {
   }
 
   run(sql: string, ...values: Value[]): number {
-    return this.#do(sql, () => this.#prepare(sql).run(...values).changes);
+    try {
+      return this.#prepare(sql).run(...values).changes;
+    } catch (thrown) {
+      throw this.#explained(thrown, sql);
+    }
   }
 
   /** For statements that are run once: pragmas, DDL. */
   execute(sql: string): void {
-    this.#do(sql, () => this.#driver.run(sql));
+    try {
+      this.#driver.run(sql);
+    } catch (thrown) {
+      throw this.#explained(thrown, sql);
+    }
   }
 
   /** Adds a function of as many values as `work` has parameters. What it throws, the statement throws. */
@@ -77,14 +96,6 @@ export class Connection implements RowReader {
   close(): void {
     this.#forgetStatements();
     this.#driver.close();
-  }
-
-  #do<T>(sql: string, work: () => T): T {
-    try {
-      return work();
-    } catch (thrown) {
-      throw this.#explained(thrown, sql);
-    }
   }
 
   /** What says that the file is damaged names the file, the tables, and what to do. */
