@@ -31,7 +31,7 @@ export class Connection implements Replayed, Buffered {
     this.expiresAt = expiresAt;
     this.#feed = feed;
     this.#replays = new Replays(this, feed);
-    this.#inbox = new Inbox(feed.inboxes);
+    this.#inbox = new Inbox(feed.inboxes, () => this.close(1008, "Frames come faster than they can be followed"));
   }
 
   get listener(): Listener {
@@ -48,13 +48,13 @@ export class Connection implements Replayed, Buffered {
 
   /** Frames are followed one after the other, in the order in which they came. */
   async receive(text: string): Promise<void> {
-    if (!this.#inbox.put(text)) {
-      this.close(1008, "Frames come faster than they can be followed");
+    if (!this.isOpen) return;
+    if (this.#isBusy) {
+      this.#inbox.put(text);
       return;
     }
-    if (this.#isBusy) return;
     this.#isBusy = true;
-    for (let next = this.#inbox.take(); next !== undefined; next = this.#inbox.take()) await this.#follow(next);
+    for (let next: string | undefined = text; next !== undefined; next = this.#inbox.take()) await this.#follow(next);
     this.#isBusy = false;
   }
 

@@ -9,6 +9,7 @@ import { type Listener, mayHear, type Reserved, reservedOf, topicsOfEvent, topic
 import { ChannelTable } from "./channel-table.ts";
 import { Connection } from "./connection.ts";
 import { eventText } from "./frames.ts";
+import { Inboxes } from "./inbox.ts";
 import { SessionWatch } from "./session-watch.ts";
 import { type Publisher, SocketBuffers } from "./socket-buffers.ts";
 import type { Feed } from "./types.ts";
@@ -162,7 +163,7 @@ export class Realtime {
     const replaying = (): number => this.#replaying;
     return {
       channels: new ChannelTable(maxSubscriptions, limits),
-      inboxes: { bytes: 0 },
+      inboxes: new Inboxes(),
       get place() {
         return events.flushedSeq;
       },
