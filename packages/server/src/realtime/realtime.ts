@@ -30,7 +30,7 @@ export interface RealtimeOptions {
   bufferLimit: number;
   /** Bytes that may wait in all sockets; with more the slowest are cut off. */
   bufferTotal: number;
-  /** Channels that all sockets may hold together. */
+  /** Channels that all sockets may hold together; those of one address half of them. */
   maxSubscriptions: number;
 }
 
@@ -85,12 +85,14 @@ export class Realtime {
 
   /**
    * A connection for a socket that is about to be opened.
+   * @param address of the client, as limits count it.
    * @throws AppError `unauthorized` for a token that is not valid.
    */
-  async admit(token: string | null): Promise<Connection> {
-    if (token === null) return new Connection(null, Number.POSITIVE_INFINITY, this.#feed);
+  async admit(token: string | null, address: string): Promise<Connection> {
+    if (token === null)
+      return new Connection({ listener: null, expiresAt: Number.POSITIVE_INFINITY, address }, this.#feed);
     const { principal, expiresAt } = await this.#options.auth.connect(token);
-    return new Connection(principal, expiresAt, this.#feed);
+    return new Connection({ listener: principal, expiresAt, address }, this.#feed);
   }
 
   /** What `Bun.serve` is to do with sockets. Slow ones are cut off natively. */
