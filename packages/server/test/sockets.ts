@@ -6,8 +6,8 @@ import { openApi, type TestApi } from "./kit.ts";
 
 export interface TestServer extends TestApi {
   url: string;
-  /** Connects; resolves when the socket is open. */
-  connect(token?: string): Promise<TestSocket>;
+  /** Connects, as if from `address`; resolves when the socket is open. */
+  connect(token?: string, address?: string): Promise<TestSocket>;
 }
 
 export async function openServer(options: Parameters<typeof openApi>[0]): Promise<TestServer> {
@@ -17,10 +17,10 @@ export async function openServer(options: Parameters<typeof openApi>[0]): Promis
     host: "127.0.0.1",
     port: 0,
     corsOrigins: api.config["cors.origins"],
-    trustedProxies: 0,
+    trustedProxies: 1,
   });
   afterAll(() => server.stop(0));
-  return { ...api, url: server.url, connect: (token) => TestSocket.open(server.url, token) };
+  return { ...api, url: server.url, connect: (token, address) => TestSocket.open(server.url, token, address) };
 }
 
 /** A client that keeps every frame it gets. */
@@ -38,9 +38,10 @@ export class TestSocket {
     afterAll(() => socket.close());
   }
 
-  static async open(url: string, token?: string): Promise<TestSocket> {
+  static async open(url: string, token?: string, address?: string): Promise<TestSocket> {
     const query = token === undefined ? "" : `?token=${token}`;
-    const client = new TestSocket(new WebSocket(`${url.replace("http", "ws")}/api/realtime${query}`));
+    const headers: Record<string, string> = address === undefined ? {} : { "X-Forwarded-For": address };
+    const client = new TestSocket(new WebSocket(`${url.replace("http", "ws")}/api/realtime${query}`, { headers }));
     await until(() => client.socket.readyState !== WebSocket.CONNECTING);
     if (client.socket.readyState !== WebSocket.OPEN) throw new Error("The socket was not opened");
     return client;

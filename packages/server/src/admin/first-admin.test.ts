@@ -1,5 +1,6 @@
-import { expect, setSystemTime, test } from "bun:test";
+import { expect, setSystemTime, spyOn, test } from "bun:test";
 import { eventsSince, openApi } from "../../test/kit.ts";
+import type { FirstAdmin } from "./first-admin.ts";
 
 const path = "/api/auth/setup";
 const body = { email: "first@example.com", password: "correct horse" };
@@ -73,6 +74,34 @@ test("it dies when there is an admin otherwise, and after 30 minutes", async () 
   expect((await late.request("POST", late.link, { body })).status).toBe(404);
   setSystemTime();
   expect((await late.service.auth.users.search({ limit: 10, offset: 0 })).total).toBe(0);
+});
+
+test("a link that expires or is replaced while the password is hashed makes nobody", async () => {
+  for (const [change, status] of [
+    [async () => void setSystemTime(Date.now() + 31 * 60_000), 404],
+    [(firstAdmin: FirstAdmin) => firstAdmin.invite(), 401],
+  ] as const) {
+    const { request, link, service, parts } = await invited();
+    const { users } = service.auth;
+    const prepare = users.prepare.bind(users);
+    const hashing = spyOn(users, "prepare").mockImplementation(async (...args) => {
+      const values = await prepare(...args);
+      await change(parts.admin.firstAdmin);
+      return values;
+    });
+    expect((await request("POST", link, { body })).status).toBe(status);
+    hashing.mockRestore();
+    setSystemTime();
+    expect((await service.auth.users.search({ limit: 10, offset: 0 })).total).toBe(0);
+  }
+});
+
+test("a link that has made an admin works no more, also when that admin is gone", async () => {
+  const { request, link, service } = await invited();
+  expect((await request("POST", link, { body })).status).toBe(201);
+  await service.database.transact((tx) => tx.run("DELETE FROM _users"));
+  expect((await request("POST", link, { body })).status).toBe(404);
+  expect((await service.auth.users.search({ limit: 10, offset: 0 })).total).toBe(0);
 });
 
 test("without an invitation there is nothing to set up", async () => {

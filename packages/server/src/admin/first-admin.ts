@@ -34,9 +34,7 @@ export class FirstAdmin {
   /** When the token expires. @throws AppError as `create` does. */
   async check(token: unknown): Promise<{ expiresAt: string }> {
     if (this.#token === null || (await this.#auth.users.adminExists())) throw over();
-    if (this.#clock.now() >= this.#expiresAt) throw over();
-    if (typeof token !== "string" || !isSameSecret(token, this.#token))
-      throw new AppError("unauthorized", "This is not the token of the set-up link; the log of the last start has it.");
+    this.#confirm(token);
     return { expiresAt: toTimestamp(this.#expiresAt) };
   }
 
@@ -47,16 +45,28 @@ export class FirstAdmin {
   async create(body: Record<string, unknown>, token: unknown, caller?: PasswordCaller): Promise<TokenResponse> {
     await this.check(token);
     const values = await this.#auth.users.prepare(readCredentials(body), caller);
-    const response = await this.#auth.signInFirstAdmin(values, (tx, { admin, user, before }) =>
-      this.#audit.record(tx, admin, {
-        action: before === null ? "user.created" : "user.updated",
-        target: user.id,
-        before,
-        after: user,
-      }),
-    );
-    this.#token = null;
-    return response;
+    return this.#auth.signInFirstAdmin(values, {
+      confirm: (tx) => {
+        this.#confirm(token);
+        tx.afterCommit(() => {
+          this.#token = null;
+        });
+      },
+      record: (tx, { admin, user, before }) =>
+        this.#audit.record(tx, admin, {
+          action: before === null ? "user.created" : "user.updated",
+          target: user.id,
+          before,
+          after: user,
+        }),
+    });
+  }
+
+  /** Whether the token is the one of this moment. @throws AppError as `create` does. */
+  #confirm(token: unknown): void {
+    if (this.#token === null || this.#clock.now() >= this.#expiresAt) throw over();
+    if (typeof token !== "string" || !isSameSecret(token, this.#token))
+      throw new AppError("unauthorized", "This is not the token of the set-up link; the log of the last start has it.");
   }
 }
 

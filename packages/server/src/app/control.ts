@@ -10,6 +10,9 @@ const longestPath = 100;
 /** How often a run that logs nothing is said to be alive. */
 const aliveMs = 3_000;
 
+/** Bytes of lines that may wait for a reader; log lines beyond them are left out. */
+const longestWait = 8 * 1024 ** 2;
+
 /** A line of the answer: something that was logged, how it ended, or that it goes on. */
 type ControlLine = { readonly log: LogLine } | { readonly error: string | null } | { readonly alive: true };
 
@@ -108,14 +111,27 @@ function parseRequest(value: unknown): RunRequest {
   throw new Error("The service does not know such a request");
 }
 
-/** What `work` says, as lines of JSON, in the moment in which it says it. */
+/**
+ * What `work` says, as lines of JSON, in the moment in which it says it. Log lines for which there is no room, because
+ * the reader has stopped, are left out and counted; how it ended is always said.
+ */
 function asLines(work: (say: (line: ControlLine) => void) => Promise<void>): ReadableStream<Uint8Array> {
   const encoder = new TextEncoder();
   let isOpen = true;
-  return new ReadableStream({
-    async start(controller) {
+  let leftOut = 0;
+  const source = {
+    async start(controller: ReadableStreamDefaultController<Uint8Array>): Promise<void> {
+      const enqueue = (line: ControlLine): void => controller.enqueue(encoder.encode(`${JSON.stringify(line)}\n`));
       const say = (line: ControlLine): void => {
-        if (isOpen) controller.enqueue(encoder.encode(`${JSON.stringify(line)}\n`));
+        if (!isOpen) return;
+        const isLast = "error" in line;
+        if (!isLast && (controller.desiredSize ?? 0) <= 0) {
+          if ("log" in line) leftOut += 1;
+          return;
+        }
+        if (leftOut > 0) enqueue({ log: leftOutLine(leftOut) });
+        leftOut = 0;
+        enqueue(line);
       };
       // A connection on which nothing is said is closed after a while; and whoever asks knows at once that he is heard.
       say({ alive: true });
@@ -128,10 +144,15 @@ function asLines(work: (say: (line: ControlLine) => void) => Promise<void>): Rea
       controller.close();
     },
     // Whoever asked has gone; the run goes on.
-    cancel() {
+    cancel(): void {
       isOpen = false;
     },
-  });
+  };
+  return new ReadableStream<Uint8Array>(source, new ByteLengthQueuingStrategy({ highWaterMark: longestWait }));
+}
+
+function leftOutLine(lines: number): LogLine {
+  return { level: "WARN", message: "Log lines were left out: they came faster than they were read", fields: { lines } };
 }
 
 /**

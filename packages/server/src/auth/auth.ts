@@ -48,6 +48,13 @@ export interface Connected {
   readonly expiresAt: number;
 }
 
+/** The steps of a set-up that belong to its caller; both run in the transaction, and roll it back by throwing. */
+export interface FirstAdminSteps {
+  /** Called before anything is written: passwords wait to be hashed, and the permission may be gone since. */
+  confirm(tx: Transactor): void;
+  record(tx: Transactor, made: { admin: SignedIn; user: User; before: User | null }): Awaitable<unknown>;
+}
+
 /** Users and their sessions: registration, login, refresh, logout; and from a token to the caller it stands for. */
 export class Auth {
   readonly users: Users;
@@ -254,18 +261,15 @@ export class Auth {
 
   /**
    * Makes the first admin of a service, and signs in.
-   * @param record is called in the transaction.
    * @throws AppError `not_found` when there is an admin.
    */
-  async signInFirstAdmin(
-    values: NewUser,
-    record: (tx: Transactor, made: { admin: SignedIn; user: User; before: User | null }) => Awaitable<unknown>,
-  ): Promise<TokenResponse> {
+  async signInFirstAdmin(values: NewUser, steps: FirstAdminSteps): Promise<TokenResponse> {
     const opened = await this.#database.transact(async (tx) => {
       if (await this.users.adminExists(tx)) throw new AppError("not_found", "There is an admin already.");
+      steps.confirm(tx);
       const { user, before } = await this.users.makeAdmin(tx, values);
       const session = await this.#sessions.open(tx, user);
-      await record(tx, { admin: signedIn(user, session.session.id), user, before });
+      await steps.record(tx, { admin: signedIn(user, session.session.id), user, before });
       return { user, ...session };
     });
     return this.#respond(opened.user, opened.session, opened.refreshToken);

@@ -84,6 +84,44 @@ describe("a flood", () => {
     });
   });
 
+  test("of a hundred emails each minute does not hide the failures of others", async () => {
+    await atTime(async (set) => {
+      const [trace, seq, start] = [traceOf(), await lastSeq(api.service), performance.now()];
+      const flood = (): void => {
+        for (let i = 0; i < 100; i++) void trace.note(`flood${i}@example.com`, "x");
+      };
+      flood();
+      void trace.note("late@example.com", "y");
+      // More than are told apart: the last of them are counted together.
+      for (let i = 0; i < 950; i++) void trace.note(`once${i}@example.com`, "z");
+      let before = (await written(seq)).length;
+      expect(before).toBe(100);
+      for (let minute = 1; minute <= 15; minute++) {
+        set(start + minute * 60_000);
+        flood();
+        trace.tick();
+        const all = await written(seq);
+        expect(all.length - before).toBeLessThanOrEqual(100);
+        if (minute === 1)
+          expect(all.slice(100, 102)).toEqual([
+            { email: null, address: null, count: 51 },
+            { email: "late@example.com", address: "y", count: 1 },
+          ]);
+        before = all.length;
+      }
+      const emails = (await written(seq)).map((payload) => String(Reflect.get(payload, "email")));
+      for (let i = 0; i < 899; i++) expect(emails).toContain(`once${i}@example.com`);
+      // Those of whom nothing more comes are forgotten, so that others are told apart again.
+      void trace.note("new@example.com", "y");
+      for (const minute of [16, 17]) {
+        set(start + minute * 60_000);
+        flood();
+        trace.tick();
+      }
+      expect(await written(seq)).toContainEqual({ email: "new@example.com", address: "y", count: 1 });
+    });
+  });
+
   test("of many emails has a hundred events a minute, and none is left uncounted", async () => {
     await atTime(async (set) => {
       const [trace, seq, start] = [traceOf(), await lastSeq(api.service), performance.now()];

@@ -5,7 +5,7 @@ import type { Logger } from "../logging/index.ts";
 
 /** One email and address has one event in this time; the failures in between are counted. */
 const everyMs = 60_000;
-/** Events of one trace in that time; more wait with their counts. */
+/** Events of one trace in that time; more wait with their counts, and are written first in the next. */
 const maxEvents = 100;
 /** Emails and addresses that are told apart; the failures of others are counted together. */
 const maxSources = 1_000;
@@ -34,6 +34,7 @@ export interface FailureTraceOptions {
  */
 export class FailureTrace {
   readonly #options: FailureTraceOptions;
+  /** Those that were written longest ago come first. */
   readonly #sources = new Map<string, Source>();
   readonly #others: Source = { email: null, address: null, count: 0, writtenAt: Number.NEGATIVE_INFINITY };
   #roundStart = Number.NEGATIVE_INFINITY;
@@ -48,23 +49,29 @@ export class FailureTrace {
    * @param email null for a text that is no email address: it may be a password.
    */
   async note(email: string | null, address: string): Promise<void> {
-    const source = this.#sourceOf(email, address);
+    // Failures that have waited go first, or those that come as soon as a round begins would take all of it.
+    if (performance.now() - this.#roundStart >= everyMs) this.tick();
+    const key = JSON.stringify([email, address]);
+    const source = this.#sourceOf(key, { email, address });
     source.count += 1;
-    await this.#write(source);
+    await this.#write(key, source);
   }
 
   /** Writes what is due, and forgets sources without failures. To be called regularly. */
   tick(): void {
     const now = performance.now();
-    for (const [key, source] of this.#sources) {
-      void this.#write(source);
+    if (now - this.#roundStart >= everyMs) {
+      this.#roundStart = now;
+      this.#written = 0;
+    }
+    void this.#write(null, this.#others);
+    for (const [key, source] of [...this.#sources]) {
+      void this.#write(key, source);
       if (source.count === 0 && now - source.writtenAt >= everyMs) this.#sources.delete(key);
     }
-    void this.#write(this.#others);
   }
 
-  #sourceOf(email: string | null, address: string): Source {
-    const key = JSON.stringify([email, address]);
+  #sourceOf(key: string, { email, address }: { email: string | null; address: string }): Source {
     const known = this.#sources.get(key);
     if (known !== undefined) return known;
     if (this.#sources.size >= maxSources) return this.#others;
@@ -73,9 +80,12 @@ export class FailureTrace {
     return source;
   }
 
-  async #write(source: Source): Promise<void> {
+  /** @param key null for the source of all others. */
+  async #write(key: string | null, source: Source): Promise<void> {
     const now = performance.now();
-    if (source.count === 0 || now - source.writtenAt < everyMs || !this.#mayWrite(now)) return;
+    if (source.count === 0 || now - source.writtenAt < everyMs || this.#written >= maxEvents) return;
+    this.#written += 1;
+    if (key !== null && this.#sources.delete(key)) this.#sources.set(key, source);
     const { email, address, count } = source;
     source.count = 0;
     source.writtenAt = now;
@@ -85,14 +95,5 @@ export class FailureTrace {
     await database
       .transact((tx) => events.append(tx, { type, source: "auth", payload, principal: null }))
       .catch((error) => logger.warn(`The event ${type} was not written`, { error }));
-  }
-
-  #mayWrite(now: number): boolean {
-    if (now - this.#roundStart >= everyMs) {
-      this.#roundStart = now;
-      this.#written = 0;
-    }
-    this.#written += 1;
-    return this.#written <= maxEvents;
   }
 }

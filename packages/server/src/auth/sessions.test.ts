@@ -1,11 +1,13 @@
 /** Tests of sessions: exchanges of one refresh token at the same moment, the bound per user, the sweep. */
-import { describe, expect, test } from "bun:test";
+import { describe, expect, setSystemTime, test } from "bun:test";
+import { monotonicClock } from "../../test/clock.ts";
 import { openApi } from "../../test/kit.ts";
 
 const api = await openApi({ settings: { SERVICE_LIMITS_SESSIONS_PER_USER: "3", SERVICE_LIMITS_RATE_REFRESH: "off" } });
 const { auth, database } = api.service;
 const password = "correct horse";
 const from = { key: "test" };
+const pass = monotonicClock();
 
 async function refresh(refreshToken: string): Promise<{ status: number; token: string }> {
   const { status, body } = await api.request("POST", "/api/auth/refresh", { body: { refreshToken } });
@@ -17,6 +19,7 @@ async function count(sql: string, ...values: (string | number)[]): Promise<numbe
 }
 
 function passTenSeconds(): Promise<unknown> {
+  pass(10_001);
   return database.transact((tx) => tx.run("UPDATE _refresh_tokens SET usedAt = usedAt - 10001"));
 }
 
@@ -74,6 +77,31 @@ describe("refresh", () => {
     }
     expect((await api.request("GET", "/api/auth/me", { token: accessToken })).status).toBe(200);
     expect((await refresh(refreshToken)).status).toBe(200);
+  });
+
+  test.each([
+    ["back", -30_000],
+    ["forward", 30_000],
+  ])("a clock that is set %s is no reuse, and hides none", async (direction, change) => {
+    const { refreshToken } = await api.register(`clock-${direction}@example.com`);
+    const second = (await refresh(refreshToken)).token;
+    const third = (await refresh(second)).token;
+    try {
+      setSystemTime(Date.now() + change);
+      expect(await refresh(refreshToken)).toEqual({ status: 200, token: third });
+      await auth.sweep();
+      expect(await refresh(refreshToken)).toEqual({ status: 200, token: third });
+      expect(await refresh(second)).toEqual({ status: 200, token: third });
+      pass(10_001);
+      // The stored time alone would say that the use was just now.
+      await database.transact((tx) =>
+        tx.run("UPDATE _refresh_tokens SET usedAt = ? WHERE usedAt IS NOT NULL", Date.now()),
+      );
+      expect((await refresh(second)).status).toBe(401);
+      expect((await refresh(third)).status).toBe(401);
+    } finally {
+      setSystemTime();
+    }
   });
 
   test("the tokens that are kept of a session do not grow with its exchanges", async () => {

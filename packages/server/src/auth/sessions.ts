@@ -7,6 +7,8 @@ import { hashRefreshToken, RefreshTokens } from "./tokens.ts";
 /** Two tabs that refresh at once both use the same token; this long it works again. */
 const graceMs = 10_000;
 const capacity = 20_000;
+/** Used refresh tokens whose use is remembered. */
+const usesCapacity = 50_000;
 /** How soon a change by another process is seen. */
 const lookEveryMs = 200;
 /** Expired sessions, and used refresh tokens, that one transaction clears away. */
@@ -49,6 +51,8 @@ export class Sessions {
   #nextLook = 0;
   #outsideVersion = 0;
   readonly #live = new BoundedMap<string, Session>(capacity);
+  /** When refresh tokens were used, by their hashes, on a clock that nobody sets. The stored time is for after a restart. */
+  readonly #uses = new BoundedMap<string, number>(usesCapacity);
   readonly #listeners = new Set<(change: SessionChange) => void>();
 
   constructor(options: {
@@ -114,16 +118,16 @@ export class Sessions {
     const found = await this.#row(tx, hash);
     const session = await this.#unexpired(tx, found?.sessionId ?? this.#tokens.sessionOf(token), now);
     if (session === null) return { kind: "unknown" };
-    // The time since the use is negative when the clock was set back.
-    const isOver = found === null || (found.usedAt !== null && Math.abs(now - found.usedAt) > graceMs);
-    if (isOver) {
+    if (found?.usedAt !== null) {
+      if (this.#isInGrace(hash, found?.usedAt ?? null)) return this.#inForce(tx, session, token);
       await this.end(tx, session.id);
       return { kind: "reused", session };
     }
-    if (found.usedAt !== null) return this.#inForce(tx, session, token);
     const renewed: Session = { ...session, expiresAt: now + this.#ttlMs };
     const refreshToken = this.#tokens.successor(token, session.id);
     await tx.run("UPDATE _refresh_tokens SET usedAt = ? WHERE hash = ?", now, hash);
+    // Of a transaction that fails, this is never read: the token stays unused.
+    this.#uses.set(hash, performance.now());
     await tx.run("UPDATE _sessions SET expiresAt = ? WHERE id = ?", renewed.expiresAt, session.id);
     await this.#keep(tx, session.id, refreshToken);
     tx.afterCommit(() => this.#live.set(session.id, renewed));
@@ -226,6 +230,18 @@ export class Sessions {
     return Math.max(sessions.length, tokens.length) === sweepStep;
   }
 
+  /**
+   * Whether a token was used within the grace time. The clock of the system may be set in between, and the sweep, which
+   * goes by it, may have removed the token.
+   * @param storedAt milliseconds since 1970; null when the token is not kept any more.
+   */
+  #isInGrace(hash: string, storedAt: number | null): boolean {
+    const usedAt = this.#uses.get(hash);
+    if (usedAt !== undefined) return performance.now() - usedAt <= graceMs;
+    // The time since the use is negative when the clock was set back.
+    return storedAt !== null && Math.abs(Date.now() - storedAt) <= graceMs;
+  }
+
   #row(tx: Transactor, hash: string): Awaitable<{ sessionId: string; usedAt: number | null } | null> {
     return tx.get("SELECT sessionId, usedAt FROM _refresh_tokens WHERE hash = ?", hash);
   }
@@ -249,10 +265,11 @@ export class Sessions {
     let refreshToken = used;
     for (let step = 0; step < maxChain; step++) {
       refreshToken = this.#tokens.successor(refreshToken, session.id);
-      const row = await this.#row(tx, hashRefreshToken(refreshToken));
+      const hash = hashRefreshToken(refreshToken);
+      const row = await this.#row(tx, hash);
       // The key that tokens are made with has changed since.
-      if (row === null) break;
-      if (row.usedAt === null) return { kind: "refreshed", session, refreshToken };
+      if (row === null && !this.#isInGrace(hash, null)) break;
+      if (row?.usedAt === null) return { kind: "refreshed", session, refreshToken };
     }
     return { kind: "unknown" };
   }

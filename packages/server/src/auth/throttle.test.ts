@@ -32,6 +32,16 @@ describe("throttle", () => {
     expect(await throttle.guard("key", right)).toBe(true);
   });
 
+  test("logins that count nowhere push no locked key out", async () => {
+    const throttle = new Throttle({ ...settings, bound: 1 });
+    await throttle.guard("locked", wrong);
+    for (let i = 0; i < 10_001; i++)
+      await throttle.guard(`n${i}`, () => Promise.reject(new Error("aborted"))).catch(() => undefined);
+    for (let i = 0; i < 10_001; i++) await throttle.guard(`n${i}`, right);
+    for (let i = 0; i < 10_001; i++) throttle.forgive(`n${i}`);
+    await expect(throttle.guard("locked", right)).rejects.toMatchObject({ code: "rate_limited" });
+  });
+
   test("the queue is bounded, and a login whose caller disconnects leaves it", async () => {
     const throttle = new Throttle({ ...settings, bound: 1, maxWaiting: 2 });
     const { promise, resolve } = Promise.withResolvers<boolean>();

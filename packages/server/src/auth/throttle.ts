@@ -3,7 +3,7 @@ import { AppError, BoundedMap, callerGone, overloaded } from "../kernel/index.ts
 
 /** Failures that are older no longer count. */
 const failureWindowMs = 10 * 60_000;
-/** Keys that are remembered; those whose last failure is longest ago are forgotten first. */
+/** Keys with failures that are remembered; those whose last failure is longest ago are forgotten first. */
 const capacity = 10_000;
 
 interface Attempts {
@@ -38,7 +38,10 @@ export interface GuardOptions {
 export class Throttle {
   readonly #options: ThrottleOptions;
   readonly #now: () => number;
-  readonly #attempts = new BoundedMap<string, Attempts>(capacity);
+  /** Keys with failures. Logins that count nowhere leave nothing here, so they push no locked key out. */
+  readonly #failed = new BoundedMap<string, Attempts>(capacity);
+  /** Keys with logins that run or wait: as many as the queues of logins allow. */
+  readonly #active = new Map<string, Attempts>();
   #waiting = 0;
 
   constructor(options: ThrottleOptions) {
@@ -60,22 +63,23 @@ export class Throttle {
       return isRight;
     } finally {
       attempts.running -= 1;
-      if (hasFailed && this.#fail(key)) options.onLocked?.();
+      if (hasFailed && this.#fail(key, attempts)) options.onLocked?.();
       wakeNext(attempts);
+      this.#rest(key, attempts);
     }
   }
 
   /** After a success the failures before it no longer count. */
   forgive(key: string): void {
-    const attempts = this.#attempts.get(key);
-    if (attempts !== undefined) attempts.failures = [];
+    const attempts = this.#attemptsOf(key);
+    attempts.failures = [];
+    this.#failed.delete(key);
   }
 
   /** Answers whether the key is locked by this failure. */
-  #fail(key: string): boolean {
-    const attempts = this.#attemptsOf(key);
+  #fail(key: string, attempts: Attempts): boolean {
     attempts.failures.push(this.#now());
-    this.#attempts.set(key, attempts);
+    this.#failed.set(key, attempts);
     return attempts.failures.length >= this.#options.bound;
   }
 
@@ -89,12 +93,15 @@ export class Throttle {
       const [oldest] = attempts.failures;
       if (attempts.failures.length >= bound && oldest !== undefined) {
         wakeNext(attempts);
+        this.#rest(key, attempts);
         const retryAfter = Math.max(1, Math.ceil((oldest + failureWindowMs - now) / 1_000));
         throw new AppError("rate_limited", "Too many failed logins; try again later.", { retryAfter, limit: "logins" });
       }
+      if (oldest === undefined) this.#failed.delete(key);
       if (attempts.failures.length + attempts.running < bound) {
         // Counted at once: another login of the same turn must see it.
         attempts.running += 1;
+        this.#active.set(key, attempts);
         return attempts;
       }
       if (this.#waiting >= maxWaiting) throw overloaded("passwords", "Too many logins wait; try again in a moment.");
@@ -122,12 +129,12 @@ export class Throttle {
   }
 
   #attemptsOf(key: string): Attempts {
-    let attempts = this.#attempts.get(key);
-    if (attempts === undefined) {
-      attempts = { failures: [], running: 0, waiting: new Set() };
-      this.#attempts.set(key, attempts);
-    }
-    return attempts;
+    return this.#active.get(key) ?? this.#failed.get(key) ?? { failures: [], running: 0, waiting: new Set() };
+  }
+
+  /** Forgets a key of which no login runs or waits, but for its failures. */
+  #rest(key: string, attempts: Attempts): void {
+    if (attempts.running === 0 && attempts.waiting.size === 0) this.#active.delete(key);
   }
 }
 

@@ -14,8 +14,10 @@ function times(server: TestServer, limit: string): number {
 describe("channels", () => {
   test("of all sockets together have a bound; what a socket gives up, others may take", async () => {
     const server = await openServer({ collections, settings: { SERVICE_LIMITS_SUBSCRIPTIONS: "60" } });
-    const [first, second] = [await server.connect(), await server.connect()];
-    for (let n = 0; n < 40; n++) await first.subscribe(`c${n}.*`);
+    const from = (address: string) => server.connect(undefined, address);
+    const [first, second, other] = [await from("192.0.2.1"), await from("192.0.2.2"), await from("192.0.2.3")];
+    for (let n = 0; n < 20; n++) await first.subscribe(`c${n}.*`);
+    for (let n = 20; n < 40; n++) await other.subscribe(`c${n}.*`);
     for (let n = 0; n < 19; n++) await second.subscribe(`c${n}.created`);
     await second.subscribe("notes.created");
     await first.subscribe("c1.*");
@@ -32,9 +34,31 @@ describe("channels", () => {
     expect([await first.types(), await second.types()]).toEqual([["notes.created"], ["notes.created"]]);
     first.socket.close();
     await until(() => first.closed !== null);
-    const third = await server.connect();
-    for (let n = 0; n < 41; n++) await third.subscribe(`c${n}.*`);
+    const third = await from("192.0.2.4");
+    for (let n = 0; n < 21; n++) await third.subscribe(`c${n}.*`);
     expect(await third.ask({ ...more, channel: "notes.deleted" })).toMatchObject({ code: "subscription_limit" });
+  });
+
+  test("of one address are at most half of them; an IPv6 address counts by its /64", async () => {
+    const server = await openServer({ collections, settings: { SERVICE_LIMITS_SUBSCRIPTIONS: "60" } });
+    const from = (address: string) => server.connect(undefined, address);
+    const greedy = [await from("2001:db8::1"), await from("2001:db8::2"), await from("[2001:db8::3]:443")];
+    for (const client of greedy) for (let n = 0; n < 10; n++) await client.subscribe(`c${n}.*`);
+    const more = { action: "subscribe", channel: "notes.*" };
+    for (const client of greedy) {
+      const refused = await client.ask(more);
+      expect(refused).toMatchObject({ type: "error", code: "subscription_limit", channel: "notes.*" });
+      expect(refused.type === "error" && refused.message).toContain("of your address");
+    }
+    expect(times(server, "subscriptions")).toBe(3);
+    const other = await from("2001:db8:0:1::1");
+    for (let n = 0; n < 30; n++) await other.subscribe(`c${n}.*`);
+    // The room that a socket leaves is for others of its address, once.
+    greedy[0]?.socket.close();
+    await until(() => greedy[0]?.closed !== null);
+    const again = await from("2001:db8::4");
+    for (let n = 0; n < 10; n++) await again.subscribe(`c${n}.*`);
+    expect(await again.ask(more)).toMatchObject({ code: "subscription_limit" });
   });
 
   test("of a collection that is made later hear it from its first record on, once", async () => {

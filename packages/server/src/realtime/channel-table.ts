@@ -1,4 +1,4 @@
-/** The channel table: the channels that sockets hold, each parsed once for all of them, and their number. */
+/** The channel table: the channels that sockets hold, each parsed once for all of them, and their number, in all and by address. */
 import { type Channel, parseChannel } from "@socle/protocol";
 import type { LimitMeter } from "../logging/index.ts";
 import { unknownChannel } from "./frames.ts";
@@ -17,6 +17,8 @@ export class ChannelTable {
   readonly #entries = new Map<string, Entry>();
   readonly #capacity: number;
   readonly #limits: LimitMeter;
+  /** Channels that the sockets of each address hold. */
+  readonly #byAddress = new Map<string, number>();
   #held = 0;
 
   constructor(capacity: number, limits: LimitMeter) {
@@ -24,19 +26,28 @@ export class ChannelTable {
     this.#limits = limits;
   }
 
-  /** A socket takes another channel; answers false when all sockets together hold as many as they may. */
-  take(): boolean {
-    if (this.#held < this.#capacity) {
-      this.#held += 1;
-      return true;
+  /**
+   * A socket takes another channel. Answers who holds as many as may be, if so: all sockets together, or those of its
+   * address, which have half of the bound, so that one client cannot take every channel.
+   */
+  take(address: string): "all" | "address" | null {
+    const own = this.#byAddress.get(address) ?? 0;
+    const full = this.#held >= this.#capacity ? "all" : own >= Math.floor(this.#capacity / 2) ? "address" : null;
+    if (full !== null) {
+      this.#limits.reached("subscriptions", { address });
+      return full;
     }
-    this.#limits.reached("subscriptions");
-    return false;
+    this.#held += 1;
+    this.#byAddress.set(address, own + 1);
+    return null;
   }
 
-  /** A socket gives up a channel that it took. */
-  giveBack(): void {
+  /** A socket of this address gives up a channel that it took. */
+  giveBack(address: string): void {
     this.#held -= 1;
+    const own = (this.#byAddress.get(address) ?? 0) - 1;
+    if (own > 0) this.#byAddress.set(address, own);
+    else this.#byAddress.delete(address);
   }
 
   /** What the name of a channel stands for, until it is released as often as it was asked for. */

@@ -9,9 +9,18 @@ import { Replays } from "./replays.ts";
 import { TypeSubscription } from "./type-subscription.ts";
 import type { Buffered, Feed, Replayed, Socket } from "./types.ts";
 
+/** Why no more channels can be taken. */
+const fullText = {
+  all: "All sockets together hold as many channels as this service allows. Try again later.",
+  address:
+    "The sockets of your address together hold as many channels as one address may. Unsubscribe from some first.",
+};
+
 /** One socket: who listens, to which channels, and what was sent. */
 export class Connection implements Replayed, Buffered {
   readonly #feed: Feed;
+  /** By which channels are counted. */
+  readonly #address: string;
   /** By name; null while there is no such collection: nobody writes its events, so the name is all that is kept. */
   readonly #channels = new Map<string, NamedChannel | null>();
   readonly #types = new Map<string, TypeSubscription>();
@@ -26,12 +35,13 @@ export class Connection implements Replayed, Buffered {
   #isBusy = false;
   #drained: PromiseWithResolvers<void> | null = null;
 
-  constructor(listener: Listener, expiresAt: number, feed: Feed) {
-    this.#listener = listener;
-    this.expiresAt = expiresAt;
+  constructor(client: { listener: Listener; expiresAt: number; address: string }, feed: Feed) {
+    this.#listener = client.listener;
+    this.expiresAt = client.expiresAt;
+    this.#address = client.address;
     this.#feed = feed;
     this.#replays = new Replays(this, feed);
-    this.#inbox = new Inbox(feed.inboxes);
+    this.#inbox = new Inbox(feed.inboxes, () => this.close(1008, "Frames come faster than they can be followed"));
   }
 
   get listener(): Listener {
@@ -48,13 +58,13 @@ export class Connection implements Replayed, Buffered {
 
   /** Frames are followed one after the other, in the order in which they came. */
   async receive(text: string): Promise<void> {
-    if (!this.#inbox.put(text)) {
-      this.close(1008, "Frames come faster than they can be followed");
+    if (!this.isOpen) return;
+    if (this.#isBusy) {
+      this.#inbox.put(text);
       return;
     }
-    if (this.#isBusy) return;
     this.#isBusy = true;
-    for (let next = this.#inbox.take(); next !== undefined; next = this.#inbox.take()) await this.#follow(next);
+    for (let next: string | undefined = text; next !== undefined; next = this.#inbox.take()) await this.#follow(next);
     this.#isBusy = false;
   }
 
@@ -230,17 +240,13 @@ export class Connection implements Replayed, Buffered {
 
   #take(name: string): void {
     if (this.#channels.has(name)) return;
-    if (!this.#feed.channels.take())
-      throw new FrameError(
-        "subscription_limit",
-        "All sockets together hold as many channels as this service allows. Try again later.",
-        name,
-      );
+    const full = this.#feed.channels.take(this.#address);
+    if (full !== null) throw new FrameError("subscription_limit", fullText[full], name);
     this.#channels.set(name, null);
   }
 
   #giveBack(channel: NamedChannel | null): void {
-    this.#feed.channels.giveBack();
+    this.#feed.channels.giveBack(this.#address);
     if (channel !== null) this.#feed.channels.release(channel);
   }
 

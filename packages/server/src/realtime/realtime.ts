@@ -9,6 +9,7 @@ import { type Listener, mayHear, type Reserved, reservedOf, topicsOfEvent, topic
 import { ChannelTable } from "./channel-table.ts";
 import { Connection } from "./connection.ts";
 import { eventText } from "./frames.ts";
+import { Inboxes } from "./inbox.ts";
 import { SessionWatch } from "./session-watch.ts";
 import { type Publisher, SocketBuffers } from "./socket-buffers.ts";
 import type { Feed } from "./types.ts";
@@ -29,7 +30,7 @@ export interface RealtimeOptions {
   bufferLimit: number;
   /** Bytes that may wait in all sockets; with more the slowest are cut off. */
   bufferTotal: number;
-  /** Channels that all sockets may hold together. */
+  /** Channels that all sockets may hold together; those of one address half of them. */
   maxSubscriptions: number;
 }
 
@@ -84,12 +85,14 @@ export class Realtime {
 
   /**
    * A connection for a socket that is about to be opened.
+   * @param address of the client, as limits count it.
    * @throws AppError `unauthorized` for a token that is not valid.
    */
-  async admit(token: string | null): Promise<Connection> {
-    if (token === null) return new Connection(null, Number.POSITIVE_INFINITY, this.#feed);
+  async admit(token: string | null, address: string): Promise<Connection> {
+    if (token === null)
+      return new Connection({ listener: null, expiresAt: Number.POSITIVE_INFINITY, address }, this.#feed);
     const { principal, expiresAt } = await this.#options.auth.connect(token);
-    return new Connection(principal, expiresAt, this.#feed);
+    return new Connection({ listener: principal, expiresAt, address }, this.#feed);
   }
 
   /** What `Bun.serve` is to do with sockets. Slow ones are cut off natively. */
@@ -162,7 +165,7 @@ export class Realtime {
     const replaying = (): number => this.#replaying;
     return {
       channels: new ChannelTable(maxSubscriptions, limits),
-      inboxes: { bytes: 0 },
+      inboxes: new Inboxes(),
       get place() {
         return events.flushedSeq;
       },

@@ -1,7 +1,7 @@
 import type { EventHead, EventPage } from "../events/index.ts";
 import type { Listener } from "./audience.ts";
 import type { ChannelTable } from "./channel-table.ts";
-import type { InboxTotal } from "./inbox.ts";
+import type { Inboxes } from "./inbox.ts";
 import type { TypeSubscription } from "./type-subscription.ts";
 import type { ReplayText } from "./visibility.ts";
 
@@ -38,7 +38,7 @@ export interface Feed {
   /** The channels that all sockets hold. */
   readonly channels: ChannelTable;
   /** Frames that wait in all sockets. */
-  readonly inboxes: InboxTotal;
+  readonly inboxes: Inboxes;
   /** The place of an event, or null when the log does not hold everything after it. */
   placeOf(id: string): Promise<number | null>;
   /** The events of some types after a place; null when they are not all there any more. */

@@ -18,7 +18,7 @@ export function realtimeRoutes(options: { realtime: Realtime; cors: Cors; upgrad
             throw new AppError("forbidden", "Pages of this origin may not open a socket here (cors.origins).");
           const inQuery = exchange.query("token");
           const token = inQuery === null || inQuery === "" ? exchange.token() : inQuery;
-          const connection = await options.realtime.admit(token);
+          const connection = await options.realtime.admit(token, exchange.address);
           if (options.upgrade(exchange, connection)) return undefined;
           const error = new AppError("bad_request", "This is a WebSocket endpoint: connect to it with a WebSocket.");
           return exchange.error(error, {
