@@ -193,14 +193,14 @@ export class EventLog {
     const row: EventRow = { seq, at, type, source, actor, owner, payload, partial: 0 };
     const logged = recorder === null ? null : new LoggedEvent(row);
     const kept = keptOf(event, payload);
-    const mark = this.size.add(kept.payload);
+    const isMarkDue = this.size.add(tx, kept.payload);
     tx.afterFlush(() => {
       this.#flushedSeq = seq;
-      if (mark !== null) this.#whenGrown();
+      if (isMarkDue) this.#whenGrown();
       if (this.#listeners.size > 0) this.#dispatch(logged ?? new LoggedEvent(row));
     });
     const write = () => tx.run(insert, seq, at, type, source, actor, owner, kept.payload, kept.partial);
-    const written = mark === null ? write() : inTurn([write, () => this.size.mark(tx, seq, mark)], (each) => each());
+    const written = isMarkDue ? inTurn([write, () => this.size.mark(tx, seq)], (each) => each()) : write();
     if (recorder === null || logged === null) return written;
     const appended = { event: logged, previous: event.previous ?? null, depth: depthOf(event.principal) };
     return written instanceof Promise
