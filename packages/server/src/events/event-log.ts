@@ -129,7 +129,8 @@ export class EventLog {
   readonly #clock: Clock;
   readonly #logger: Logger;
   readonly #listeners = new Set<EventListener>();
-  readonly #types: TypeBlocks;
+  /** Where which types of events are. */
+  readonly types: TypeBlocks;
   /** How many bytes of events there are. */
   readonly size = new LogSize();
   #whenGrown: () => void = () => undefined;
@@ -141,7 +142,7 @@ export class EventLog {
     this.#database = options.database;
     this.#clock = options.clock;
     this.#logger = options.logger;
-    this.#types = new TypeBlocks(() => options.database.reader);
+    this.types = new TypeBlocks(() => options.database.reader);
   }
 
   /** Continues where the log stands. To be called once, before the first event. */
@@ -178,6 +179,12 @@ export class EventLog {
   /** For the log's own retention: what must happen before events go. */
   beforeTrim(tx: Transactor, first: number, last: number): Awaitable<unknown> {
     return this.#recorder?.beforeTrim(tx, first, last);
+  }
+
+  /** For the log's own retention: in its transaction, the events up to a place are gone. */
+  trimmed(tx: Transactor, place: number): Awaitable<unknown> {
+    tx.whenVisible(() => this.types.trimmed(place));
+    return this.size.trimmed(tx, place);
   }
 
   /** Writes an event in the transaction of its change. `at` is the time of the change. */
@@ -236,7 +243,7 @@ export class EventLog {
     types: readonly string[];
   }): Promise<EventPage | null> {
     const { after, until, width, types } = options;
-    const start = await this.#types.skip(after, until, types);
+    const start = await this.types.skip(after, until, types);
     const end = Math.min(until, start + width);
     const rows = await this.#database.reader.all<Omit<EventHead, "timestamp"> & { at: number }>(
       `SELECT seq, at, type, owner FROM _events WHERE seq > ? AND seq <= ? AND type IN (${types.map(() => "?").join(", ")}) ORDER BY seq`,
