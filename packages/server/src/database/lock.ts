@@ -53,7 +53,11 @@ export class DatabaseLock {
           this.#stop();
           onLost(thrown);
         } else {
-          this.#log(logger, "error", `The lock of the database cannot be looked at or made again: ${messageOf(thrown)}`);
+          this.#log(
+            logger,
+            "error",
+            `The lock of the database cannot be looked at or made again: ${messageOf(thrown)}`,
+          );
         }
       }
     }, lookEveryMs).unref();

@@ -32,6 +32,11 @@ export const maxPerEvent = 1_024;
 /** Deliveries whose last attempt has failed, and that are kept to be looked at. */
 const maxFailed = 1_000;
 
+/** Bytes that those take with their records and events; the newest one is kept whatever it takes. */
+const maxFailedBytes = 64 * 1024 ** 2;
+/** Bytes of failed deliveries after which they are counted again. */
+const recountFailedBytes = 1024 ** 2;
+
 /** Functions that make each other run: one further is refused, so that an endless chain ends. */
 const maxDepth = 16;
 
@@ -82,6 +87,8 @@ export class Deliveries {
   readonly #events: EventLog;
   /** The number of each handler, as `path:handler`. */
   #handlers = new Map<string, number>();
+  /** Bytes of deliveries that failed since all of them were counted. */
+  #failedBytes = Number.POSITIVE_INFINITY;
 
   constructor(database: Database, events: EventLog) {
     this.#database = database;
@@ -225,18 +232,29 @@ export class Deliveries {
   }
 
   /** The last attempt has failed: it is kept, among the newest of its kind. */
-  async fail(tx: Transactor, { id, event }: Delivery, now: number, error: string): Promise<void> {
-    await tx.run(
-      "UPDATE _deliveries SET failedAt = ?, error = ?, event = ? WHERE id = ?",
-      now,
-      error,
-      JSON.stringify(event.toRow()),
-      id,
-    );
+  async fail(tx: Transactor, { id, event, previous }: Delivery, now: number, error: string): Promise<void> {
+    const copy = JSON.stringify(event.toRow());
+    await tx.run("UPDATE _deliveries SET failedAt = ?, error = ?, event = ? WHERE id = ?", now, error, copy, id);
     await tx.run(
       "DELETE FROM _deliveries WHERE failedAt IS NOT NULL AND id IN (SELECT id FROM _deliveries WHERE failedAt IS NOT NULL ORDER BY failedAt DESC, id DESC LIMIT -1 OFFSET ?)",
       maxFailed,
     );
+    this.#failedBytes += Buffer.byteLength(copy) + Buffer.byteLength(previous ?? "") + Buffer.byteLength(error);
+    if (this.#failedBytes < recountFailedBytes) return;
+    await tx.run(
+      `DELETE FROM _deliveries WHERE id IN (
+         SELECT id FROM (
+           SELECT id, row_number() OVER newest AS position, sum(bytes) OVER newest AS bytes FROM (
+             SELECT id, failedAt, octet_length(coalesce(previous, '')) + octet_length(event) + octet_length(error) AS bytes
+             FROM _deliveries WHERE failedAt IS NOT NULL)
+           WINDOW newest AS (ORDER BY failedAt DESC, id DESC ROWS UNBOUNDED PRECEDING))
+         WHERE position > 1 AND bytes > ?)`,
+      maxFailedBytes - recountFailedBytes,
+    );
+    // One that is taken back leaves the table as it was, and is counted by the next.
+    tx.whenVisible(() => {
+      this.#failedBytes = 0;
+    });
   }
 
   /** The log loses its oldest events, from one place to another: those that are still needed are copied. */
