@@ -30,11 +30,7 @@ export class DatabaseLock {
     this.#database = database;
     this.#path = `${database}-lock`;
     checkPath(database);
-    try {
-      this.#connection = this.#take();
-    } catch (thrown) {
-      throw thrown instanceof SetupError ? thrown : explain(database, thrown);
-    }
+    this.#connection = this.#take();
   }
 
   /**
@@ -53,11 +49,7 @@ export class DatabaseLock {
           this.#stop();
           onLost(thrown);
         } else {
-          this.#log(
-            logger,
-            "error",
-            `The lock of the database cannot be looked at or made again: ${messageOf(thrown)}`,
-          );
+          this.#log(logger, "error", `The lock of the database cannot be looked at: ${messageOf(thrown)}`);
         }
       }
     }, lookEveryMs).unref();
@@ -76,7 +68,6 @@ export class DatabaseLock {
     this.#log(logger, "warn", `${this.#path} was deleted, and has been made again: it keeps a second service out`);
   }
 
-  /** @throws SetupError only where another service holds it: any other trouble may pass. */
   #take(): Connection {
     const connection = new Connection(this.#path, { readonly: false });
     try {
@@ -87,7 +78,7 @@ export class DatabaseLock {
       connection.close();
       if (sqliteCode(thrown)?.startsWith("SQLITE_BUSY") === true)
         throw new SetupError(`database ${this.#database}: is in use by another socle process`);
-      throw thrown;
+      throw explain(this.#database, thrown);
     }
   }
 
