@@ -43,6 +43,11 @@ export function isWider(rule: PermissionRule, than: PermissionRule): boolean {
   return width.indexOf(rule) > width.indexOf(than);
 }
 
+/** Every read rule that lets fewer callers read than this one. */
+export function narrowerThan(rule: PermissionRule): readonly PermissionRule[] {
+  return width.slice(0, width.indexOf(rule));
+}
+
 /** SQLite keeps names that start with `sqlite_` for itself. */
 export function tableName(collection: string): string {
   return collection.toLowerCase().startsWith("sqlite_") ? `_${collection}` : collection;

@@ -9,7 +9,7 @@ import {
 } from "../database/index.ts";
 import type { EventLog } from "../events/index.ts";
 import { AppError, type Clock, nearest, type Principal, quote, toTimestamp } from "../kernel/index.ts";
-import { type Collection, isWider, type Places, resolveRules, tableName } from "./collection.ts";
+import { type Collection, isWider, narrowerThan, type Places, resolveRules, tableName } from "./collection.ts";
 import { DataCheck } from "./data-check.ts";
 import type { ParsedDefinition } from "./definition.ts";
 import { compilePattern, type Pattern } from "./pattern.ts";
@@ -22,7 +22,7 @@ export const collectionSchema: ModuleSchema = {
     "CREATE TABLE _collections (name TEXT PRIMARY KEY COLLATE NOCASE, definition TEXT NOT NULL, createdAt TEXT NOT NULL, updatedAt TEXT NOT NULL) STRICT",
     // `renames` are those that the file asked for when it was applied: a file may keep them, and they are done.
     "CREATE TABLE _definition_files (file TEXT PRIMARY KEY, fingerprint TEXT NOT NULL, renames TEXT NOT NULL) STRICT",
-    // JSON of `Places`; null for a definition that was stored before there were any.
+    // JSON of `Places`; null for a definition that was stored before there were any, until the next start.
     "ALTER TABLE _collections ADD COLUMN places TEXT",
   ],
 };
@@ -31,12 +31,12 @@ interface Row {
   definition: string;
   createdAt: string;
   updatedAt: string;
-  places: string | null;
+  places: string;
 }
 
 const columns = "definition, createdAt, updatedAt, places";
 
-async function toCollection(row: Row, oldest: Places): Promise<Collection> {
+async function toCollection(row: Row): Promise<Collection> {
   // It was checked when it was stored.
   const definition = JSON.parse(row.definition) as CollectionDefinition;
   const patterns = new Map<string, Pattern>();
@@ -51,7 +51,7 @@ async function toCollection(row: Row, oldest: Places): Promise<Collection> {
     createdAt: row.createdAt,
     updatedAt: row.updatedAt,
     // It was written from one.
-    places: row.places === null ? oldest : (JSON.parse(row.places) as Places),
+    places: JSON.parse(row.places) as Places,
   };
 }
 
@@ -124,13 +124,31 @@ export class Collections {
 
   /** Reads what the database holds. To be called once, at start. */
   async start(): Promise<void> {
-    const { reader } = this.#database;
-    const rows = await reader.all<Row>(`SELECT ${columns} FROM _collections`);
-    const place = rows.some(({ places }) => places === null) ? await this.#events.lastPlace(reader) : 0;
-    for (const row of rows) {
-      const collection = await toCollection(row, { created: 0, fields: place, widened: {} });
+    await this.#placeOlder();
+    for (const row of await this.#database.reader.all<Row>(`SELECT ${columns} FROM _collections`)) {
+      const collection = await toCollection(row);
       this.#byName.set(collection.name, collection);
     }
+  }
+
+  /**
+   * Gives their places to collections that were stored before there were any. Which rules and fields they had is not
+   * known: all events so far count as written under every narrower rule, and with other fields.
+   */
+  async #placeOlder(): Promise<void> {
+    const older = "SELECT definition FROM _collections WHERE places IS NULL";
+    if ((await this.#database.reader.get(older)) === null) return;
+    await this.#database.transact(async (tx) => {
+      const place = await this.#events.lastPlace(tx);
+      for (const row of await tx.all<Pick<Row, "definition">>(older)) {
+        // It was checked when it was stored.
+        const definition = JSON.parse(row.definition) as CollectionDefinition;
+        const narrower = narrowerThan(resolveRules(definition).read);
+        const widened = Object.fromEntries(narrower.map((rule) => [rule, place]));
+        const places: Places = { created: 0, fields: place, widened };
+        await tx.run("UPDATE _collections SET places = ? WHERE name = ?", JSON.stringify(places), definition.name);
+      }
+    });
   }
 
   get(name: string): Collection | undefined {
@@ -254,7 +272,7 @@ export class Collections {
       row.updatedAt,
       row.places,
     );
-    return toCollection(row, places);
+    return toCollection(row);
   }
 
   async #announce(tx: Transactor, change: string, name: string, principal: Principal): Promise<void> {

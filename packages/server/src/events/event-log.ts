@@ -129,7 +129,8 @@ export class EventLog {
   readonly #clock: Clock;
   readonly #logger: Logger;
   readonly #listeners = new Set<EventListener>();
-  readonly #types: TypeBlocks;
+  /** Where which types of events are. */
+  readonly types: TypeBlocks;
   /** How many bytes of events there are. */
   readonly size = new LogSize();
   #whenGrown: () => void = () => undefined;
@@ -141,7 +142,7 @@ export class EventLog {
     this.#database = options.database;
     this.#clock = options.clock;
     this.#logger = options.logger;
-    this.#types = new TypeBlocks(() => options.database.reader);
+    this.types = new TypeBlocks(() => options.database.reader);
   }
 
   /** Continues where the log stands. To be called once, before the first event. */
@@ -180,6 +181,12 @@ export class EventLog {
     return this.#recorder?.beforeTrim(tx, first, last);
   }
 
+  /** For the log's own retention: in its transaction, the events up to a place are gone. */
+  trimmed(tx: Transactor, place: number): Awaitable<unknown> {
+    tx.whenVisible(() => this.types.trimmed(place));
+    return this.size.trimmed(tx, place);
+  }
+
   /** Writes an event in the transaction of its change. `at` is the time of the change. */
   append(tx: Transactor, event: NewEvent, at: number = this.#clock.now()): Awaitable<unknown> {
     // A place whose transaction is taken back stays empty; the order of the others is what counts.
@@ -193,14 +200,14 @@ export class EventLog {
     const row: EventRow = { seq, at, type, source, actor, owner, payload, partial: 0 };
     const logged = recorder === null ? null : new LoggedEvent(row);
     const kept = keptOf(event, payload);
-    const mark = this.size.add(kept.payload);
+    const isMarkDue = this.size.add(tx, kept.payload);
     tx.afterFlush(() => {
       this.#flushedSeq = seq;
-      if (mark !== null) this.#whenGrown();
+      if (isMarkDue) this.#whenGrown();
       if (this.#listeners.size > 0) this.#dispatch(logged ?? new LoggedEvent(row));
     });
     const write = () => tx.run(insert, seq, at, type, source, actor, owner, kept.payload, kept.partial);
-    const written = mark === null ? write() : inTurn([write, () => this.size.mark(tx, seq, mark)], (each) => each());
+    const written = isMarkDue ? inTurn([write, () => this.size.mark(tx, seq)], (each) => each()) : write();
     if (recorder === null || logged === null) return written;
     const appended = { event: logged, previous: event.previous ?? null, depth: depthOf(event.principal) };
     return written instanceof Promise
@@ -236,7 +243,7 @@ export class EventLog {
     types: readonly string[];
   }): Promise<EventPage | null> {
     const { after, until, width, types } = options;
-    const start = await this.#types.skip(after, until, types);
+    const start = await this.types.skip(after, until, types);
     const end = Math.min(until, start + width);
     const rows = await this.#database.reader.all<Omit<EventHead, "timestamp"> & { at: number }>(
       `SELECT seq, at, type, owner FROM _events WHERE seq > ? AND seq <= ? AND type IN (${types.map(() => "?").join(", ")}) ORDER BY seq`,

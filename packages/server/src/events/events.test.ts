@@ -177,8 +177,13 @@ describe("replay over a long log", () => {
       inTurn([1, 2, 3], () => events.append(tx, { type: "late", source: "jobs", payload: {}, principal: null })),
     );
     expect((await find(["late"], 0, 4_003)).found).toEqual([4_001, 4_002, 4_003]);
+    expect(events.types.size).toBe(15);
     await retention(1e9, 1_000).trim();
     expect((await find(["none"], 0, 4_003)).found).toBeNull();
+    // Places up to 3,003 were trimmed: of their blocks, the one that holds later ones too is kept.
+    expect(events.types.size).toBe(4);
+    expect((await find(["rare"], 3_003, 4_003)).found).toEqual(expected(["rare"], 3_003, 4_003));
+    expect(events.types.size).toBe(4);
     await database.close();
   });
 });

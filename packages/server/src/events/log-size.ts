@@ -27,31 +27,94 @@ interface Mark {
   readonly total: number;
 }
 
+/** How far the log has grown. */
+interface Size {
+  /** Bytes of all events that were ever written. */
+  readonly total: number;
+  /** The total of the newest mark. */
+  readonly marked: number;
+}
+
+const empty: Size = { total: 0, marked: 0 };
+
+/** What one transaction has appended. It counts when the transaction is committed, and never when it is taken back. */
+interface Appended {
+  /** Bytes since the table was looked at, or since the transaction began. */
+  bytes: number;
+  /** The size when the transaction looked at the table; null while it has not. */
+  found: Size | null;
+}
+
 export class LogSize {
+  /** Bytes that were ever written and committed, on the scale of the marks. */
   #total = 0;
+  /** The total of the newest committed mark. */
   #marked = 0;
+  /** Bytes appended since the last commit, also by transactions that were taken back. It only says when to look for the need of a mark. */
+  #uncommitted = 0;
+  readonly #appended = new WeakMap<Transactor, Appended>();
 
   /** Continues where the log stands. */
   async start(reader: Reader): Promise<void> {
-    const last = await reader.get<Mark>("SELECT seq, total FROM _event_sizes ORDER BY seq DESC LIMIT 1");
-    const rest = await reader.get<{ bytes: number | null }>(
-      `SELECT sum(octet_length(payload) + ${rowBytes}) AS bytes FROM _events WHERE seq > ?`,
-      last?.seq ?? 0,
+    const { total, marked } = (await this.#measure(reader)) ?? empty;
+    this.#total = total;
+    this.#marked = marked;
+  }
+
+  /** Counts a payload that a transaction appends. Answers whether `mark` is to be called once its row is written. */
+  add(tx: Transactor, payload: string): boolean {
+    const bytes = Buffer.byteLength(payload) + rowBytes;
+    const appended = this.#appended.get(tx) ?? this.#begin(tx);
+    appended.bytes += bytes;
+    this.#uncommitted += bytes;
+    const { found } = appended;
+    const unmarked =
+      found === null ? this.#total - this.#marked + this.#uncommitted : found.total - found.marked + appended.bytes;
+    return unmarked >= markEvery;
+  }
+
+  /**
+   * Sets a mark at a place that the transaction has just written, where one is due. The table decides that: it holds what
+   * earlier transactions of the same commit have appended, and nothing that was taken back.
+   */
+  mark(tx: Transactor, place: number): Awaitable<unknown> {
+    const measured = this.#measure(tx);
+    return measured instanceof Promise
+      ? measured.then((size) => this.#markAt(tx, place, size))
+      : this.#markAt(tx, place, measured);
+  }
+
+  #markAt(tx: Transactor, place: number, size: Size | null): Awaitable<unknown> {
+    const { total, marked } = size ?? empty;
+    const isDue = total - marked >= markEvery;
+    const appended = this.#appended.get(tx) ?? this.#begin(tx);
+    appended.found = { total, marked: isDue ? total : marked };
+    appended.bytes = 0;
+    return isDue ? tx.run("INSERT INTO _event_sizes (seq, total) VALUES (?, ?)", place, total) : undefined;
+  }
+
+  #begin(tx: Transactor): Appended {
+    const appended: Appended = { bytes: 0, found: null };
+    this.#appended.set(tx, appended);
+    tx.whenVisible(() => {
+      if (appended.found !== null) {
+        this.#total = appended.found.total;
+        this.#marked = appended.found.marked;
+      }
+      this.#total += appended.bytes;
+      this.#uncommitted = 0;
+    });
+    return appended;
+  }
+
+  /** The size up to the newest event that a reader sees. */
+  #measure(reader: Reader): Awaitable<Size | null> {
+    // One statement: a thread takes one at a time.
+    return reader.get<Size>(
+      `SELECT total AS marked, total + coalesce(
+         (SELECT sum(octet_length(payload) + ${rowBytes}) FROM _events WHERE seq > mark.seq), 0) AS total
+       FROM _event_sizes AS mark ORDER BY seq DESC LIMIT 1`,
     );
-    this.#marked = last?.total ?? 0;
-    this.#total = this.#marked + (rest?.bytes ?? 0);
-  }
-
-  /** Counts an event's payload. Answers the total that is to be marked at its place, or null. */
-  add(payload: string): number | null {
-    this.#total += Buffer.byteLength(payload) + rowBytes;
-    if (this.#total - this.#marked < markEvery) return null;
-    this.#marked = this.#total;
-    return this.#total;
-  }
-
-  mark(tx: Transactor, place: number, total: number): Awaitable<unknown> {
-    return tx.run("INSERT INTO _event_sizes (seq, total) VALUES (?, ?)", place, total);
   }
 
   /** Bytes of the events that the log holds, about. */

@@ -93,7 +93,7 @@ export class EventRetention {
       const first = await tx.get<{ seq: number }>("SELECT seq FROM _events ORDER BY seq LIMIT 1");
       await this.#events.beforeTrim(tx, first?.seq ?? trim, trim);
       await tx.run("DELETE FROM _events WHERE seq <= ?", trim);
-      await this.#events.size.trimmed(tx, trim);
+      await this.#events.trimmed(tx, trim);
       return true;
     });
   }

@@ -1,31 +1,42 @@
 /** Type blocks: which event types occur in each block of places, so that a replay passes over blocks without its types. */
 import type { Reader } from "../database/index.ts";
-import { BoundedMap } from "../kernel/index.ts";
 
 /** Places of a block. */
 const width = 256;
 
-/** Blocks that are remembered: those of four million events. */
+/** Blocks that are remembered: those of four million events. One takes two bytes for each of its types, 512 at most. */
 const capacity = 16_384;
 
 /** Blocks that one call reads from the table; further ones are left to the next call. */
 const maxReads = 4;
 
-/** What is in a block never changes once it is full, so it is read from the table once. */
+/** Types that have a number: as many as two bytes can tell apart. */
+const maxTypes = 65_536;
+
+/** What is in a block never changes once it is full, but that it is trimmed; so it is read from the table once. */
 export class TypeBlocks {
   readonly #reader: () => Reader;
-  readonly #blocks = new BoundedMap<number, ReadonlySet<string>>(capacity);
-  /** Most blocks hold the same types: equal sets are one. */
-  readonly #sets = new BoundedMap<string, ReadonlySet<string>>(capacity);
+  /** The numbers of the types of each block, oldest entry first. */
+  readonly #blocks = new Map<number, Uint16Array>();
+  /** The number of each type that was found. */
+  readonly #numbers = new Map<string, number>();
+  /** Blocks before this one were trimmed. */
+  #first = 0;
 
   constructor(reader: () => Reader) {
     this.#reader = reader;
+  }
+
+  /** How many blocks are remembered. */
+  get size(): number {
+    return this.#blocks.size;
   }
 
   /** A place after `after`, `until` at most, before which lies no event of these types. */
   async skip(after: number, until: number, types: readonly string[]): Promise<number> {
     let place = after;
     let reads = 0;
+    let wanted = this.#numbersOf(types);
     while (true) {
       const block = Math.floor(place / width);
       const end = (block + 1) * width;
@@ -34,24 +45,59 @@ export class TypeBlocks {
       if (present === undefined) {
         if (reads === maxReads) return place;
         reads += 1;
-        present = await this.#read(block);
+        await this.#read(block);
+        present = this.#blocks.get(block);
+        if (present === undefined) return place;
+        // Types that were not known before have their numbers now.
+        wanted = this.#numbersOf(types);
       }
-      if (types.some((type) => present.has(type))) return place;
+      if (present.some((number) => wanted.has(number))) return place;
       place = end;
     }
   }
 
-  async #read(block: number): Promise<ReadonlySet<string>> {
+  /** The events up to a place were removed: their blocks are forgotten. */
+  trimmed(place: number): void {
+    const first = Math.floor(place / width);
+    if (first <= this.#first) return;
+    this.#first = first;
+    for (const block of this.#blocks.keys()) if (block < first) this.#blocks.delete(block);
+  }
+
+  #numbersOf(types: readonly string[]): ReadonlySet<number> {
+    const numbers = new Set<number>();
+    for (const type of types) {
+      const number = this.#numbers.get(type);
+      if (number !== undefined) numbers.add(number);
+    }
+    return numbers;
+  }
+
+  async #read(block: number): Promise<void> {
     const rows = await this.#reader().all<{ type: string }>(
-      "SELECT DISTINCT type FROM _events WHERE seq > ? AND seq <= ? ORDER BY type",
+      "SELECT DISTINCT type FROM _events WHERE seq > ? AND seq <= ?",
       block * width,
       (block + 1) * width,
     );
-    const types = rows.map(({ type }) => type);
-    const name = types.join();
-    const present = this.#sets.get(name) ?? new Set(types);
-    this.#sets.set(name, present);
+    if (this.#numbers.size + rows.length > maxTypes) {
+      this.#numbers.clear();
+      this.#blocks.clear();
+    }
+    const present = Uint16Array.from(rows, ({ type }) => this.#numberOf(type));
+    // It may have been trimmed while it was read.
+    if (block >= this.#first) this.#remember(block, present);
+  }
+
+  #numberOf(type: string): number {
+    const number = this.#numbers.get(type) ?? this.#numbers.size;
+    this.#numbers.set(type, number);
+    return number;
+  }
+
+  #remember(block: number, present: Uint16Array): void {
     this.#blocks.set(block, present);
-    return present;
+    if (this.#blocks.size <= capacity) return;
+    const [oldest] = this.#blocks.keys();
+    if (oldest !== undefined) this.#blocks.delete(oldest);
   }
 }

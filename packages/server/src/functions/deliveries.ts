@@ -1,4 +1,4 @@
-import type { Database, ModuleSchema, Transactor } from "../database/index.ts";
+import type { Database, ModuleSchema, Reader, Transactor } from "../database/index.ts";
 import { type AppendedEvent, type EventLog, type EventRow, LoggedEvent } from "../events/index.ts";
 import { AppError, type Awaitable, inTurn } from "../kernel/index.ts";
 import type { Trigger } from "./triggers.ts";
@@ -23,6 +23,12 @@ export const functionSchema: ModuleSchema = {
       event TEXT
     ) STRICT`,
     "CREATE INDEX _deliveries_failed ON _deliveries (failedAt) WHERE failedAt IS NOT NULL",
+    // `previous` of a large record is kept once for the updates that wait: `follows` is the delivery whose event made
+    // what was there before this one, and `result` the digest of what this one's event made.
+    "ALTER TABLE _deliveries ADD COLUMN follows INTEGER",
+    "ALTER TABLE _deliveries ADD COLUMN result TEXT",
+    "CREATE INDEX _deliveries_follows ON _deliveries (follows) WHERE follows IS NOT NULL",
+    "CREATE INDEX _deliveries_result ON _deliveries (result, handler) WHERE result IS NOT NULL",
   ],
 };
 
@@ -31,6 +37,14 @@ export const maxPerEvent = 1_024;
 
 /** Deliveries whose last attempt has failed, and that are kept to be looked at. */
 const maxFailed = 1_000;
+
+/** Bytes that those take with their records and events; the newest one is kept whatever it takes. */
+const maxFailedBytes = 64 * 1024 ** 2;
+/** Bytes of failed deliveries after which they are counted again. */
+const recountFailedBytes = 1024 ** 2;
+
+/** Characters of a record's JSON from which on updates that wait share it. */
+const largeRecord = 4_096;
 
 /** Functions that make each other run: one further is refused, so that an endless chain ends. */
 const maxDepth = 16;
@@ -54,6 +68,12 @@ export interface Delivery extends DeliveryHead {
   /** JSON of the record before the change. */
   readonly previous: string | null;
   readonly depth: number;
+}
+
+/** What is stored of the record before the change: itself, or where it comes from. */
+interface Before {
+  readonly previous: string | null;
+  readonly follows: number | null;
 }
 
 /** A delivery that is not over, as it is listed. */
@@ -82,6 +102,8 @@ export class Deliveries {
   readonly #events: EventLog;
   /** The number of each handler, as `path:handler`. */
   #handlers = new Map<string, number>();
+  /** Bytes of deliveries that failed since all of them were counted. */
+  #failedBytes = Number.POSITIVE_INFINITY;
 
   constructor(database: Database, events: EventLog) {
     this.#database = database;
@@ -115,17 +137,38 @@ export class Deliveries {
     if (depth > maxDepth) throw chainTooLong(event, triggers);
     const before = previous === null ? null : JSON.stringify(previous);
     const subject = event.subject ?? "";
+    const { payload } = event.toRow();
+    const result = before !== null && payload.length > largeRecord ? digestOf(payload) : null;
     let id = event.seq * maxPerEvent;
-    return inTurn(triggers, ({ path, handler }) =>
+    const insert = (handler: number, { previous, follows }: Before): Awaitable<unknown> =>
       tx.run(
-        "INSERT INTO _deliveries (id, handler, subject, depth, previous) VALUES (?, ?, ?, ?, ?)",
+        "INSERT INTO _deliveries (id, handler, subject, depth, previous, follows, result) VALUES (?, ?, ?, ?, ?, ?, ?)",
         id++,
-        this.#handlers.get(`${path}:${handler}`) ?? 0,
+        handler,
         subject,
         depth,
-        before,
-      ),
+        previous,
+        follows,
+        result,
+      );
+    const known = before !== null && before.length > largeRecord ? digestOf(before) : null;
+    return inTurn(triggers, ({ path, handler }) => {
+      const number = this.#handlers.get(`${path}:${handler}`) ?? 0;
+      if (known === null) return insert(number, { previous: before, follows: null });
+      return this.#maker(tx, number, known).then((follows) =>
+        insert(number, follows === null ? { previous: before, follows } : { previous: null, follows }),
+      );
+    });
+  }
+
+  /** The delivery, of those that wait for a handler, whose event made a record of this digest; null when none has. */
+  async #maker(tx: Transactor, handler: number, digest: string): Promise<number | null> {
+    const row = await tx.get<{ id: number }>(
+      "SELECT id FROM _deliveries WHERE result = ? AND handler = ? AND failedAt IS NULL ORDER BY id DESC LIMIT 1",
+      digest,
+      handler,
     );
+    return row?.id ?? null;
   }
 
   /** What waits for some handlers, as `path:handler`, in the order of commits: after one id, up to another. */
@@ -148,14 +191,44 @@ export class Deliveries {
   }
 
   /** A delivery with its event; null when it is over. */
-  async get(head: DeliveryHead): Promise<Delivery | null> {
-    const row = await this.#database.reader.get<{ depth: number; previous: string | null; event: string | null }>(
-      "SELECT depth, previous, event FROM _deliveries WHERE id = ? AND failedAt IS NULL",
+  async get(head: DeliveryHead, isAgain = false): Promise<Delivery | null> {
+    const { reader } = this.#database;
+    const row = await reader.get<Before & { depth: number; event: string | null }>(
+      "SELECT depth, previous, follows, event FROM _deliveries WHERE id = ? AND failedAt IS NULL",
       head.id,
     );
     if (row === null) return null;
-    const event = row.event === null ? await this.#events.at(eventSeqOf(head)) : fromCopy(row.event);
-    return event === null ? null : { ...head, event, previous: row.previous, depth: row.depth };
+    const event = await this.#eventOf(reader, { id: head.id, event: row.event });
+    const previous = await this.#previousOf(reader, row);
+    // The delivery that it follows has ended between the two reads, and left it its record.
+    if (previous === undefined && !isAgain) return this.get(head, true);
+    if (previous === undefined) throw new Error(`The record before the change is missing for run ${head.id}`);
+    return event === null ? null : { ...head, event, previous, depth: row.depth };
+  }
+
+  async #eventOf(reader: Reader, row: { id: number; event: string | null }): Promise<LoggedEvent | null> {
+    return row.event === null ? this.#events.at(eventSeqOf(row), reader) : fromCopy(row.event);
+  }
+
+  /** JSON of the record before a change; undefined when what it follows is not there. */
+  async #previousOf(reader: Reader, { previous, follows }: Before): Promise<string | null | undefined> {
+    if (follows === null) return previous;
+    const changes: object[] = [];
+    let base: object | null = null;
+    for (let id: number | null = follows; id !== null && base === null; ) {
+      const row: (Before & { id: number; event: string | null }) | null = await reader.get(
+        "SELECT id, previous, follows, event FROM _deliveries WHERE id = ?",
+        id,
+      );
+      const event = row === null ? null : await this.#eventOf(reader, row);
+      if (row === null || event === null) return undefined;
+      if (event.isPartial) changes.push(event.payload);
+      else base = event.payload;
+      // It was written from a record.
+      if (event.isPartial && row.follows === null) base = JSON.parse(row.previous ?? "{}") as object;
+      id = row.follows;
+    }
+    return JSON.stringify(Object.assign({}, base, ...changes.reverse()));
   }
 
   /** What is not over, newest first, with the event that each is for. */
@@ -216,8 +289,19 @@ export class Deliveries {
     );
   }
 
-  remove(tx: Transactor, id: number): Awaitable<unknown> {
-    return tx.run("DELETE FROM _deliveries WHERE id = ?", id);
+  async remove(tx: Transactor, id: number): Promise<void> {
+    await this.#release(tx, id);
+    await tx.run("DELETE FROM _deliveries WHERE id = ?", id);
+  }
+
+  /** A delivery ends: those that follow it get the record that its event made. */
+  async #release(tx: Transactor, id: number): Promise<void> {
+    const next = await tx.all<{ id: number }>("SELECT id FROM _deliveries WHERE follows = ?", id);
+    if (next.length === 0) return;
+    const made = await this.#previousOf(tx, { previous: null, follows: id });
+    if (made === undefined) throw new Error("The event of a function's run is not in the log");
+    for (const each of next)
+      await tx.run("UPDATE _deliveries SET previous = ?, follows = NULL WHERE id = ?", made, each.id);
   }
 
   retry(tx: Transactor, { id, failures, notBefore }: DeliveryHead): Awaitable<unknown> {
@@ -225,18 +309,37 @@ export class Deliveries {
   }
 
   /** The last attempt has failed: it is kept, among the newest of its kind. */
-  async fail(tx: Transactor, { id, event }: Delivery, now: number, error: string): Promise<void> {
+  async fail(tx: Transactor, { id, event, previous }: Delivery, now: number, error: string): Promise<void> {
+    const copy = JSON.stringify(event.toRow());
+    await this.#release(tx, id);
     await tx.run(
-      "UPDATE _deliveries SET failedAt = ?, error = ?, event = ? WHERE id = ?",
+      "UPDATE _deliveries SET failedAt = ?, error = ?, event = ?, previous = ?, follows = NULL WHERE id = ?",
       now,
       error,
-      JSON.stringify(event.toRow()),
+      copy,
+      previous,
       id,
     );
     await tx.run(
       "DELETE FROM _deliveries WHERE failedAt IS NOT NULL AND id IN (SELECT id FROM _deliveries WHERE failedAt IS NOT NULL ORDER BY failedAt DESC, id DESC LIMIT -1 OFFSET ?)",
       maxFailed,
     );
+    this.#failedBytes += Buffer.byteLength(copy) + Buffer.byteLength(previous ?? "") + Buffer.byteLength(error);
+    if (this.#failedBytes < recountFailedBytes) return;
+    await tx.run(
+      `DELETE FROM _deliveries WHERE id IN (
+         SELECT id FROM (
+           SELECT id, row_number() OVER newest AS position, sum(bytes) OVER newest AS bytes FROM (
+             SELECT id, failedAt, octet_length(coalesce(previous, '')) + octet_length(event) + octet_length(error) AS bytes
+             FROM _deliveries WHERE failedAt IS NOT NULL)
+           WINDOW newest AS (ORDER BY failedAt DESC, id DESC ROWS UNBOUNDED PRECEDING))
+         WHERE position > 1 AND bytes > ?)`,
+      maxFailedBytes - recountFailedBytes,
+    );
+    // One that is taken back leaves the table as it was, and is counted by the next.
+    tx.whenVisible(() => {
+      this.#failedBytes = 0;
+    });
   }
 
   /** The log loses its oldest events, from one place to another: those that are still needed are copied. */
@@ -253,6 +356,10 @@ export class Deliveries {
         await tx.run("UPDATE _deliveries SET event = ? WHERE id = ?", JSON.stringify(event.toRow()), id);
     }
   }
+}
+
+function digestOf(text: string): string {
+  return new Bun.CryptoHasher("sha256").update(text).digest("base64");
 }
 
 function fromCopy(text: string): LoggedEvent {

@@ -186,6 +186,44 @@ describe("a read rule that was widened", () => {
     expect(shown(await replay(opened, second, user))).toEqual(["notes.created for users"]);
   });
 
+  const older = [
+    ["public", ["anonymous", "user"]],
+    ["authenticated", ["user"]],
+    ["admin", []],
+  ] as const;
+  test.each(older)(
+    "before the service kept places of rules: all that it had written by then is closed below %s",
+    async (read, closed) => {
+      const opened = await open({ read: "admin" });
+      const { server } = opened;
+      const user = (await server.register("ann@example.com")).accessToken;
+      const tokens = { anonymous: undefined, user, admin: await server.admin() };
+      const since = await opened.place();
+      await opened.create({ text: "closed" });
+      await opened.redefine({ permissions: { read } });
+      const { database, collections } = server.service;
+      await database.transact((tx) => tx.run("UPDATE _collections SET places = NULL"));
+      await collections.start();
+      const later = await opened.place();
+      await opened.create({ text: "open" });
+      const placed = await database.reader.all("SELECT name, places FROM _collections ORDER BY name");
+      // The places are those of the first start.
+      await collections.start();
+      expect(await database.reader.all("SELECT name, places FROM _collections ORDER BY name")).toEqual(placed);
+      for (const [name, token] of Object.entries(tokens)) {
+        if (read === "authenticated" && name === "anonymous") continue;
+        if (read === "admin" && name !== "admin") continue;
+        const client = await server.connect(token);
+        const answer = await client.ask({ action: "subscribe", channel: "notes.*", since });
+        const isClosed = closed.some((each) => each === name);
+        expect(answer).toMatchObject(isClosed ? { code: "resume_gap", channel: "notes.*" } : { type: "subscribed" });
+        const events = shown(await through(server, client));
+        expect(events).toEqual(isClosed ? [] : ["notes.created closed", "notes.created open"]);
+        expect(shown(await replay(opened, later, token))).toEqual(["notes.created open"]);
+      }
+    },
+  );
+
   test("while a replay is under way breaks it off", async () => {
     const opened = await open({ read: "admin" });
     const { server } = opened;
