@@ -168,6 +168,23 @@ describe("stopping", () => {
     expect(await first.exited).toBe(0);
   }, 20_000);
 
+  test("SIGTERM: a client that takes nothing of its answer does not hold up the stop for 10 s", async () => {
+    const first = await serve(await project({ collections: [notes] }));
+    const text = "x".repeat(500_000);
+    for (let n = 0; n < 80; n++) await post(`${first.url}/api/notes`, { text });
+    const socket = connect(Number(new URL(first.url).port), new URL(first.url).hostname);
+    socket.pause();
+    socket.on("error", () => undefined);
+    socket.write("GET /api/notes HTTP/1.1\r\nHost: x\r\n\r\n");
+    await Bun.sleep(500);
+    const start = performance.now();
+    first.signal("SIGTERM");
+    expect(await first.exited).toBe(0);
+    // Docker kills a container after 10 s.
+    expect(performance.now() - start).toBeLessThan(10_000);
+    socket.destroy();
+  }, 30_000);
+
   test("SIGTERM: what runs is finished, what was answered is there, exit 0", async () => {
     const cwd = await project({ collections: [notes] });
     const first = await serve(cwd);

@@ -13,8 +13,8 @@ import { typesFile, writeTypes } from "./types-file.ts";
 import { version } from "./version.ts";
 import { definitionsFingerprint, watchDefinitions } from "./watch-definitions.ts";
 
-/** How long a stop waits for requests that are running. */
-const graceMs = 10_000;
+/** How long a stop waits for requests that are running. All of it ends before the 10 s after which Docker kills a container. */
+const graceMs = 8_000;
 
 /** How long answers may take to leave, at the end of that. */
 const answerMs = 500;

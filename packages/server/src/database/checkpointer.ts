@@ -7,9 +7,10 @@
  * the way, all readers of this service make a gap. A reader of another process only makes the log grow; it stops no write.
  */
 import { fdatasync, statSync } from "node:fs";
-import { AppError, canStartThread, threadEntry } from "../kernel/index.ts";
+import { AppError } from "../kernel/index.ts";
 import type { Logger } from "../logging/index.ts";
-import type { CheckpointRequest, CheckpointResult } from "./checkpoint-worker.ts";
+import { CheckpointThread } from "./checkpoint-thread.ts";
+import type { CheckpointResult } from "./checkpoint-worker.ts";
 import type { Connection } from "./connection.ts";
 
 /** From so many pages on, the worker copies the log. */
@@ -36,6 +37,8 @@ const largestCut = 16 * 1024 ** 2;
 /** A log that is over its bound for longer is warned of. */
 const warnAfterMs = 1_000;
 const warnEveryMs = 60_000;
+/** How long `close` waits for the thread. A log that is not copied by then stays, and is read at the next start. */
+const closeMs = 2_000;
 
 /** Reads of this service that hold an old state of the database, and with it the log. */
 export interface PausableReads {
@@ -50,6 +53,8 @@ export interface PausableReads {
 /** While reads make room for the log; the timer ends its present step. */
 interface Gap {
   timer: Timer;
+  /** The reads have been cut off, or have ended by themselves. */
+  hasEnded: boolean;
 }
 
 /** Resolves after a time, whatever becomes of `work`. */
@@ -71,6 +76,8 @@ export interface CheckpointerOptions {
   /** Bytes of the log from which writes wait for it (`limits.wal`). */
   limit: number;
   logger: Logger;
+  /** In place of starting the thread, for a test of what happens when that fails. */
+  startWorker?: () => Worker;
 }
 
 export class Checkpointer {
@@ -80,7 +87,7 @@ export class Checkpointer {
   readonly #pageSize: number;
   readonly #limit: number;
   readonly #start: number;
-  #worker: Worker | null = null;
+  readonly #thread: CheckpointThread;
   #running: Promise<void> | null = null;
   /** The length of the log at the last look, in pages. */
   #seen = 0;
@@ -105,6 +112,7 @@ export class Checkpointer {
   constructor(options: CheckpointerOptions) {
     this.#options = options;
     this.#logger = options.logger;
+    this.#thread = new CheckpointThread(options.startWorker);
     this.#pageSize = options.writer.get<{ page_size: number }>("PRAGMA page_size")?.page_size ?? 4_096;
     this.#limit = Math.ceil(options.limit / this.#pageSize);
     this.#start = Math.min(startPages, Math.ceil(this.#limit / 4));
@@ -135,22 +143,18 @@ export class Checkpointer {
   /** After much was written at once: copying it takes a while, in which the writer need not wait. */
   catchUpSoon(): void {
     this.#nextLook = performance.now() + retryEveryMs;
-    this.#running ??= this.#checkpoint();
+    this.#begin();
   }
 
   async close(): Promise<void> {
     this.#resume();
+    await atMost(closeMs, this.#closeThread());
+    this.#thread.terminate();
+  }
+
+  async #closeThread(): Promise<void> {
     await this.#running;
-    const worker = this.#worker;
-    this.#worker = null;
-    if (worker === null) return;
-    await new Promise<void>((resolve) => {
-      worker.onmessage = () => resolve();
-      worker.onerror = () => resolve();
-      worker.ref();
-      worker.postMessage(null);
-    });
-    worker.terminate();
+    await this.#thread.close();
   }
 
   /** A "noop" checkpoint copies nothing and tells how long the log is. Writes need no answer to that. */
@@ -165,13 +169,13 @@ export class Checkpointer {
 
   /** Has the worker copy what can be copied. */
   #copy({ log, checkpointed }: CheckpointResult, now: number): void {
-    if (this.#running !== null || checkpointed >= log || now < this.#heldUntil) return;
-    this.#running = this.#checkpoint();
+    if (checkpointed < log && now >= this.#heldUntil) this.#begin();
   }
 
   #over(state: CheckpointResult & { written: number }, now: number): Promise<void> | null {
     const left = state.log - state.checkpointed;
     this.#overSince ??= now;
+    if (left === 0) this.#isCopied = true;
     if (this.#isDue) this.#heldUntil = now + retryEveryMs;
     this.#isDue = false;
     this.#warn(state, now);
@@ -201,7 +205,7 @@ export class Checkpointer {
     let isWhole = false;
     const copy = async (): Promise<void> => {
       await this.#running;
-      this.#running ??= this.#checkpoint();
+      this.#begin();
       await this.#running;
       isWhole = this.#isCopied;
     };
@@ -252,11 +256,12 @@ export class Checkpointer {
       return;
     }
     if (now < this.#nextGap || this.#reads.size === 0) return;
-    const gap: Gap = { timer: setTimeout(() => this.#endReads(), readMs).unref() };
+    const gap: Gap = { timer: setTimeout(() => this.#endReads(), readMs).unref(), hasEnded: false };
     this.#gap = gap;
     void Promise.all([...this.#reads].map((reads) => reads.drain())).then(() => {
       if (this.#gap !== gap) return;
       clearTimeout(gap.timer);
+      gap.hasEnded = true;
       // The next transaction tries again. Without one, nothing makes the log longer.
       this.#nextLook = 0;
       this.#heldUntil = 0;
@@ -267,7 +272,8 @@ export class Checkpointer {
 
   #endReads(): void {
     const gap = this.#gap;
-    if (gap === null) return;
+    if (gap === null || gap.hasEnded) return;
+    gap.hasEnded = true;
     clearTimeout(gap.timer);
     // A statement that cannot be stopped ends when it is done: the others do not wait for it.
     gap.timer = setTimeout(() => this.#endGap(gap), readMs).unref();
@@ -278,7 +284,10 @@ export class Checkpointer {
   /** The log has not started over in the gap: nothing was written, or another process reads. */
   #endGap(gap: Gap): void {
     if (this.#gap !== gap) return;
-    if (this.#isCopied && this.#running !== null) {
+    // A log that is all copied waits for a write alone; changes that write nothing never start it over.
+    const state = this.#look();
+    const isLeft = state !== null && state.checkpointed < state.log;
+    if (this.#isCopied && this.#running !== null && isLeft) {
       gap.timer = setTimeout(() => this.#endGap(gap), gapMs).unref();
       return;
     }
@@ -319,45 +328,31 @@ export class Checkpointer {
     this.#logger.error(message, { error });
   }
 
-  async #checkpoint(): Promise<void> {
-    if (this.#worker === null && !canStartThread()) {
-      this.#failed("A checkpoint waits: too few file descriptors are left to start its thread", null);
-      this.#running = null;
-      return;
-    }
-    const worker = this.#startWorker();
+  /** Begins a checkpoint unless one runs. Where its thread cannot start, a later look tries again. */
+  #begin(): void {
+    if (this.#running !== null) return;
+    const { path, file } = this.#options;
     const before = this.#look()?.checkpointed ?? 0;
     const start = performance.now();
-    return new Promise<CheckpointResult | null>((resolve) => {
-      worker.onmessage = ({ data }: MessageEvent<CheckpointResult | Error>) => {
-        if (data instanceof Error) this.#failed("A checkpoint failed", data);
-        resolve(data instanceof Error ? null : data);
-      };
-      worker.onerror = ({ message }) => {
-        this.#failed("The checkpoint thread failed", message);
-        this.#worker = null;
-        resolve(null);
-      };
-      // Nothing else may keep the process alive while the writer waits for this, as at a start after a crash.
-      worker.ref();
-      worker.postMessage({ path: this.#options.path, file: this.#options.file } satisfies CheckpointRequest);
-    }).then((result) => {
-      worker.unref();
+    let work: Promise<CheckpointResult | null>;
+    try {
+      work = this.#thread.checkpoint({ path, file });
+    } catch (error) {
+      this.#isCopied = false;
+      this.#failed("A checkpoint waits: its thread cannot start", error);
+      return;
+    }
+    const ended = work.catch((error: unknown) => {
+      this.#failed("A checkpoint failed", error);
+      return null;
+    });
+    this.#running = ended.then((result) => {
       this.#running = null;
       // Its length is that of when the checkpoint began: what was written meanwhile does not count.
-      this.#isCopied = result === null || result.checkpointed >= result.log;
+      this.#isCopied = result !== null && result.checkpointed >= result.log;
       const copied = (result?.checkpointed ?? 0) - before;
       if (copied >= fewPages) this.#pageMs = (this.#pageMs + (performance.now() - start) / copied) / 2;
       if (!this.#isCopied) this.#heldUntil = performance.now() + retryEveryMs;
     });
-  }
-
-  /** The thread costs memory, so it starts with the first checkpoint. */
-  #startWorker(): Worker {
-    if (this.#worker === null) {
-      this.#worker = new Worker(threadEntry("database/checkpoint-worker"));
-      this.#worker.unref();
-    }
-    return this.#worker;
   }
 }

@@ -281,7 +281,7 @@ export class Database {
    * Waits for what was accepted, copies the log into the file and closes it. What takes longer than `graceMs` is
    * given up: a migration is taken back.
    */
-  async close(graceMs = 10_000): Promise<void> {
+  async close(graceMs = 8_000): Promise<void> {
     const timer = setTimeout(() => this.giveUp(), graceMs);
     await Promise.all([this.#writer.close(graceMs), this.#threads.close(), this.#queryThreads.close()]);
     clearTimeout(timer);

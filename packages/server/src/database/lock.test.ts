@@ -1,7 +1,7 @@
 /** The lock of the database, and what happens to the files under an open database. */
 import { expect, spyOn, test } from "bun:test";
 import * as fs from "node:fs";
-import { existsSync, renameSync, rmSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, renameSync, rmdirSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { quietLogger, temporaryFolder } from "../../test/kit.ts";
 import { Database } from "./index.ts";
@@ -26,6 +26,30 @@ test("a lock that was deleted is taken again, and keeps a second service out", a
   expect(fatal).toEqual([]);
   await database.close();
   await open(path).close();
+}, 10_000);
+
+test("a lock that cannot be made again for a while does not end the service, and is taken later", async () => {
+  const path = join(temporaryFolder(), "test.db");
+  const fatal: unknown[] = [];
+  const lines: string[] = [];
+  const logger = quietLogger(lines);
+  const database = new Database({ path, logger, onFatal: (error) => fatal.push(error) });
+  rmSync(`${path}-lock`);
+  mkdirSync(`${path}-lock`);
+  const errors = (): string[] => lines.filter((line) => line.startsWith("ERROR"));
+  await until(() => errors().length > 0);
+  expect(errors()[0]).toContain("The lock of the database cannot be looked at or made again");
+  // One more look, which the log does not tell of.
+  await Bun.sleep(1_100);
+  expect(errors()).toHaveLength(1);
+  expect(fatal).toEqual([]);
+  expect(await database.transact(async (tx) => tx.get("SELECT 1 AS n"))).toEqual({ n: 1 });
+  rmdirSync(`${path}-lock`);
+  await until(() => existsSync(`${path}-lock`) && statSync(`${path}-lock`).isFile());
+  await Bun.sleep(20);
+  expect(() => open(path)).toThrow(/is in use by another socle process$/);
+  expect(fatal).toEqual([]);
+  await database.close();
 }, 10_000);
 
 test("a second service that has taken a deleted lock ends the first, which accepts nothing more", async () => {

@@ -30,7 +30,11 @@ export class DatabaseLock {
     this.#database = database;
     this.#path = `${database}-lock`;
     checkPath(database);
-    this.#connection = this.#take();
+    try {
+      this.#connection = this.#take();
+    } catch (thrown) {
+      throw thrown instanceof SetupError ? thrown : explain(database, thrown);
+    }
   }
 
   /**
@@ -49,7 +53,11 @@ export class DatabaseLock {
           this.#stop();
           onLost(thrown);
         } else {
-          this.#log(logger, "error", `The lock of the database cannot be looked at: ${messageOf(thrown)}`);
+          this.#log(
+            logger,
+            "error",
+            `The lock of the database cannot be looked at or made again: ${messageOf(thrown)}`,
+          );
         }
       }
     }, lookEveryMs).unref();
@@ -68,6 +76,7 @@ export class DatabaseLock {
     this.#log(logger, "warn", `${this.#path} was deleted, and has been made again: it keeps a second service out`);
   }
 
+  /** @throws SetupError only where another service holds it: any other trouble may pass. */
   #take(): Connection {
     const connection = new Connection(this.#path, { readonly: false });
     try {
@@ -78,7 +87,7 @@ export class DatabaseLock {
       connection.close();
       if (sqliteCode(thrown)?.startsWith("SQLITE_BUSY") === true)
         throw new SetupError(`database ${this.#database}: is in use by another socle process`);
-      throw explain(this.#database, thrown);
+      throw thrown;
     }
   }
 

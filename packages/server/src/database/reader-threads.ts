@@ -144,12 +144,14 @@ export class ReaderThreads implements PausableReads {
       throw thrown;
     } finally {
       signal.removeEventListener("abort", abandon);
-      this.#busy.delete(thread);
       if (isSpent || this.#isClosing) {
         const closed = thread.close();
         // At the end nobody can wait for a statement that does not end.
         if (!this.#isOutOfTime) await closed;
+        // A statement that was given up reads until it ends, so the thread is busy until then.
+        this.#busy.delete(thread);
       } else {
+        this.#busy.delete(thread);
         this.#keep(thread);
       }
     }

@@ -1,15 +1,24 @@
 /** The listening socket: it closes while too many connections are open, before the process runs out of descriptors. */
 import type { Server } from "bun";
-import { descriptorLimit, openDescriptors } from "../kernel/index.ts";
+import { countsDescriptorsSlowly, descriptorLimit, openDescriptors } from "../kernel/index.ts";
 import type { LimitMeter, Logger } from "../logging/index.ts";
 
 const lookMs = 50;
+/**
+ * Where counting is slow: the time to the next look while much is free, which is half of the bound, and more descriptors
+ * than a flood opens in that time.
+ */
+const rareLook = { everyMs: 500, freePart: 0.5, free: 4_000 };
 /** Descriptors that are kept for files, threads and processes: so many, or this part of all. */
 const reserve = { least: 64, part: 0.1 };
 /** Listening starts again once this part of the bound is free. */
 const freePart = 0.05;
 /** Connections that have not sent a request stay so long on a server that has stopped listening. */
 const patienceMs = 2_000;
+/** The shortest time from one pause to the end of it, so also between two pauses. */
+const pauseMs = 1_000;
+/** Servers that have stopped listening and still have connections. Beyond, the oldest loses its own. */
+const maxStopped = 8;
 
 export interface ListenerOptions<T> {
   /** Starts a server on a port. */
@@ -24,7 +33,8 @@ export interface ListenerOptions<T> {
 /**
  * Bun accepts every connection, and spins where it cannot. So this looks at the number of open descriptors, stops
  * listening beyond the bound, and listens again on the same port when there is room. A server that stops listening closes
- * the connections that wait for a next request; running requests are finished, and sockets stay.
+ * the connections that wait for a next request; running requests are finished, and sockets stay, unless the port has been
+ * closed eight more times since: then clients connect again, and resume their subscriptions with `since`.
  */
 export class Listener<T> {
   readonly #options: ListenerOptions<T>;
@@ -35,6 +45,9 @@ export class Listener<T> {
   readonly #base: number;
   /** Open descriptors from which on no connection is accepted. */
   readonly #most: number;
+  readonly #isSlow: boolean;
+  #nextLook = 0;
+  #pausedAt = 0;
   #current: Server<T> | null;
   /** Servers that listen no more, and the time when they stopped. */
   readonly #stopped = new Map<Server<T>, number>();
@@ -47,6 +60,7 @@ export class Listener<T> {
     this.#hostname = this.#current.hostname;
     this.#base = openDescriptors() ?? 0;
     this.#most = this.#bound();
+    this.#isSlow = countsDescriptorsSlowly();
     this.#timer = setInterval(() => this.#look(), lookMs).unref();
   }
 
@@ -94,23 +108,41 @@ export class Listener<T> {
   }
 
   #look(): void {
+    const now = performance.now();
+    if (now < this.#nextLook) return;
     const open = openDescriptors();
     if (open === null) return;
+    const free = this.#most - open;
+    if (this.#isSlow && free >= Math.max(this.#most * rareLook.freePart, rareLook.free))
+      this.#nextLook = now + rareLook.everyMs;
     this.#forgetStopped();
     if (this.#current !== null && open >= this.#most) {
       this.#pause();
+      this.#dropOldest();
       this.#options.limits.reached("connections", { open: open - this.#base, most: this.#most - this.#base });
-    } else if (this.#current === null && open <= this.#most - Math.ceil((this.#most - this.#base) * freePart)) {
-      this.#resume();
+      return;
     }
+    // The port stays closed for a while: a bound on how often servers stop must not delay the stop itself.
+    const hasRoom = free >= Math.ceil((this.#most - this.#base) * freePart);
+    if (this.#current === null && hasRoom && now >= this.#pausedAt + pauseMs) this.#resume();
   }
 
   #pause(): void {
     const server = this.#current;
     if (server === null) return;
     this.#current = null;
-    this.#stopped.set(server, performance.now());
+    this.#pausedAt = performance.now();
+    this.#stopped.set(server, this.#pausedAt);
     void server.stop(false);
+  }
+
+  /** A socket would keep its server for ever, and each event goes to the sockets of every server. */
+  #dropOldest(): void {
+    for (const oldest of this.#stopped.keys()) {
+      if (this.#stopped.size <= maxStopped) break;
+      this.#stopped.delete(oldest);
+      void oldest.stop(true);
+    }
   }
 
   #resume(): void {

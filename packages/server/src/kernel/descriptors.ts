@@ -4,6 +4,16 @@ import { isObject } from "./json.ts";
 
 const folder = "/proc/self/fd";
 
+/** Whether counting takes time for each that is open: before Linux 6.2, when the folder has no size. */
+export function countsDescriptorsSlowly(): boolean {
+  try {
+    return statSync(folder).size === 0;
+  } catch {
+    // Another system has no such folder.
+    return false;
+  }
+}
+
 /** How many are open; null where the system does not tell. */
 export function openDescriptors(): number | null {
   try {

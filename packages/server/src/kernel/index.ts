@@ -4,7 +4,7 @@ export { type Awaitable, inTurn } from "./awaitable.ts";
 export { BoundedMap } from "./bounded-map.ts";
 export { Clock, toTimestamp } from "./clock.ts";
 export { parseDatetime } from "./datetime.ts";
-export { canStartThread, descriptorLimit, openDescriptors } from "./descriptors.ts";
+export { canStartThread, countsDescriptorsSlowly, descriptorLimit, openDescriptors } from "./descriptors.ts";
 export { FairGate } from "./fair-gate.ts";
 export { Gate } from "./gate.ts";
 export { newId, randomToken } from "./ids.ts";
