@@ -129,7 +129,7 @@ export class StaticFiles {
     const isPage =
       (method === "GET" || method === "HEAD") &&
       /(^|[\s,])text\/html\s*(;|,|$)/i.test(headers.get("accept") ?? "") &&
-      !/\.[^/]*$/.test(pathname);
+      !pathname.slice(pathname.lastIndexOf("/") + 1).includes(".");
     return isPage ? this.find("/") : null;
   }
 
