@@ -34,6 +34,8 @@ export class Exchange {
   /** The named parts of the path, percent-decoded once. */
   readonly params: { readonly [name: string]: string };
   readonly requestId: string;
+  /** Whether the request has taken its token of a rate: one that waits for room runs its handler again. */
+  isRateCounted = false;
   readonly #service: ExchangeService;
   /** Kept: of a request that has ended the server does not know it. */
   #address: string | null = null;
