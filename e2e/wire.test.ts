@@ -63,19 +63,16 @@ describe("a body of a method that reads none", () => {
     ] as const;
     for (const [head, body] of bodies) {
       for (const [line, status] of [
-        ["GET /api/notes", 200],
+        ["GET /api/notes/rec_x", 404],
         ["DELETE /api/notes/rec_x", 404],
         ["DELETE /api/admin/collections/notes", 401],
         ["GET /api/admin/collections", 401],
         ["DELETE /api/nowhere/at/all", 404],
       ] as const) {
-        const next = "GET /api/notes HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n";
+        const next = "GET /api/notes/rec_x HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n";
         const answer = await raw(`${line} HTTP/1.1\r\nHost: x\r\n${head}\r\n\r\n${body}`, next);
-        expect([line, head, answer.match(/HTTP\/1\.1 \d+/g)]).toEqual([
-          line,
-          head,
-          [`HTTP/1.1 ${status}`, "HTTP/1.1 200"],
-        ]);
+        const statuses = answer.match(/HTTP\/1\.1 \d+/g) ?? [];
+        expect([line, head, ...statuses]).toEqual([line, head, `HTTP/1.1 ${status}`, "HTTP/1.1 404"]);
       }
     }
   });

@@ -14,8 +14,10 @@ function isPage(path: string): Promise<boolean> {
 }
 
 test("a path whose last part has an ending stands for no page", async () => {
-  for (const path of ["/", "/posts", "/posts/", "/posts/1", "/v1.2/posts", "/v1.2/"]) expect(await isPage(path)).toBe(true);
-  for (const path of ["/a.js", "/posts/a.js", "/a.", "/posts/.hidden", "/v1.2/a.b"]) expect(await isPage(path)).toBe(false);
+  for (const path of ["/", "/posts", "/posts/", "/posts/1", "/v1.2/posts", "/v1.2/"])
+    expect(await isPage(path)).toBe(true);
+  for (const path of ["/a.js", "/posts/a.js", "/a.", "/posts/.hidden", "/v1.2/a.b"])
+    expect(await isPage(path)).toBe(false);
 });
 
 test("a path with very many dots is answered, in steps that grow with its length alone", async () => {

@@ -1,7 +1,7 @@
 /** Uploads that fail while their file is written, and the turns and places that they give back. */
 import { expect, test } from "bun:test";
-import { fileForm, formType } from "../../test/forms.ts";
 import { openFiles } from "../../test/files.ts";
+import { fileForm, formType } from "../../test/forms.ts";
 
 const { onDisk, other, request, token } = await openFiles({ SERVICE_LIMITS_STORAGE_PER_USER: "20971520" });
 

@@ -223,21 +223,27 @@ async function readWithin(read: Job["read"], milliseconds: number): Promise<Blob
     () => reject(new AppError("unavailable", "The image could not be read in time.")),
     milliseconds,
   );
-  let reader: ReadableStreamDefaultReader<Uint8Array> | null = null;
   try {
     const body = await Promise.race([read(), late]);
-    if (!(body instanceof ReadableStream)) return body;
-    reader = body.getReader();
-    const chunks: Uint8Array[] = [];
+    return body instanceof ReadableStream ? await readPieces(body, late) : body;
+  } finally {
+    clearTimeout(timer);
+  }
+}
+
+/** The bytes of a stream. When `late` rejects, the stream is cancelled. */
+async function readPieces(body: ReadableStream<Uint8Array>, late: Promise<never>): Promise<Uint8Array> {
+  const reader = body.getReader();
+  const chunks: Uint8Array[] = [];
+  try {
     while (true) {
       const { done, value } = await Promise.race([reader.read(), late]);
       if (done) return Buffer.concat(chunks);
       chunks.push(value);
     }
   } finally {
-    clearTimeout(timer);
     // After the last byte this does nothing.
-    reader?.cancel().catch(() => undefined);
+    reader.cancel().catch(() => undefined);
   }
 }
 
