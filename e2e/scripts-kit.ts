@@ -19,7 +19,7 @@ export async function write(folder: string, files: { readonly [path: string]: st
   }
 }
 
-/** Whoever registers with this address is an admin: only admins hear why a run has failed. */
+/** A user who registers with this address is an admin: only admins hear why a run has failed. */
 const listener = "listener@example.com";
 
 /** A project with definitions, code and limits that a test can wait for. */
@@ -46,7 +46,7 @@ const channels = ["function", "job"].flatMap((kind) =>
   ["started", "completed", "failed"].map((step) => `${kind}.${step}`),
 );
 
-/** What runs tell: the events of functions and jobs, as an admin hears them. */
+/** The events of functions and jobs, as an admin hears them. */
 export class RunEvents {
   readonly all: Event[] = [];
 

@@ -62,7 +62,7 @@ function advisories(): string[] | null {
       ([name, entry]) => `${name}: ${isObject(entry) ? String(entry["severity"]) : "unknown"} advisory`,
     );
   } catch {
-    // What npm prints when the registry does not answer is no report.
+    // npm prints no report when the registry does not answer.
     return null;
   }
 }

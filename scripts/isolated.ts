@@ -7,7 +7,7 @@ import { tmpdir } from "node:os";
 import { basename, join } from "node:path";
 import { root } from "./run.ts";
 
-/** What `npm run build` makes. */
+/** The executable that `npm run build` makes. */
 export const built = join(root, "dist", process.platform === "win32" ? "socle.exe" : "socle");
 
 /** A copy of the executable. `remove` deletes it and its folder. */

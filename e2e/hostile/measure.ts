@@ -1,4 +1,4 @@
-/** What the hostile suite measures: the service's process and folder, and a bystander's requests meanwhile. */
+/** The measures of the hostile suite: the service's process and folder, and a bystander's requests meanwhile. */
 import { existsSync, readdirSync, readFileSync, statSync } from "node:fs";
 import { readdir, stat } from "node:fs/promises";
 import { join } from "node:path";

@@ -9,7 +9,7 @@ export interface Target {
   readonly address: string;
   /** Access tokens of registered users. */
   readonly tokens: readonly string[];
-  /** What the preparation has made: ids, addresses of files, refresh tokens. */
+  /** Ids and the like that the preparation has made, addresses of files, refresh tokens. */
   readonly made: { readonly [name: string]: string };
 }
 

@@ -37,7 +37,7 @@ const config = {
   events: { maxBytes: "64MiB" },
 };
 
-/** What an attack may add to memory, and how long the write-ahead log may become; MiB. */
+/** The memory that an attack may add, and the size that the write-ahead log may reach; MiB. */
 export const allowedMiB = { memory: 256, log: 192 } as const;
 
 export interface Size {
@@ -60,7 +60,7 @@ export interface Outcome {
   readonly peak: Sample;
   readonly after: Sample;
   readonly bystander: Latencies;
-  /** What the service has printed. */
+  /** The output of the service. */
   readonly output: string;
   /** Whether it was still the same process, which stopped well. */
   readonly exitCode: number | null;
@@ -136,7 +136,7 @@ export async function suffer(
   const take = (): Promise<Sample> => sample(server.pid, cwd);
   const idle = await take();
   const { target, bystander: who } = await prepare(server, size);
-  // What the preparation took is given back first.
+  // The service gives back the memory of the preparation first.
   await Bun.sleep(1_000);
   const before = await take();
   const peaks = new Peaks(take);

@@ -23,7 +23,7 @@ function controlFolder(database: string): string {
 
 const socketName = "socle-control.socket";
 
-/** What is at a path itself, not behind a link; null for nothing. */
+/** The entry at a path itself, not behind a link; null for none. */
 function look(path: string): Stats | null {
   return lstatSync(path, { throwIfNoEntry: false }) ?? null;
 }

@@ -25,7 +25,7 @@ function isOpen(path: string): boolean {
     const stats = statSync(path, { throwIfNoEntry: false });
     return stats !== undefined && (stats.mode & forOthers) !== 0;
   } catch {
-    // What is wrong with the path is said where it is opened.
+    // The code that opens the path says what is wrong with it.
     return false;
   }
 }

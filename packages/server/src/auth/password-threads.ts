@@ -35,7 +35,7 @@ class PasswordThread {
     return running.promise;
   }
 
-  /** What is computed at the moment is rejected with `reason`. */
+  /** Ends the thread. A task that runs is rejected with `reason`. */
   end(reason: Error): void {
     if (!this.isUsable) return;
     this.isUsable = false;

@@ -105,7 +105,7 @@ export class RefreshTokens {
   }
 }
 
-/** What is kept of a refresh token: 256 random bits need no slow hash. */
+/** The hash by which a refresh token is stored: 256 random bits need no slow one. */
 export function hashRefreshToken(token: string): string {
   return Bun.SHA256.hash(token, "hex");
 }

@@ -32,7 +32,7 @@ export async function loadSettings(
     defaults,
     ...(port === undefined ? {} : { overrides: { port } }),
   });
-  // What the process was started with stays readable in /proc/PID/environ; nothing takes that back.
+  // The environment of the start stays readable in /proc/PID/environ; nothing takes that back.
   for (const name of secretVariables) terminal.forget(name);
   const log = new LogRing();
   const logger = new Logger({

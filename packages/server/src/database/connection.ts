@@ -98,7 +98,7 @@ export class Connection implements RowReader {
     this.#driver.close();
   }
 
-  /** What says that the file is damaged names the file, the tables, and what to do. */
+  /** The error of a statement; one about damage names the file, the tables, and what to do. */
   #explained(thrown: unknown, sql: string): unknown {
     if (!(thrown instanceof SQLiteError)) return thrown;
     return damageOf(thrown, { path: this.#path, sql }) ?? thrown;

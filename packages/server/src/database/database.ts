@@ -61,7 +61,7 @@ export class Database {
   readonly #reader: SnapshotReader;
   readonly #lock: DatabaseLock | null;
   readonly #checkpointer: Checkpointer;
-  /** What closing it has to close at its end, the last first. */
+  /** The parts that `close` closes at its end, the last first. */
   readonly #closers: (() => void)[] = [];
   /** Looks at what admins ask for, as long as that takes. */
   readonly #threads: ReaderThreads;

@@ -111,7 +111,7 @@ const columns = "seq, at, type, source, actor, owner, payload, partial";
 /** Characters of a payload from which on the log keeps the changes of an update instead of the record. */
 const largePayload = 4_096;
 
-/** What the log keeps of an event: its payload, or the changes where they are less than half of a large one. */
+/** The stored part of an event: its payload, or the changes where they are less than half of a large one. */
 function keptOf({ changes }: NewEvent, payload: string): Pick<EventRow, "payload" | "partial"> {
   if (changes !== undefined && payload.length > largePayload) {
     const { text } = JsonText.of(changes());

@@ -44,7 +44,7 @@ export interface Pieces {
 export interface StreamOptions {
   readonly answers: Answers;
   readonly caller: string;
-  /** What the first piece has in memory already. */
+  /** Counts the memory of the first piece, which is made already. */
   readonly hold: Hold;
   /** Told why the answer could not be finished. */
   readonly onBroken: (thrown: unknown) => void;

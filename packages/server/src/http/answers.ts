@@ -20,7 +20,7 @@ const maxPaths = 1_000;
 
 const limit: LimitName = "answers";
 
-/** What an answer in flight has in memory. It counts until `release`, which may be called twice. */
+/** The memory of an answer in flight. It counts until `release`, which may be called twice. */
 export interface Hold {
   /** The client has taken what was there; so many bytes come next. */
   next(bytes: number): void;

@@ -1,5 +1,5 @@
 /** JSON bodies that are being read: the bound on their bytes, and the end of those that come too slowly. */
-import { AppError, callerGone, overloaded } from "../kernel/index.ts";
+import { AppError, callerGone, type LimitName, overloaded } from "../kernel/index.ts";
 
 /** Bodies up to this are read in one step, and find room when large ones do not. */
 const smallBytes = 16 * 1024;
@@ -45,8 +45,9 @@ function tooLarge(limit: number): AppError {
 
 /** The body of which too little came. The connection is closed with it: the rest is not waited for. */
 export class SlowBody extends AppError {
-  constructor(options: { isCounted: boolean }) {
-    super("bad_request", "The body came too slowly.", options.isCounted ? { limit: "bodies" } : {});
+  /** @param limit the bound that has ended it, if one has. */
+  constructor(limit?: LimitName) {
+    super("bad_request", "The body came too slowly.", limit === undefined ? {} : { limit });
   }
 }
 
@@ -190,7 +191,7 @@ export class Bodies {
     for (const { reading } of candidates) {
       if (wanted <= 0) return;
       wanted -= reading.bytes;
-      reading.cut(new SlowBody({ isCounted: true }));
+      reading.cut(new SlowBody("bodies"));
     }
   }
 
@@ -202,7 +203,7 @@ export class Bodies {
       // Of a small body it is not known how much has come.
       const isSmall = bytes <= smallBytes;
       const isLate = now - startedAt >= stalledMs + (isSmall ? bytes : received) / minRate;
-      if (isLate || (!isSmall && now - progressAt >= stalledMs)) reading.cut(new SlowBody({ isCounted: false }));
+      if (isLate || (!isSmall && now - progressAt >= stalledMs)) reading.cut(new SlowBody());
     }
   }
 }

@@ -94,7 +94,7 @@ export class CompressedFiles {
 
   #keep(entry: Entry, bytes: Uint8Array | null): void {
     if (this.#entries.get(entry.source.path) !== entry) return;
-    // That a file does not get smaller is worth remembering, too.
+    // A file that does not get smaller is remembered, too.
     entry.size = (bytes?.byteLength ?? 0) + entry.source.path.length;
     this.#size += entry.size;
     for (const oldest of this.#entries.values()) {

@@ -16,7 +16,7 @@ const jsonType = { "Content-Type": "application/json" };
 
 const bearer = /^bearer +(\S+)$/i;
 
-/** What all exchanges share. */
+/** The parts of the service that all exchanges share. */
 export interface ExchangeService {
   readonly cors: Cors;
   readonly authenticate: Authenticate;
@@ -34,6 +34,8 @@ export class Exchange {
   /** The named parts of the path, percent-decoded once. */
   readonly params: { readonly [name: string]: string };
   readonly requestId: string;
+  /** Whether the request has taken its token of a rate: one that waits for room runs its handler again. */
+  isRateCounted = false;
   readonly #service: ExchangeService;
   /** Kept: of a request that has ended the server does not know it. */
   #address: string | null = null;
@@ -205,7 +207,7 @@ export class Exchange {
     if (!this.#isStreaming) this.#service.callers.leave(this);
   }
 
-  /** What has changed something is answered in any case. */
+  /** A request that has changed something is answered in any case, and never run twice. */
   get #canRunAgain(): boolean {
     return this.request.method === "GET" || this.#isHead;
   }
@@ -214,7 +216,7 @@ export class Exchange {
     return this.request.method === "HEAD";
   }
 
-  /** What is all there, and leaves in pieces. Bytes are shared, a text is not. */
+  /** An answer that is complete in memory, and leaves in pieces. Bytes are shared, a text is not. */
   #large(status: number, body: string | Uint8Array, headers: Readonly<Record<string, string>>): Response {
     if (this.#isHead) return new Response(body, { status, headers: this.#with(headers) });
     const isShared = typeof body !== "string";

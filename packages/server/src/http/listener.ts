@@ -156,7 +156,7 @@ export class Listener<T> {
     }
   }
 
-  /** What is left on a server without requests and sockets are connections that have never sent a whole request. */
+  /** Closes stopped servers whose last connections have never sent a whole request. */
   #forgetStopped(): void {
     const now = performance.now();
     for (const [server, since] of this.#stopped) {

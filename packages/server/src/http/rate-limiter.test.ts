@@ -61,6 +61,14 @@ describe("buckets", () => {
     expect(ask("first")).toBeNull();
   });
 
+  test("give a request one token, however often its handler runs", () => {
+    const { methods } = new RateLimiter({ login: { count: 1, perMs: 3_600_000 } }, () => 0).limit("login", route);
+    const again = { address: "a" } as Exchange;
+    for (let i = 0; i < 3; i++) void methods.GET?.(again);
+    expect(() => methods.GET?.({ address: "a" } as Exchange)).toThrow("Too many requests");
+    expect(() => methods.GET?.({ address: "b" } as Exchange)).not.toThrow();
+  });
+
   test("that are off cost nothing", () => {
     expect(new RateLimiter({ login: null }).limit("login", route)).toBe(route);
   });

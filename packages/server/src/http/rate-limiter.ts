@@ -70,7 +70,8 @@ export class RateLimiter {
     const methods = Object.entries(route.methods).map(([method, handler]) => [
       method,
       (exchange: Exchange) => {
-        this.#check(buckets, exchange.address);
+        if (!exchange.isRateCounted) this.#check(buckets, exchange.address);
+        exchange.isRateCounted = true;
         return handler(exchange);
       },
     ]);

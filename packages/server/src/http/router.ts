@@ -2,7 +2,7 @@ import type { ErrorBody } from "@socle/protocol";
 import { AppError, excerpt, isObject, messageOf } from "../kernel/index.ts";
 import type { LimitMeter, Logger, RequestMeter } from "../logging/index.ts";
 import { type Answers, NoRoom } from "./answers.ts";
-import { type Bodies, declaredLength } from "./bodies.ts";
+import type { Bodies } from "./bodies.ts";
 import type { Callers } from "./callers.ts";
 import type { Cors } from "./cors.ts";
 import { type Authenticate, Exchange, type ExchangeService, pathOf } from "./exchange.ts";
@@ -19,18 +19,13 @@ export type Handler = (exchange: Exchange) => Answer | Promise<Answer>;
 const withBody: readonly string[] = ["POST", "PUT", "PATCH"] satisfies Method[];
 const noParams: Record<string, string> = {};
 
-/** A longer body of a request that is not expected to have one is refused. */
-const ignoredBytes = 64 * 1024;
-
-/**
- * The runtime keeps what comes of a body that nobody reads, for as long as the answer takes.
- * @throws AppError `payload_too_large` for a long body of a method that reads none.
- */
-function refuseUnreadBody({ method, headers }: Request): void {
+/** Lets go of the body of a method that reads none. The runtime would keep what comes of it until the answer is made. */
+function dropUnreadBody(request: Request): void {
+  const { method, headers } = request;
   if (withBody.includes(method)) return;
-  const length = declaredLength(headers);
-  if (length === null ? headers.get("transfer-encoding") === null : length <= ignoredBytes) return;
-  throw new AppError("payload_too_large", `A ${method} request has no body, or a short one with its Content-Length.`);
+  if (headers.get("content-length") === null && headers.get("transfer-encoding") === null) return;
+  // A body that breaks off is no matter.
+  request.body?.cancel().catch(() => undefined);
 }
 
 /** One path and what its methods do. `:name` stands for one part of the path. */
@@ -208,7 +203,7 @@ export class Router {
       return this.#counted(exchange.error(new AppError("unavailable", "The service is stopping.")), exchange, start);
     const run: Handler = exchange.isLarge ? () => exchange.inTurn(async () => handler(exchange)) : handler;
     try {
-      refuseUnreadBody(request);
+      dropUnreadBody(request);
       this.#service.callers.enter(exchange);
       const lack = exchange.foresee();
       if (lack !== null) return this.#otherwise(exchange, run, { thrown: lack, start });

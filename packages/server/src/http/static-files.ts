@@ -120,7 +120,7 @@ export class StaticFiles {
   }
 
   /**
-   * What is answered for a path: the file, or `index.html` for a page of a single-page app, if that is configured. Such a
+   * The answer for a path: the file, or `index.html` for a page of a single-page app, if that is configured. Such a
    * page is a GET from a browser's address bar (it accepts HTML) of a path whose last part has no ending.
    */
   async findFor({ method, headers }: Request, pathname: string): Promise<Found | null> {
@@ -129,7 +129,7 @@ export class StaticFiles {
     const isPage =
       (method === "GET" || method === "HEAD") &&
       /(^|[\s,])text\/html\s*(;|,|$)/i.test(headers.get("accept") ?? "") &&
-      !/\.[^/]*$/.test(pathname);
+      !pathname.slice(pathname.lastIndexOf("/") + 1).includes(".");
     return isPage ? this.find("/") : null;
   }
 
@@ -180,7 +180,7 @@ export class StaticFiles {
     return { body, size: body.size, etag: tagFor(etagOf(file), "gzip"), modifiedAt, coding: "gzip" };
   }
 
-  /** What is at a path of the file system. A link that leads out of the folder leads nowhere. */
+  /** The file or folder at a path. A link that leads out of the folder leads nowhere. */
   async #lookAt(path: string): Promise<Found | null> {
     try {
       const real = await realpath(path);

@@ -1,4 +1,5 @@
 import { expect, test } from "bun:test";
+import { SlowBody } from "./bodies.ts";
 import { type ReadInTurns, type Sender, Turns } from "./turns.ts";
 
 function sender(caller = "me", signal = new AbortController().signal): Sender {
@@ -139,4 +140,96 @@ test("a client that disconnects while its body waits frees its place, and is nev
   letGo();
   expect(await next).toEqual([3]);
   await first;
+});
+
+/** Nothing is slow but what a test makes so. */
+const patient = { patienceMs: 1, turnMs: 500, stalledMs: 60_000, slowMs: 60_000 };
+const tooSlow = { code: "bad_request", message: "The body came too slowly." };
+
+/** A body of which a byte comes every few milliseconds, until it is cancelled. */
+function trickle(ms: number) {
+  let isCancelled = false;
+  const stream = new ReadableStream<Uint8Array>({
+    async pull(controller) {
+      await Bun.sleep(ms);
+      if (!isCancelled) controller.enqueue(new Uint8Array(1));
+    },
+    cancel() {
+      isCancelled = true;
+    },
+  });
+  return { stream, isCancelled: () => isCancelled };
+}
+
+test("a body of which nothing comes, or next to nothing, ends, and its place is free", async () => {
+  const turns = new Turns({ width: 1, maxWaiting: 1 }, { ...patient, stalledMs: 100 });
+  const [silent, thin] = [body(), trickle(10)];
+  const readings = [readAll(turns, silent.stream, sender("a")), readAll(turns, thin.stream, sender("b"))];
+  await expect(readAll(turns, whole(1), sender("c"))).rejects.toMatchObject({ limit: "uploads" });
+  for (const reading of readings) {
+    const thrown = await reading.catch((error: unknown) => error);
+    expect(thrown).toBeInstanceOf(SlowBody);
+    expect(thrown).toMatchObject(tooSlow);
+  }
+  expect(thin.isCancelled()).toBe(true);
+  expect(await readAll(turns, whole(5), sender("c"))).toEqual([5]);
+});
+
+test("a body that waits for its turn is not slow, however long", async () => {
+  const turns = new Turns({ width: 1, maxWaiting: 1 }, { ...patient, stalledMs: 100, slowMs: 100 });
+  const { promise: held, resolve: letGo } = Promise.withResolvers<void>();
+  const first = turns.run(sender("a"), async (read) => {
+    for await (const _piece of read(whole(1))) await held;
+  });
+  const second = readAll(turns, whole(1, 2), sender("b"));
+  await Bun.sleep(300);
+  // The places are full, and neither of the two is slow: one is being written, the other waits.
+  await expect(readAll(turns, whole(1), sender("c"))).rejects.toMatchObject({ code: "unavailable", limit: "uploads" });
+  letGo();
+  await first;
+  expect(await second).toEqual([1, 2]);
+});
+
+test("where places are wanted the slowest body ends, the caller's own where its share is full", async () => {
+  const turns = new Turns({ width: 1, maxWaiting: 3 }, { ...patient, slowMs: 1 });
+  const made = [body(), body(), body(), body()] as const;
+  const [silent, quicker, third, theirs] = made;
+  const begin = (stream: ReadableStream<Uint8Array>, caller: string) => {
+    const reading = readAll(turns, stream, sender(caller));
+    // Looked at later.
+    reading.catch(() => undefined);
+    return reading;
+  };
+  const own = [begin(silent.stream, "one"), begin(quicker.stream, "one"), begin(third.stream, "one")];
+  for (const each of [quicker, third]) for (let n = 0; n < 9; n++) each.push(n);
+  await Bun.sleep(30);
+  const other = begin(theirs.stream, "two");
+  await Bun.sleep(30);
+  // The share of "one" is full: its slowest body ends, the other caller's goes on.
+  expect(await begin(whole(7), "one")).toEqual([7]);
+  await expect(own[0]).rejects.toMatchObject({ ...tooSlow, limit: "uploads" });
+  const last = body();
+  const lastReading = begin(last.stream, "three");
+  // All places are taken: the slowest of all ends.
+  expect(await begin(whole(8), "four")).toEqual([8]);
+  await expect(other).rejects.toMatchObject({ ...tooSlow, limit: "uploads" });
+  for (const { end } of [quicker, third, last]) end();
+  expect(await Promise.all([own[1], own[2], lastReading])).toEqual([
+    [0, 1, 2, 3, 4, 5, 6, 7, 8],
+    [0, 1, 2, 3, 4, 5, 6, 7, 8],
+    [],
+  ]);
+});
+
+test("a reader that waits for a body is let go when its upload has failed", async () => {
+  const turns = new Turns({ width: 1, maxWaiting: 1 }, patient);
+  const stuck = trickle(60_000);
+  const { promise: reading, resolve } = Promise.withResolvers<unknown>();
+  const failed = turns.run(sender(), async (read) => {
+    bytesOf(read, stuck.stream).then(resolve, resolve);
+    await Bun.sleep(5);
+    throw new Error("the disk is full");
+  });
+  await expect(failed).rejects.toThrow("the disk is full");
+  expect(await reading).toMatchObject({ message: "The client has disconnected." });
 });

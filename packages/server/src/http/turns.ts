@@ -1,14 +1,27 @@
 /** The turns in which bodies of uploads are read: a few at a time, with a share for each caller. */
-import { FairGate } from "../kernel/index.ts";
+import { type AppError, callerGone, FairGate, overloaded } from "../kernel/index.ts";
+import { SlowBody } from "./bodies.ts";
 
-/** How long a body may keep others waiting for its next piece. */
-const patienceMs = 100;
-/** How long a turn lasts while others wait for one. */
-const turnMs = 500;
+/** A body must have come with at least so many bytes per millisecond once its client was waited for `stalledMs`. */
+const minRate = 1;
+/** Where places are wanted, bodies slower than so many bytes per millisecond are ended. */
+const slowRate = 64;
 
+const defaultTiming = {
+  /** How long a body may keep others waiting for its next piece. */
+  patienceMs: 100,
+  /** How long a turn lasts while others wait for one. */
+  turnMs: 500,
+  /** A body of which nothing comes for so long is ended. */
+  stalledMs: 10_000,
+  /** Where places are wanted, slow bodies are ended once their clients were waited for so long. */
+  slowMs: 1_000,
+};
+
+const limit = "uploads";
 const message = "Too many uploads wait to be read; try again in a moment.";
 
-/** Who sends a body. */
+/** The client that sends a body. */
 export interface Sender {
   /** A user id or an address: shares count by it. */
   readonly caller: string;
@@ -19,64 +32,136 @@ export interface Sender {
 /** The pieces of a body, read in turns. The consumer holds a turn between two of them. */
 export type ReadInTurns = (body: ReadableStream<Uint8Array>) => AsyncGenerator<Uint8Array, void, void>;
 
+/** A body that has a place: it is being read, it waits for a turn, or its client sends nothing. */
+interface Place {
+  readonly caller: string;
+  received: number;
+  /** Milliseconds for which the client was waited for, up to `since`; the time without a turn is not among them. */
+  waitedMs: number;
+  /** Since when the client is waited for; null while it is not. */
+  since: number | null;
+  /** Aborted by `cut`. */
+  readonly ending: AbortSignal;
+  /** Rejected by `cut`. */
+  readonly end: Promise<never>;
+  /** Ends the body; its place is free at once. */
+  readonly cut: (error: AppError) => void;
+}
+
 /**
  * Bodies are read a few at a time. Each that is being read costs memory several times over (what the runtime has
  * received, what is parsed, what is written); one that waits is held back by its connection. A slow client does not keep
- * the others waiting: its turn ends while nothing comes, and after a while in any case.
+ * the others waiting: its turn ends while nothing comes, and after a while in any case. A client that sends next to
+ * nothing does not keep its place: its body is ended with a `SlowBody`.
  */
 export class Turns {
   readonly #gate: FairGate;
-  /** Every body that is not read to its end: it is being read, it waits, or its client sends nothing. */
-  readonly #places: FairGate;
+  readonly #places = new Set<Place>();
+  readonly #maxPlaces: number;
+  readonly #shareOfPlaces: number;
+  readonly #timing: typeof defaultTiming;
 
   /**
    * @param options.width bodies that are read at a time; one caller has all of these but one.
    * @param options.maxWaiting bodies that wait, or whose clients send nothing; one caller has at most half of these.
    */
-  constructor({ width, maxWaiting }: { width: number; maxWaiting: number }) {
-    const places = width + maxWaiting;
-    const shareOfPlaces = width + Math.ceil(maxWaiting / 2);
-    const limit = "uploads";
-    this.#places = new FairGate({
-      limit,
-      message,
-      width: places,
-      share: shareOfPlaces,
-      // A body without a place does not wait for one.
-      maxWaiting: 0,
-      waitingShare: 0,
-    });
+  constructor({ width, maxWaiting }: { width: number; maxWaiting: number }, timing = defaultTiming) {
+    this.#maxPlaces = width + maxWaiting;
+    this.#shareOfPlaces = width + Math.ceil(maxWaiting / 2);
+    this.#timing = timing;
     // The places are the bound: whoever has one may wait for a turn.
     const share = Math.max(1, width - 1);
-    this.#gate = new FairGate({ limit, message, width, share, maxWaiting: places, waitingShare: places });
+    const maxTurns = this.#maxPlaces;
+    this.#gate = new FairGate({ limit, message, width, share, maxWaiting: maxTurns, waitingShare: maxTurns });
   }
 
   /**
    * Runs `receive`, which reads a body by the function that it is given.
    * @throws AppError `unavailable` before anything is read, when too many bodies wait; what `receive` throws.
    */
-  run<T>(sender: Sender, receive: (read: ReadInTurns) => Promise<T>): Promise<T> {
-    return this.#places.run(sender.caller, () => receive((body) => this.#read(body, sender)));
+  async run<T>({ caller, signal }: Sender, receive: (read: ReadInTurns) => Promise<T>): Promise<T> {
+    if (signal.aborted) throw callerGone();
+    this.#makeRoom(caller);
+    const place = this.#take(caller);
+    const leave = (): void => place.cut(callerGone());
+    signal.addEventListener("abort", leave, { once: true });
+    try {
+      return await receive((body) => this.#read(body, place));
+    } finally {
+      signal.removeEventListener("abort", leave);
+      // Also of a body whose next piece is still waited for.
+      leave();
+    }
+  }
+
+  /**
+   * Makes sure that there is a place, by ending the slowest body if need be: of the caller's alone where it is the
+   * caller's share that is full.
+   * @throws AppError `unavailable` when none is slow.
+   */
+  #makeRoom(caller: string): void {
+    const own = [...this.#places].filter((place) => place.caller === caller);
+    const isShareFull = own.length >= this.#shareOfPlaces;
+    if (!isShareFull && this.#places.size < this.#maxPlaces) return;
+    const now = performance.now();
+    const [slowest] = [...(isShareFull ? own : this.#places)]
+      .map((place) => ({ place, ms: waitedMs(place, now) }))
+      .filter(({ place, ms }) => ms > this.#timing.slowMs && place.received < ms * slowRate)
+      .toSorted((a, b) => a.place.received / a.ms - b.place.received / b.ms);
+    if (slowest === undefined) throw overloaded(limit, message);
+    slowest.place.cut(new SlowBody(limit));
+  }
+
+  #take(caller: string): Place {
+    const ending = new AbortController();
+    const { promise: end, reject } = Promise.withResolvers<never>();
+    // Nobody may listen just then.
+    end.catch(() => undefined);
+    const place: Place = {
+      caller,
+      received: 0,
+      waitedMs: 0,
+      since: null,
+      ending: ending.signal,
+      end,
+      cut: (error) => {
+        this.#places.delete(place);
+        reject(error);
+        ending.abort();
+      },
+    };
+    this.#places.add(place);
+    return place;
   }
 
   /** The turn ends with the last piece, or a `break`. */
-  async *#read(body: ReadableStream<Uint8Array>, { caller, signal }: Sender): AsyncGenerator<Uint8Array, void, void> {
-    let release = await this.#gate.take(caller, signal);
+  async *#read(body: ReadableStream<Uint8Array>, place: Place): AsyncGenerator<Uint8Array, void, void> {
+    const { patienceMs, turnMs } = this.#timing;
+    let release = await this.#turn(place);
     let since = performance.now();
     // Not before: a body that nobody reads is held back earlier.
     const reader = body.getReader();
     try {
       while (true) {
         const reading = reader.read();
-        const isSlow = !(await settlesWithin(reading, patienceMs));
-        if (isSlow || (performance.now() - since > turnMs && this.#gate.isWanted)) {
+        place.since = performance.now();
+        const isSlow = !(await settlesWithin(reading, patienceMs, place.end));
+        if (isSlow) {
           release();
-          await reading;
-          release = await this.#gate.take(caller, signal);
-          since = performance.now();
+          await this.#outlast(reading, place);
         }
+        const now = performance.now();
+        place.waitedMs = waitedMs(place, now);
+        place.since = null;
         const { done, value } = await reading;
         if (done) return;
+        place.received += value.byteLength;
+        if (place.waitedMs >= this.#timing.stalledMs + place.received / minRate) throw new SlowBody();
+        if (isSlow || (now - since > turnMs && this.#gate.isWanted)) {
+          release();
+          release = await this.#turn(place);
+          since = performance.now();
+        }
         yield value;
       }
     } finally {
@@ -85,16 +170,43 @@ export class Turns {
       reader.cancel().catch(() => undefined);
     }
   }
+
+  async #turn({ caller, ending, end }: Place): Promise<() => void> {
+    const taking = this.#gate.take(caller, ending);
+    try {
+      return await Promise.race([end, taking]);
+    } catch (thrown) {
+      // The turn may have come in the same moment.
+      void taking.then(
+        (release) => release(),
+        () => undefined,
+      );
+      throw thrown;
+    }
+  }
+
+  /** Waits for a piece that does not come at once. @throws SlowBody when it does not come for too long. */
+  async #outlast(reading: Promise<unknown>, { end }: Place): Promise<void> {
+    const { stalledMs, patienceMs } = this.#timing;
+    if (!(await settlesWithin(reading, stalledMs - patienceMs, end))) throw new SlowBody();
+  }
 }
 
-async function settlesWithin(promise: Promise<unknown>, milliseconds: number): Promise<boolean> {
+function waitedMs({ waitedMs: before, since }: Place, now: number): number {
+  return before + (since === null ? 0 : now - since);
+}
+
+/** Whether `promise` settles in time. It rejects when `end` does so earlier. */
+async function settlesWithin(promise: Promise<unknown>, milliseconds: number, end: Promise<never>): Promise<boolean> {
   const { promise: late, resolve } = Promise.withResolvers<boolean>();
   const timer = setTimeout(() => resolve(false), milliseconds);
   const settled = promise.then(
     () => true,
     () => true,
   );
-  const isInTime = await Promise.race([settled, late]);
-  clearTimeout(timer);
-  return isInTime;
+  try {
+    return await Promise.race([settled, late, end]);
+  } finally {
+    clearTimeout(timer);
+  }
 }

@@ -98,7 +98,8 @@ export async function readUploadForm(
     else stream.resume();
   });
   const ended = new Promise<void>((resolve) => parser.on("close", resolve));
-  const work = pump(request, parser, read).then(async () => {
+  const { promise: over, resolve: endPump } = Promise.withResolvers<void>();
+  const work = pump(request.body, { parser, over, read }).then(async () => {
     await ended;
     await receiving;
   });
@@ -106,6 +107,7 @@ export async function readUploadForm(
     await Promise.race([failure, work]);
   } finally {
     parser.destroy();
+    endPump();
   }
   return check(form, upload.size);
 }
@@ -126,15 +128,22 @@ async function receive(stream: AsyncIterable<Uint8Array>, upload: Upload): Promi
   for await (const chunk of stream) await upload.write(chunk);
 }
 
-/** Gives the body to the parser, each piece when the one before was taken. */
-async function pump(request: Request, parser: Busboy, read: ReadInTurns): Promise<void> {
+/**
+ * Gives the body to the parser, each piece when the one before was taken. A parser that is destroyed may never call back
+ * for its last piece: `over` ends the wait for it.
+ */
+async function pump(
+  body: ReadableStream<Uint8Array> | null,
+  { parser, over, read }: { parser: Busboy; over: Promise<void>; read: ReadInTurns },
+): Promise<void> {
   let size = 0;
   try {
-    for await (const chunk of request.body === null ? [] : read(request.body)) {
+    for await (const chunk of body === null ? [] : read(body)) {
       size += chunk.byteLength;
       if (size > MAX_FILE_SIZE + allowance) throw tooLarge();
       if (parser.destroyed) return;
-      await new Promise<void>((resolve) => parser.write(chunk, () => resolve()));
+      await Promise.race([new Promise<void>((resolve) => parser.write(chunk, () => resolve())), over]);
+      if (parser.destroyed) return;
     }
   } catch (thrown) {
     if (thrown instanceof AppError) throw thrown;

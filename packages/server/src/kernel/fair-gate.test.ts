@@ -113,3 +113,49 @@ test("work that fails gives its slot back, once", async () => {
   expect(hasStarted).toBe(false);
   held();
 });
+
+/** A gate of width 1 with a clock of its own. `work` notes its start in `order` and takes `ms`. */
+function timed() {
+  let now = 0;
+  const gate = new FairGate({ ...options, width: 1, maxWaiting: 100, waitingShare: 100 }, () => now);
+  const order: string[] = [];
+  const work = (caller: string, ms: number, then: () => void = () => undefined) =>
+    gate.run(caller, async () => {
+      order.push(caller);
+      now += ms;
+      then();
+    });
+  return { order, work };
+}
+
+test("new callers, however many, do not keep a caller with some use waiting for ever", async () => {
+  const { order, work } = timed();
+  await work("regular", 100);
+  let count = 0;
+  const all: Promise<void>[] = [];
+  // There is always a new caller who waits.
+  const another = (): void => {
+    count += 1;
+    if (count <= 40) all.push(work(`new ${count}`, 1_000, another));
+  };
+  const first = work("first", 1_000, another);
+  const waiting = work("regular", 1);
+  await first;
+  await waiting;
+  expect(order.lastIndexOf("regular")).toBeGreaterThan(3);
+  expect(count).toBeLessThan(10);
+  // No more are to come.
+  count = 40;
+  await Promise.all(all);
+});
+
+test("of a caller with much work that waits, one piece goes first at a time: a new caller passes the others", async () => {
+  const { order, work } = timed();
+  const crowd = Array.from({ length: 20 }, () => work("crowd", 3_000));
+  // Three seconds each: the crowd's work has waited long by now.
+  await crowd[4];
+  const next = work("new", 1);
+  await next;
+  expect(order.indexOf("new")).toBeLessThan(8);
+  await Promise.all(crowd);
+});

@@ -18,6 +18,8 @@ export interface FairGateOptions {
 
 /** After this time, half of what a caller has used no longer counts. */
 const halfLifeMs = 5_000;
+/** Work that waits for so long, of a caller of which nothing was started for so long, goes first. */
+const overdueMs = 5_000;
 /** A caller that has used less than this is forgotten. */
 const forgottenMs = 1;
 /** With more callers than these, it is looked which can be forgotten. */
@@ -29,25 +31,32 @@ interface Caller {
   /** Milliseconds of work, as of `usedAt`; older work counts less. */
   usedMs: number;
   usedAt: number;
+  /** When work of the caller was started last. */
+  startedAt: number;
 }
 
 interface Waiting {
   readonly caller: string;
+  readonly since: number;
   readonly start: () => void;
 }
 
 /**
  * Lets `width` pieces of work run at a time. The next to start is that of the caller who has used the least time of
- * late: short work overtakes long work, and one caller never keeps all others waiting. Beyond the bounds of the queue,
- * work is refused at once.
+ * late: short work overtakes long work, and one caller never keeps all others waiting. New callers do not keep one with
+ * some use waiting for ever: after five seconds without a start, a caller's oldest work goes first. Beyond the bounds of
+ * the queue, work is refused at once.
  */
 export class FairGate {
   readonly #options: FairGateOptions;
+  readonly #now: () => number;
   readonly #callers = new Map<string, Caller>();
   #waiting: Waiting[] = [];
   #running = 0;
 
-  constructor(options: FairGateOptions) {
+  /** @param now milliseconds that never run backwards. */
+  constructor(options: FairGateOptions, now: () => number = () => performance.now()) {
+    this.#now = now;
     this.#options = options;
   }
 
@@ -79,7 +88,7 @@ export class FairGate {
     if (signal?.aborted === true) throw callerGone();
     const { width, share, maxWaiting, waitingShare, limit, message } = this.#options;
     const state = this.#stateOf(caller);
-    if (this.#running < width && state.running < share) return this.#start(caller, state);
+    if (this.#running < width && state.running < share) return this.#start(state);
     if (this.#waiting.length >= maxWaiting || state.waiting >= waitingShare) throw overloaded(limit, message);
     return this.#wait(caller, state, signal);
   }
@@ -95,30 +104,29 @@ export class FairGate {
       const start = (): void => {
         signal?.removeEventListener("abort", leave);
         state.waiting -= 1;
-        resolve(this.#start(caller, state));
+        resolve(this.#start(state));
       };
-      const entry: Waiting = { caller, start };
+      const entry: Waiting = { caller, since: this.#now(), start };
       state.waiting += 1;
       this.#waiting.push(entry);
       signal?.addEventListener("abort", leave, { once: true });
     });
   }
 
-  #start(caller: string, state: Caller): () => void {
+  #start(state: Caller): () => void {
     this.#running += 1;
     state.running += 1;
-    const startedAt = performance.now();
+    const startedAt = this.#now();
+    state.startedAt = startedAt;
     let isHeld = true;
     return () => {
       if (!isHeld) return;
       isHeld = false;
       this.#running -= 1;
       state.running -= 1;
-      const now = performance.now();
+      const now = this.#now();
       state.usedMs = usedAt(state, now) + now - startedAt;
       state.usedAt = now;
-      // A caller that was forgotten meanwhile has a new state already.
-      if (!this.#callers.has(caller)) this.#callers.set(caller, state);
       this.#startNext();
       this.#forgetIdle();
     };
@@ -127,27 +135,34 @@ export class FairGate {
   #startNext(): void {
     const { width, share } = this.#options;
     while (this.#running < width) {
-      const now = performance.now();
-      let next: Waiting | undefined;
-      let leastUsed = Number.POSITIVE_INFINITY;
-      for (const entry of this.#waiting) {
-        const state = this.#stateOf(entry.caller);
-        const used = usedAt(state, now);
-        if (state.running >= share || used >= leastUsed) continue;
-        next = entry;
-        leastUsed = used;
-      }
+      const next = this.#next(share);
       if (next === undefined) return;
-      const chosen = next;
-      this.#waiting = this.#waiting.filter((entry) => entry !== chosen);
-      chosen.start();
+      this.#waiting = this.#waiting.filter((entry) => entry !== next);
+      next.start();
     }
+  }
+
+  #next(share: number): Waiting | undefined {
+    const now = this.#now();
+    let next: Waiting | undefined;
+    let leastUsed = Number.POSITIVE_INFINITY;
+    for (const entry of this.#waiting) {
+      const state = this.#stateOf(entry.caller);
+      if (state.running >= share) continue;
+      // The oldest comes first.
+      if (now - Math.max(entry.since, state.startedAt) > overdueMs) return entry;
+      const used = usedAt(state, now);
+      if (used >= leastUsed) continue;
+      next = entry;
+      leastUsed = used;
+    }
+    return next;
   }
 
   #stateOf(caller: string): Caller {
     let state = this.#callers.get(caller);
     if (state === undefined) {
-      state = { running: 0, waiting: 0, usedMs: 0, usedAt: performance.now() };
+      state = { running: 0, waiting: 0, usedMs: 0, usedAt: this.#now(), startedAt: Number.NEGATIVE_INFINITY };
       this.#callers.set(caller, state);
     }
     return state;
@@ -156,7 +171,7 @@ export class FairGate {
   /** Keeps the memory for callers bounded: those without work whose use is long ago are forgotten. */
   #forgetIdle(): void {
     if (this.#callers.size < manyCallers) return;
-    const now = performance.now();
+    const now = this.#now();
     for (const [caller, state] of this.#callers)
       if (state.running === 0 && state.waiting === 0 && usedAt(state, now) < forgottenMs) this.#callers.delete(caller);
     // So many callers within seconds: all use is forgotten rather than memory taken for it.
@@ -166,7 +181,7 @@ export class FairGate {
   }
 }
 
-/** What a caller's use counts at a moment. */
+/** The use of a caller at a moment: older work counts less. */
 function usedAt({ usedMs, usedAt: at }: Caller, now: number): number {
   return usedMs * 0.5 ** ((now - at) / halfLifeMs);
 }

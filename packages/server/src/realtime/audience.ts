@@ -46,7 +46,7 @@ export interface Reserved {
   readonly userId: string | null;
 }
 
-/** What of an event of the service itself is for some listeners only; null when all of them get the same. */
+/** The part of an event of the service itself that is for some listeners only; null when all of them get the same. */
 export function reservedOf(event: LoggedEvent): Reserved | null {
   switch (event.type) {
     case "function.failed":

@@ -50,7 +50,7 @@ export class ChannelTable {
     else this.#byAddress.delete(address);
   }
 
-  /** What the name of a channel stands for, until it is released as often as it was asked for. */
+  /** The channel of a name, until it is released as often as it was asked for. */
   hold(name: string): NamedChannel {
     let entry = this.#entries.get(name);
     if (entry === undefined) {

@@ -223,7 +223,7 @@ export class Connection implements Replayed, Buffered {
     const place = since === null ? null : await this.#placeOf(since, name, collection);
     if (!this.isOpen) return;
     this.#take(name);
-    // What is left of a collection that is gone is for admins.
+    // Events of a collection that is gone are for admins.
     const isSilent = !this.#feed.exists(collection) && (place === null || !isAdmin(this.#listener));
     const subscriptions = isSilent ? [] : this.#hold(name, place);
     this.send(toText({ type: "subscribed", channel: name }));

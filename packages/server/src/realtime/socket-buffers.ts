@@ -25,13 +25,13 @@ export class SocketBuffers {
   readonly #limit: number;
   /** Bytes that may wait in all sockets. */
   readonly #total: number;
-  /** What waited when the sockets were looked at last. */
+  /** Bytes that waited when the sockets were looked at last. */
   #known = 0;
-  /** What was sent since, at most. */
+  /** Bytes that were sent since, at most. */
   #sent = 0;
   /** The part of it that was published in this turn of the event loop: the sockets do not know of it yet. */
   #pending = 0;
-  /** What was published to one socket since the last look, at most. */
+  /** Bytes that were published to one socket since the last look, at most. */
   #perSocket = 0;
   #isTurnOpen = false;
 

@@ -46,7 +46,7 @@ export interface Feed {
   mayHear(listener: Listener, event: EventHead, collection: string | null): boolean;
   /** Whether some of the events after a place were not for this listener when they were written, and would be now. */
   isClosedAfter(place: number, listener: Listener, collection: string | null): boolean;
-  /** What a listener hears in a replay of an event that it may hear. */
+  /** The text that a listener gets in a replay of an event that it may hear. */
   replayText(event: EventHead, listener: Listener, collection: string | null): Promise<ReplayText>;
   /** Whether there is a collection of this name, or the name is null: else nobody writes events of it. */
   exists(collection: string | null): boolean;

@@ -44,11 +44,11 @@ export class Visibility {
     const collection = name === null ? undefined : this.#collections.get(name);
     if (collection === undefined) return false;
     const { places } = collection;
-    // What a record's owner could hear does not matter: the records of others were closed.
+    // The owner of a record could hear it; the records of others were closed.
     return rules.some((rule) => place < (places.widened[rule] ?? 0) && !mayHear(listener, "", rule, null));
   }
 
-  /** What a listener hears in a replay of an event whose rule lets it pass. */
+  /** The text that a listener gets in a replay of an event whose rule lets it pass. */
   async replayText(head: EventHead, listener: Listener, name: string | null): Promise<ReplayText> {
     const event = await this.#events.at(head.seq);
     if (event === null) return "trimmed";

@@ -7,7 +7,7 @@ import { mayRead } from "./permissions.ts";
 /** A record as it was just written. */
 export interface SavedRecord {
   readonly record: StoredRecord;
-  /** What the caller is answered: the whole record, or the part that a caller gets who may not read it. */
+  /** The answer to the caller: the whole record, or the part that a caller gets who may not read it. */
   readonly json: JsonText;
 }
 

@@ -8,7 +8,7 @@ export interface QuotaOptions {
   readonly perUser: number;
 }
 
-/** What one of the bounds leaves for further files. */
+/** The room that one of the bounds leaves for further files. */
 export interface Room {
   readonly limit: "storage" | "storagePerUser";
   readonly max: number;

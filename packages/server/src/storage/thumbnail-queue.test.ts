@@ -4,6 +4,7 @@ import type { StoredFile } from "@socle/protocol";
 import { openFiles } from "../../test/files.ts";
 import { png } from "../../test/images.ts";
 import { quietLogger, temporaryFolder } from "../../test/kit.ts";
+import type { FileBody } from "./driver.ts";
 import { nameOfSize, parseThumbSize, Thumbnails } from "./thumbnails.ts";
 
 const { onDisk, request, store } = await openFiles();
@@ -119,6 +120,67 @@ describe("the queue", () => {
     expect((await again.result).size).toBeGreaterThan(0);
     expect(read.filter((id) => id === "same")).toHaveLength(1);
     for (const { result } of holding) await result;
+  });
+
+  test("a caller who joins a thumbnail that waits has its own turn for it", async () => {
+    const { ask, read, letGo } = open(100);
+    const holding = ask("held", "crowd");
+    await settle();
+    // All slots are taken, whatever the number of cores.
+    const other = ask("held, too", "other");
+    await settle();
+    const crowd = Array.from({ length: 5 }, (_, n) => ask(`crowd-${n}`, "crowd"));
+    const first = ask("same", "crowd");
+    await settle();
+    const late = ask("same", "late");
+    await settle();
+    expect(read).not.toContain("same");
+    letGo();
+    expect((await late.result).size).toBe((await first.result).size);
+    for (const { result } of [holding, other, ...crowd]) await result;
+    expect(read.filter((id) => id === "same")).toHaveLength(1);
+    expect(read.indexOf("same")).toBeLessThan(read.indexOf("crowd-0"));
+  });
+
+  test("a caller whose queue is full waits for what another has asked for, and hears when nobody makes it", async () => {
+    const { ask, read, letGo } = open(8);
+    const holding = ["x", "y"].map((id) => ask(id, id));
+    await settle();
+    const full = Array.from({ length: 6 }, (_, n) => ask(`full-${n}`, "crowd"));
+    await settle();
+    const first = ask("same", "one");
+    await settle();
+    const joined = ask("same", "crowd");
+    await settle();
+    expect(await Promise.race([joined.result, "waits"])).toBe("waits");
+    first.leave();
+    await expect(first.result).rejects.toThrow("disconnected");
+    await expect(joined.result).rejects.toMatchObject({ code: "unavailable", limit: "thumbnails" });
+    letGo();
+    for (const { result } of [...holding, ...full]) await result;
+    expect(read).not.toContain("same");
+  });
+
+  test("an image that is never read to its end, or never opened, gives its slot back", async () => {
+    const options = { folder: temporaryFolder(), cacheSize: 1_000_000, maxWaiting: 10, logger: quietLogger() };
+    const thumbnails = new Thumbnails(options, 50);
+    let isCancelled = false;
+    const endless = new ReadableStream<Uint8Array>({
+      async pull(controller) {
+        await Bun.sleep(5);
+        if (!isCancelled) controller.enqueue(new Uint8Array(1));
+      },
+      cancel() {
+        isCancelled = true;
+      },
+    });
+    const get = (id: string, read: () => Promise<FileBody>) =>
+      thumbnails.get({ file: fileOf(id), size, read }, { caller: "a", signal: new AbortController().signal });
+    await expect(get("endless", async () => endless)).rejects.toMatchObject({ code: "unavailable" });
+    expect(isCancelled).toBe(true);
+    await expect(get("stuck", () => new Promise(() => undefined))).rejects.toMatchObject({ code: "unavailable" });
+    const stream = async () => image.stream();
+    expect((await get("good", stream)).size).toBeGreaterThan(0);
   });
 });
 

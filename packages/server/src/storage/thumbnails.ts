@@ -1,6 +1,6 @@
 import { availableParallelism } from "node:os";
 import type { StoredFile } from "@socle/protocol";
-import { AppError, callerGone, FairGate, Gate, isObject } from "../kernel/index.ts";
+import { AppError, callerGone, FairGate, Gate, isObject, overloaded } from "../kernel/index.ts";
 import type { Logger } from "../logging/index.ts";
 import type { FileBody } from "./driver.ts";
 import { FolderCache } from "./folder-cache.ts";
@@ -27,11 +27,20 @@ interface Job {
   read(): Promise<FileBody>;
 }
 
+/** A caller's place in the queue for a thumbnail. */
+interface Place {
+  /** Requests of the caller that wait. */
+  requests: number;
+  isQueued: boolean;
+  /** Aborted when the last request has gone. */
+  readonly leaving: AbortController;
+}
+
 /** A thumbnail that waits to be made or is being made, for all callers who asked for it. */
 interface Shared {
-  readonly result: Promise<Blob>;
-  readonly giveUp: AbortController;
-  callers: number;
+  readonly result: PromiseWithResolvers<Blob>;
+  /** By caller: each waits for its own turn, and the first turn makes the thumbnail. */
+  readonly places: Map<string, Place>;
   hasStarted: boolean;
 }
 
@@ -54,6 +63,9 @@ const maxSide = 2_000;
 /** For the side that is left free: no image of so few pixels has a longer one. */
 const anySide = maxPixels;
 
+/** How long the image may take to be read: a bucket may send it too slowly, or never end. */
+const defaultReadMs = 30_000;
+const message = "Too many thumbnails wait to be made; try again in a moment.";
 const form = `"thumb" must be WIDTHxHEIGHT, WIDTHx or xHEIGHT, each from 1 to ${maxSide}`;
 
 /** The box that is asked for, with each side rounded up to the ladder. @throws AppError `bad_request`. */
@@ -86,15 +98,21 @@ export class Thumbnails {
   readonly #cache: FolderCache;
   readonly #gate: FairGate;
   readonly #large = new Gate(1);
+  readonly #readMs: number;
   /** Waiting or being made; a further caller who asks for the same waits for it. */
   readonly #running = new Map<string, Shared>();
 
-  constructor(options: { folder: string; cacheSize: number; maxWaiting: number; logger: Logger }) {
+  /** @param readMs how long the image may take to be read. */
+  constructor(
+    options: { folder: string; cacheSize: number; maxWaiting: number; logger: Logger },
+    readMs = defaultReadMs,
+  ) {
+    this.#readMs = readMs;
     this.#cache = new FolderCache(options);
     const { maxWaiting } = options;
     this.#gate = new FairGate({
       limit: "thumbnails",
-      message: "Too many thumbnails wait to be made; try again in a moment.",
+      message,
       width: maxRunning,
       share: 1,
       maxWaiting,
@@ -104,7 +122,7 @@ export class Thumbnails {
 
   /**
    * @throws AppError `bad_request` for what is no image, is damaged or has too many pixels, `unavailable` when too many
-   * thumbnails wait to be made.
+   * thumbnails wait to be made or the image cannot be read in time.
    */
   async get(job: Job, asker: Asker): Promise<Blob> {
     const { file, size } = job;
@@ -117,8 +135,7 @@ export class Thumbnails {
     const cached = await this.#cache.get(file.id, name);
     if (cached !== null) return cached;
     const key = `${file.id}/${name}`;
-    const shared = this.#running.get(key) ?? this.#begin(key, job, asker.caller);
-    return this.#wait(key, shared, asker.signal);
+    return this.#wait(key, job, asker);
   }
 
   /** Removes the thumbnails of a file that is gone. */
@@ -126,18 +143,12 @@ export class Thumbnails {
     await this.#cache.forget(id);
   }
 
-  #begin(key: string, job: Job, caller: string): Shared {
-    const giveUp = new AbortController();
-    const work = async (): Promise<Blob> => {
-      shared.hasStarted = true;
-      const thumbnail = await make(job, this.#large);
-      await this.#cache.put(job.file.id, nameOfSize(job.size), thumbnail);
-      return thumbnail;
-    };
-    const result = this.#gate.run(caller, work, giveUp.signal).finally(() => this.#remove(key, shared));
+  #sharedOf(key: string): Shared {
+    const known = this.#running.get(key);
+    if (known !== undefined) return known;
+    const shared: Shared = { result: Promise.withResolvers(), places: new Map(), hasStarted: false };
     // With the last caller gone, nobody hears of a failure.
-    result.catch(() => undefined);
-    const shared: Shared = { result, giveUp, callers: 0, hasStarted: false };
+    shared.result.promise.catch(() => undefined);
     this.#running.set(key, shared);
     return shared;
   }
@@ -147,28 +158,100 @@ export class Thumbnails {
   }
 
   /** When the last caller disconnects, the thumbnail leaves the queue; one that is being made is finished and kept. */
-  async #wait(key: string, shared: Shared, signal: AbortSignal): Promise<Blob> {
+  async #wait(key: string, job: Job, { caller, signal }: Asker): Promise<Blob> {
     const { promise: gone, reject } = Promise.withResolvers<never>();
     const leave = (): void => reject(callerGone());
     signal.addEventListener("abort", leave, { once: true });
     if (signal.aborted) leave();
-    shared.callers += 1;
+    const shared = this.#sharedOf(key);
+    const place = shared.places.get(caller) ?? this.#enter(key, job, { caller, shared });
+    place.requests += 1;
     try {
-      return await Promise.race([shared.result, gone]);
+      return await Promise.race([shared.result.promise, gone]);
     } finally {
       signal.removeEventListener("abort", leave);
-      shared.callers -= 1;
-      if (shared.callers === 0 && !shared.hasStarted) {
-        this.#remove(key, shared);
-        shared.giveUp.abort();
+      place.requests -= 1;
+      if (place.requests === 0 && !shared.hasStarted) {
+        shared.places.delete(caller);
+        if (shared.places.size === 0) this.#remove(key, shared);
+        place.leaving.abort();
       }
+    }
+  }
+
+  /** Lets a caller wait for its turn. A caller whose queue is full waits for the turn of another. */
+  #enter(key: string, job: Job, { caller, shared }: { caller: string; shared: Shared }): Place {
+    const place: Place = { requests: 0, isQueued: !shared.hasStarted, leaving: new AbortController() };
+    shared.places.set(caller, place);
+    if (shared.hasStarted) return place;
+    const turn = this.#gate.run(caller, () => this.#makeOnce(key, job, shared), place.leaving.signal);
+    turn.catch((thrown: unknown) => {
+      place.isQueued = false;
+      if (shared.hasStarted || [...shared.places.values()].some(({ isQueued }) => isQueued)) return;
+      this.#remove(key, shared);
+      shared.result.reject(place.leaving.signal.aborted ? busy() : thrown);
+    });
+    return place;
+  }
+
+  /** The work of the first turn; a further one finds that it is being made. */
+  async #makeOnce(key: string, job: Job, shared: Shared): Promise<void> {
+    if (shared.hasStarted) return;
+    shared.hasStarted = true;
+    // The other callers need no turn any more.
+    for (const { leaving } of shared.places.values()) leaving.abort();
+    try {
+      const thumbnail = await make(job, { large: this.#large, readMs: this.#readMs });
+      await this.#cache.put(job.file.id, nameOfSize(job.size), thumbnail);
+      shared.result.resolve(thumbnail);
+    } catch (thrown) {
+      shared.result.reject(thrown);
+    } finally {
+      this.#remove(key, shared);
     }
   }
 }
 
-async function make({ read, size: { width, height } }: Job, large: Gate): Promise<Blob> {
-  const body = await read();
-  const source = body instanceof ReadableStream ? await new Response(body).bytes() : body;
+function busy(): AppError {
+  return overloaded("thumbnails", message);
+}
+
+/** The bytes of an image. @throws AppError `unavailable` when they do not come in time. */
+async function readWithin(read: Job["read"], milliseconds: number): Promise<Blob | Uint8Array> {
+  const { promise: late, reject } = Promise.withResolvers<never>();
+  const timer = setTimeout(
+    () => reject(new AppError("unavailable", "The image could not be read in time.")),
+    milliseconds,
+  );
+  try {
+    const body = await Promise.race([read(), late]);
+    return body instanceof ReadableStream ? await readPieces(body, late) : body;
+  } finally {
+    clearTimeout(timer);
+  }
+}
+
+/** The bytes of a stream. When `late` rejects, the stream is cancelled. */
+async function readPieces(body: ReadableStream<Uint8Array>, late: Promise<never>): Promise<Uint8Array> {
+  const reader = body.getReader();
+  const chunks: Uint8Array[] = [];
+  try {
+    while (true) {
+      const { done, value } = await Promise.race([reader.read(), late]);
+      if (done) return Buffer.concat(chunks);
+      chunks.push(value);
+    }
+  } finally {
+    // After the last byte this does nothing.
+    reader.cancel().catch(() => undefined);
+  }
+}
+
+async function make(
+  { read, size: { width, height } }: Job,
+  { large, readMs }: { large: Gate; readMs: number },
+): Promise<Blob> {
+  const source = await readWithin(read, readMs);
   const resize = (): Promise<Blob> =>
     new Bun.Image(source, { maxPixels })
       .resize(width ?? anySide, height ?? anySide, { fit: "inside", withoutEnlargement: true })

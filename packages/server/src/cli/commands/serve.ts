@@ -13,7 +13,7 @@ const options: Command["options"] = {
 /** Serves until a signal, or until the disk fails. */
 async function run({ options: given, terminal }: Invocation, mode: "serve" | "dev"): Promise<number> {
   const isDevelopment = mode === "dev";
-  // What is being developed is for nobody else in the network.
+  // A project under development is not for others in the network.
   const defaults = isDevelopment ? { host: "127.0.0.1" } : {};
   const { config, file, logger, log } = await loadSettings(given, terminal, defaults);
   if (isDevelopment) logger.info("Development mode");
