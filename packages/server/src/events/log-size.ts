@@ -37,40 +37,31 @@ interface Size {
 
 const empty: Size = { total: 0, marked: 0 };
 
-/** What one transaction has appended. It counts when the transaction is committed, and never when it is taken back. */
-interface Appended {
-  /** Bytes since the table was looked at, or since the transaction began. */
-  bytes: number;
-  /** The size when the transaction looked at the table; null while it has not. */
-  found: Size | null;
-}
-
 export class LogSize {
   /** Bytes that were ever written and committed, on the scale of the marks. */
   #total = 0;
-  /** The total of the newest committed mark. */
-  #marked = 0;
-  /** Bytes appended since the last commit, also by transactions that were taken back. It only says when to look for the need of a mark. */
-  #uncommitted = 0;
-  readonly #appended = new WeakMap<Transactor, Appended>();
+  /** Of these, the bytes since the newest mark. */
+  #sinceMark = 0;
+  /** Bytes appended since the last commit, also by transactions that were taken back: they only tell when to look. */
+  #pending = 0;
 
   /** Continues where the log stands. */
   async start(reader: Reader): Promise<void> {
     const { total, marked } = (await this.#measure(reader)) ?? empty;
     this.#total = total;
-    this.#marked = marked;
+    this.#sinceMark = total - marked;
   }
 
   /** Counts a payload that a transaction appends. Answers whether `mark` is to be called once its row is written. */
   add(tx: Transactor, payload: string): boolean {
     const bytes = Buffer.byteLength(payload) + rowBytes;
-    const appended = this.#appended.get(tx) ?? this.#begin(tx);
-    appended.bytes += bytes;
-    this.#uncommitted += bytes;
-    const { found } = appended;
-    const unmarked =
-      found === null ? this.#total - this.#marked + this.#uncommitted : found.total - found.marked + appended.bytes;
-    return unmarked >= markEvery;
+    this.#pending += bytes;
+    tx.whenVisible(() => {
+      this.#total += bytes;
+      this.#sinceMark += bytes;
+      this.#pending = 0;
+    });
+    return this.#sinceMark + this.#pending >= markEvery;
   }
 
   /**
@@ -87,24 +78,12 @@ export class LogSize {
   #markAt(tx: Transactor, place: number, size: Size | null): Awaitable<unknown> {
     const { total, marked } = size ?? empty;
     const isDue = total - marked >= markEvery;
-    const appended = this.#appended.get(tx) ?? this.#begin(tx);
-    appended.found = { total, marked: isDue ? total : marked };
-    appended.bytes = 0;
-    return isDue ? tx.run("INSERT INTO _event_sizes (seq, total) VALUES (?, ?)", place, total) : undefined;
-  }
-
-  #begin(tx: Transactor): Appended {
-    const appended: Appended = { bytes: 0, found: null };
-    this.#appended.set(tx, appended);
+    // The events before it have counted by then.
     tx.whenVisible(() => {
-      if (appended.found !== null) {
-        this.#total = appended.found.total;
-        this.#marked = appended.found.marked;
-      }
-      this.#total += appended.bytes;
-      this.#uncommitted = 0;
+      this.#total = total;
+      this.#sinceMark = isDue ? 0 : total - marked;
     });
-    return appended;
+    return isDue ? tx.run("INSERT INTO _event_sizes (seq, total) VALUES (?, ?)", place, total) : undefined;
   }
 
   /** The size up to the newest event that a reader sees. */

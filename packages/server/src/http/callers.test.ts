@@ -1,18 +1,32 @@
 import { describe, expect, test } from "bun:test";
 import { openServer, until } from "../../test/sockets.ts";
-import { Callers } from "./callers.ts";
+import { Callers, type Open } from "./callers.ts";
 
-test("an address is counted also when it came before anybody counted", () => {
-  const callers = new Callers(3);
-  const own = Array.from({ length: 2 }, () => ({ address: "a" }));
-  const other = { address: "b" };
-  for (const one of [...own, other]) callers.enter(one);
-  callers.enter({ address: "a" });
-  expect(() => callers.enter({ address: "a" })).toThrow("Your address has 3 requests and sockets open already.");
-  callers.enter({ address: "b" });
-  for (const one of own) callers.leave(one);
-  for (const one of own) callers.leave(one);
-  callers.enter({ address: "a" });
+const one = (address: string): Open => ({ address, countedBy: null });
+
+test("the first requests are free, sockets and further requests count for their address", () => {
+  const callers = new Callers(10);
+  const free = [one("a"), one("a")];
+  for (const each of free) callers.enter(each);
+  const own = Array.from({ length: 10 }, () => one("a"));
+  for (const each of own) callers.enter(each);
+  expect(() => callers.enter(one("a"))).toThrow("Your address has 10 requests and sockets open already.");
+  callers.enter(one("b"));
+  const [first = one("a"), second = one("a")] = own;
+  callers.leave(first);
+  callers.leave(first);
+  const [socket = one("a"), last = one("a")] = free;
+  callers.becomeSocket(socket);
+  expect(() => callers.becomeSocket(last)).toThrow("already");
+  callers.leave(second);
+  callers.becomeSocket(last);
+  // Both were free before they became sockets; that room is there again, and what was refused has left none behind.
+  const refused = one("a");
+  const again = [one("a"), one("a")];
+  for (const each of again) callers.enter(each);
+  expect(() => callers.enter(refused)).toThrow("already");
+  callers.leave(refused);
+  expect(() => callers.enter(one("a"))).toThrow("already");
 });
 
 describe("requests and sockets of one address", async () => {

@@ -42,6 +42,8 @@ export class Exchange {
   /** Room that was waited for, until an answer takes it. */
   #reserved: Hold | null = null;
   #isStreaming = false;
+  /** See `Callers`. */
+  countedBy: "all" | "address" | null = null;
   /** The answer is made, and goes. */
   #isMade = false;
 
@@ -60,11 +62,6 @@ export class Exchange {
   get address(): string {
     this.#address ??= this.#service.addressOf(this.request);
     return this.#address;
-  }
-
-  /** Makes sure that `address` can be asked for later, too. */
-  keepAddress(): void {
-    this.#address ??= this.#service.addressOf(this.request);
   }
 
   /** The caller by whom shares are counted: a user, or else an address. */

@@ -3,7 +3,7 @@ import type { Server } from "bun";
 import { countsDescriptorsSlowly, descriptorLimit, openDescriptors } from "../kernel/index.ts";
 import type { LimitMeter, Logger } from "../logging/index.ts";
 
-const lookMs = 50;
+const lookMs = 100;
 /**
  * Where counting is slow: the time to the next look while much is free, which is half of the bound, and more descriptors
  * than a flood opens in that time.

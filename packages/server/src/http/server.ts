@@ -170,8 +170,8 @@ export class HttpServer {
   /** Makes a socket of a request; false when the request does not ask for one. */
   #upgrade(exchange: Exchange, connection: Connection): boolean {
     const { request } = exchange;
-    // A request that has become a socket does not tell its address any more.
-    exchange.keepAddress();
+    // Now: a request that has become a socket does not tell its address any more.
+    this.#callers.becomeSocket(exchange);
     for (const server of this.#listener.servers) {
       try {
         if (!server.upgrade(request, { data: connection, headers: exchange.upgradeHeaders() })) return false;

@@ -30,7 +30,8 @@ export function recordRoutes(options: {
 
   /**
    * Collection (404), token (401) and role (401, 403), in this order. They are looked at before the body is read, and
-   * again once it is there: a right may have ended while it came.
+   * again once it is there, because a right may have ended while it came: in the transaction of the change, or before a
+   * body that is wrong is answered.
    */
   async function admit(exchange: Exchange, operation: Operation): Promise<Principal> {
     const collection = collectionOf(exchange.param("collection"));
@@ -61,9 +62,9 @@ export function recordRoutes(options: {
           return lists.answer(exchange, records.collection(exchange.param("collection")), principal);
         },
         async POST(exchange) {
-          await admit(exchange, "create");
-          const given = await body(exchange);
           const principal = await admit(exchange, "create");
+          const given = await body(exchange);
+          if (given instanceof AppError) await admit(exchange, "create");
           const { json } = await records.create(exchange.param("collection"), principal, given);
           return exchange.json(201, json);
         },
@@ -82,9 +83,9 @@ export function recordRoutes(options: {
           return exchange.json(200, await records.getSelected(collection, search, { id, principal, caller, signal }));
         },
         async PUT(exchange) {
-          await admit(exchange, "update");
-          const given = await body(exchange);
           const principal = await admit(exchange, "update");
+          const given = await body(exchange);
+          if (given instanceof AppError) await admit(exchange, "update");
           const [collection, id] = [exchange.param("collection"), exchange.param("id")];
           const { json } = await records.update(collection, principal, id, given);
           return exchange.json(200, json);
