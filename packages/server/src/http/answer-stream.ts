@@ -1,5 +1,5 @@
 /** The body of an answer that leaves in pieces, no faster than the client takes them, and is counted while it does. */
-import { overloaded } from "../kernel/index.ts";
+import { overloaded, releasedMemory } from "../kernel/index.ts";
 import { type Answers, countedBytes, type Hold } from "./answers.ts";
 
 /**
@@ -7,33 +7,6 @@ import { type Answers, countedBytes, type Hold } from "./answers.ts";
  * progress, by which a slow client is told from one that takes nothing.
  */
 const partBytes = 128 * 1024;
-
-/**
- * The garbage collector does not see what answers take outside its heap: it is run after so many bytes of answers, and
- * once it is quiet. It runs at once: one that is only asked for comes too late for a flood of large answers.
- */
-const collectAfter = 32 * 1024 ** 2;
-const quietMs = 1_000;
-/** Bytes of answers that were let go since the collector was last asked. */
-let dropped = 0;
-let isCollecting = false;
-
-function collect(isUrgent: boolean): void {
-  dropped = 0;
-  Bun.gc(isUrgent);
-}
-
-function drop(bytes: number): void {
-  dropped += bytes;
-  if (dropped >= collectAfter) collect(true);
-  if (bytes < countedBytes) return;
-  if (isCollecting) return;
-  isCollecting = true;
-  setTimeout(() => {
-    isCollecting = false;
-    collect(false);
-  }, quietMs).unref();
-}
 
 /** The pieces of a body, in their order. `return` ends them before the last; an async generator has both. */
 export interface Pieces {
@@ -73,7 +46,7 @@ export function streamOf(
     if (hasEnded) return;
     hasEnded = true;
     hold.release();
-    if (piece !== null) drop(piece.byteLength);
+    if (piece !== null) releasedMemory(piece.byteLength);
     piece = null;
     leaving.abort();
     onEnd();
@@ -86,7 +59,7 @@ export function streamOf(
     at += part.byteLength;
     if (at >= from.byteLength) {
       piece = null;
-      drop(from.byteLength);
+      releasedMemory(from.byteLength);
     }
     controller.enqueue(part);
   }

@@ -21,6 +21,7 @@ export {
   system,
   systemFor,
 } from "./principal.ts";
+export { releasedMemory } from "./released-memory.ts";
 export { isSameSecret, Secret } from "./secret.ts";
 export { allOf, count, excerpt, nearest, oneOf, printable, quote } from "./text.ts";
 export { compareText, containsText, isAscii } from "./text-match.ts";

@@ -1,6 +1,6 @@
 import { availableParallelism } from "node:os";
 import type { StoredFile } from "@socle/protocol";
-import { AppError, callerGone, FairGate, Gate, isObject, overloaded } from "../kernel/index.ts";
+import { AppError, callerGone, FairGate, Gate, isObject, overloaded, releasedMemory } from "../kernel/index.ts";
 import type { Logger } from "../logging/index.ts";
 import type { FileBody } from "./driver.ts";
 import { FolderCache } from "./folder-cache.ts";
@@ -47,6 +47,8 @@ interface Shared {
 const imageTypes: readonly string[] = ["image/png", "image/jpeg", "image/webp"];
 /** Pixels of an image that is made smaller: while it is, each takes four bytes of memory. */
 const maxPixels = 32_000_000;
+/** Memory that making a thumbnail takes for each pixel of the image, about. */
+const bytesPerPixel = 8;
 /** Images with more pixels are made smaller one at a time. */
 const largePixels = 8_000_000;
 /**
@@ -256,10 +258,15 @@ async function make(
     new Bun.Image(source, { maxPixels })
       .resize(width ?? anySide, height ?? anySide, { fit: "inside", withoutEnlargement: true })
       .blob();
+  let pixels = 0;
   try {
     const { width: wide, height: high } = await new Bun.Image(source, { maxPixels }).metadata();
-    return await (wide * high > largePixels ? large.run(resize) : resize());
+    pixels = wide * high;
+    return await (pixels > largePixels ? large.run(resize) : resize());
   } catch (thrown) {
     throw explain(thrown);
+  } finally {
+    // The decoded image, the smaller one, and what its encoder needs.
+    releasedMemory(pixels * bytesPerPixel);
   }
 }
