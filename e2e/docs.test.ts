@@ -1,4 +1,4 @@
-/** What the pages of docs/ print as files of a project: it loads, it type-checks, and it does what the page says. */
+/** The files that the pages of docs/ print: a project of them loads, type-checks, and does what the page says. */
 import { describe, expect, test } from "bun:test";
 import { mkdir } from "node:fs/promises";
 import { dirname, join } from "node:path";

@@ -1,4 +1,4 @@
-/** What somebody meets who starts for the first time: the lines of the log, and the commands that they name. */
+/** The first start: the lines that the log prints, and the commands that they name. */
 import { afterAll, describe, expect, test } from "bun:test";
 import { copyFileSync, existsSync, mkdirSync, readdirSync } from "node:fs";
 import { join } from "node:path";

@@ -12,7 +12,7 @@ const text = "x".repeat(1_000_000);
 await inParallel(Array(50), 2, async () => {
   expect((await post(`${server.url}/api/big`, { text })).status).toBe(201);
 });
-// What the records took on their way goes back before memory is looked at.
+// Memory that the creation of the records took is given back before memory is measured.
 await Bun.sleep(2_000);
 const idle = await peakMiB(server);
 
@@ -53,7 +53,7 @@ test("lists that nobody reads take bounded memory", async () => {
   });
   for (const socket of sockets) socket.destroy();
   expect(peak - idle).toBeLessThan(256);
-  // What they held is free again: a whole list comes whole.
+  // The room of the broken-off lists is free again: a whole list is answered in full.
   const { items } = (await (await fetch(`${server.url}/api/big`)).json()) as { items: unknown[] };
   expect(items.length).toBe(50);
 }, 60_000);

@@ -14,7 +14,7 @@ import { quantile } from "./measure.ts";
 import { allowedMiB, type Outcome, suffer } from "./suite.ts";
 
 const size = { seconds: 10, share: 1, big: 100, pages: 2_000 };
-/** What the whole may take, in milliseconds; the last recoveries are cut short for it. */
+/** The time of the whole suite, in milliseconds; the last recoveries are cut short for it. */
 const budgetMs = 9.5 * 60_000;
 const recoverySeconds = 60;
 const page = join(root, "docs/reliability.md");

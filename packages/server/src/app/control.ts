@@ -112,7 +112,7 @@ function parseRequest(value: unknown): RunRequest {
 }
 
 /**
- * What `work` says, as lines of JSON, in the moment in which it says it. Log lines for which there is no room, because
+ * The lines that `work` says, as lines of JSON, sent at once. Log lines for which there is no room, because
  * the reader has stopped, are left out and counted; how it ended is always said.
  */
 function asLines(work: (say: (line: ControlLine) => void) => Promise<void>): ReadableStream<Uint8Array> {
@@ -139,7 +139,7 @@ function asLines(work: (say: (line: ControlLine) => void) => Promise<void>): Rea
       await work(say).catch((thrown) => say({ error: messageOf(thrown) }));
       clearInterval(alive);
       if (!isOpen) return;
-      // What is still logged later is for the log of the service alone.
+      // Lines that are logged later go to the log of the service alone.
       isOpen = false;
       controller.close();
     },

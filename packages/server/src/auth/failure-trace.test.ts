@@ -28,7 +28,7 @@ function traceOf(): FailureTrace {
   });
 }
 
-/** What was appended, once it is written. */
+/** The appended events, once they are written. */
 async function written(seq: number): Promise<object[]> {
   await api.service.database.transact(() => undefined);
   return (await eventsSince(api.service, seq)).map(({ payload }) => payload);

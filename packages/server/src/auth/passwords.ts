@@ -57,7 +57,7 @@ export class Passwords {
     return isRight === true && hash !== null;
   }
 
-  /** Ends the threads. What waits or comes later is rejected with `unavailable`. */
+  /** Ends the threads. Work that waits or comes later is rejected with `unavailable`. */
   close(): void {
     this.#threads.close();
   }

@@ -17,7 +17,7 @@ export interface Settings {
 }
 
 /**
- * Configuration and log of a command. What the configuration has to say is logged.
+ * Configuration and log of a command. The configuration's warnings are logged.
  * @param defaults what applies instead of a key's own default.
  */
 export async function loadSettings(

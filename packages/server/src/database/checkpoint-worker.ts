@@ -33,8 +33,8 @@ function open(path: string): Connection {
 function checkpoint({ path, file }: CheckpointRequest): CheckpointResult | null {
   connection ??= open(path);
   const result = connection.get<CheckpointResult>("PRAGMA wal_checkpoint(PASSIVE)");
-  // SQLite flushes the file only with the checkpoint that reaches the end of the log, while the writer waits. What was
-  // copied before is flushed here, so that little is left for that moment.
+  // SQLite flushes the file only with the checkpoint that reaches the end of the log, while the writer waits. Pages
+  // copied before are flushed here, so that little is left for that moment.
   if (result !== null && result.checkpointed > 0) fdatasyncSync(file);
   return result;
 }

@@ -1,4 +1,4 @@
-/** What the log keeps of changes of large records, and what is told of them. */
+/** Changes of large records: the part that the log keeps, and the part that listeners get. */
 import { describe, expect, test } from "bun:test";
 import { openApi } from "../../test/kit.ts";
 import { system } from "../kernel/index.ts";

@@ -13,7 +13,7 @@ const maxReads = 4;
 /** Types that have a number: as many as two bytes can tell apart. */
 const maxTypes = 65_536;
 
-/** What is in a block never changes once it is full, but that it is trimmed; so it is read from the table once. */
+/** A full block never changes, except that trimming shortens it; so its types are read from the table once. */
 export class TypeBlocks {
   readonly #reader: () => Reader;
   /** The numbers of the types of each block, oldest entry first. */

@@ -70,7 +70,7 @@ export interface Delivery extends DeliveryHead {
   readonly depth: number;
 }
 
-/** What is stored of the record before the change: itself, or where it comes from. */
+/** The record before the change, as it is stored: itself, or where it comes from. */
 interface Before {
   readonly previous: string | null;
   readonly follows: number | null;

@@ -1,4 +1,4 @@
-/** What a caller has sent comes back in messages, and shortly, wherever it stood. */
+/** Error messages quote the caller's input, shortened, wherever it stood in the request. */
 import { expect, test } from "bun:test";
 import { openApi } from "../../test/kit.ts";
 

@@ -194,8 +194,8 @@ export class Exchange {
   }
 
   /**
-   * The request counts for its address until its answer has gone: to be called once, with the answer made. What was
-   * reserved for one that was not made is free again.
+   * The request counts for its address until its answer has gone: to be called once, with the answer made. Room
+   * that was reserved for another answer is freed.
    */
   made(): void {
     this.#reserved?.release();

@@ -82,7 +82,7 @@ export class Listener<T> {
     return this.servers.reduce((sum, server) => sum + server.pendingRequests, 0);
   }
 
-  /** Accepts nothing any more. What is open stays open. */
+  /** Accepts no more connections. Open connections stay open. */
   close(): void {
     clearInterval(this.#timer);
     this.#pause();

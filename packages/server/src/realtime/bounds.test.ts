@@ -1,4 +1,4 @@
-/** What sockets may take of the service: channels, frames, bytes that wait, and which pages may open one. */
+/** The bounds of sockets: channels, frames, bytes that wait, and which pages may open one. */
 import { describe, expect, test } from "bun:test";
 import { migrate } from "../../test/kit.ts";
 import { openServer, type TestServer, type TestSocket, until } from "../../test/sockets.ts";
@@ -204,7 +204,7 @@ describe("bytes that wait", () => {
       while (ids.length + take().length < 20) {
         await until(() => client.closed !== null || ids.length + take().length === 20);
         if (client.closed === null) continue;
-        // Who was cut off resumes where it was, and gets further.
+        // A client that was cut off resumes where it was, and gets further.
         expect(client.closed.code).toBe(1006);
         ids.push(...take());
         client = await server.connect();

@@ -37,7 +37,7 @@ async function open(permissions: object = {}, folder?: string) {
 
 type Opened = Awaited<ReturnType<typeof open>>;
 
-/** What a replay brings. It is through when an event that comes after it has come. */
+/** The events of a replay. It is over when an event that comes after it has come. */
 async function replay({ server }: Opened, since: string, token?: string): Promise<Event[]> {
   const client = await server.connect(token);
   await client.subscribe("notes.*", since);

@@ -28,7 +28,7 @@ async function connectAll(): Promise<{ readonly [name in keyof typeof listeners]
   return { anonymous, ann: annSocket, bob: bobSocket, admin: adminSocket };
 }
 
-/** What each listener hears of some channels, live and in a replay; both must be the same. */
+/** The events that each listener gets on some channels, live and in a replay; both must be the same. */
 async function heard(channels: readonly string[], happen: () => Promise<unknown>) {
   await records.create("notes", system, { n: 0 });
   const since = await newest();

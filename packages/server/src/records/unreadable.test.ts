@@ -29,7 +29,7 @@ const tokens = {
 type Caller = keyof typeof tokens;
 const callers = ["nobody", "member", "owner", "admin"] as const;
 
-/** Who may read a record of `owner`. */
+/** The callers that may read a record of `owner`. */
 const mayRead: { readonly [rule in PermissionRule]: readonly Caller[] } = {
   public: callers,
   authenticated: ["member", "owner", "admin"],

@@ -6,8 +6,8 @@ export interface ToolOptions {
 }
 
 /**
- * Runs one of the tools that the runtime brings along (`add`, `check`): the executable has all of it inside. What it says
- * goes to the terminal. What it runs (install scripts of packages) does not see how the service is configured. Answers its exit code.
+ * Runs one of the tools that the runtime brings along (`add`, `check`): the executable has all of it inside. Its output
+ * goes to the terminal. Programs that it starts (install scripts of packages) do not see the service's configuration. Answers its exit code.
  */
 export async function runTool(args: readonly string[], { cwd, environment }: ToolOptions): Promise<number> {
   const child = Bun.spawn([process.execPath, ...args], {

@@ -112,7 +112,7 @@ test("a length that cannot fit is refused before the body is read, an endless bo
   expect(endless.status).toBe(413);
   // Some are on their way; all of 10 MiB would be 2,560.
   expect(pieces).toBeLessThan(256);
-  // What stands beside the file does not count.
+  // Form fields beside the file do not count.
   const form = formBytes([
     { name: "comment", content: "x".repeat(20_000) },
     { name: "file", filename: "a", content: "x" },
