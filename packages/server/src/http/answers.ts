@@ -1,5 +1,6 @@
 /** Answers in flight: the bound on their bytes, the queue before it, and the end of those that no client takes. */
-import { BoundedMap, callerGone, FairGate, type LimitName, overloaded } from "../kernel/index.ts";
+import { BoundedMap, FairGate, type LimitName, overloaded } from "../kernel/index.ts";
+import { Room } from "./room.ts";
 
 /** Smaller answers are not counted: the sockets of the system take them at once. */
 export const countedBytes = 64 * 1024;
@@ -38,12 +39,6 @@ interface Counted {
   readonly cut: () => void;
 }
 
-interface Waiting {
-  readonly caller: string;
-  readonly bytes: number;
-  readonly start: () => void;
-}
-
 /** Thrown where an answer to a request that may be run again has no room: the request waits for it, and runs again. */
 export class NoRoom extends Error {
   override readonly name = "NoRoom";
@@ -61,9 +56,9 @@ export class NoRoom extends Error {
  */
 export class Answers {
   readonly #limit: number;
+  readonly #room: Room;
   readonly #onLimit: (caller: string) => void;
   readonly #timing: typeof defaultTiming;
-  readonly #byCaller = new Map<string, number>();
   /** In the order of their last progress. */
   readonly #holds = new Set<Counted>();
   /** Paths of large answers, and the sizes of such answers by their URL: another query may have a small one. */
@@ -77,21 +72,20 @@ export class Answers {
     maxWaiting: maxWaitingTurns,
     waitingShare: maxWaitingTurns / 2,
   });
-  #waiting: Waiting[] = [];
   #new = 0;
-  #bytes = 0;
   #timer: Timer | null = null;
 
   /** @param options `limit` in bytes; `onLimit` is told whose answer was broken off. */
   constructor(options: { limit: number; onLimit: (caller: string) => void; timing?: typeof defaultTiming }) {
     this.#limit = options.limit;
+    this.#room = new Room(() => options.limit);
     this.#onLimit = options.onLimit;
     this.#timing = options.timing ?? defaultTiming;
   }
 
   /** Bytes of answers in flight. */
   get bytes(): number {
-    return this.#bytes;
+    return this.#room.bytes;
   }
 
   /** Remembers that the answer to a URL was large, and so was one at its path. */
@@ -102,7 +96,7 @@ export class Answers {
 
   /** Whether there is little room by now: a request whose answer is probably large waits before anything is read for it. */
   get isFilling(): boolean {
-    return this.#bytes >= this.#limit / 4;
+    return this.#room.bytes >= this.#limit / 4;
   }
 
   /** The size of what was answered to a URL before, if that was large; else null. */
@@ -133,8 +127,7 @@ export class Answers {
   }
 
   hasRoom(caller: string, bytes: number): boolean {
-    const own = this.#byCaller.get(caller) ?? 0;
-    return fits(this.#bytes, bytes, this.#limit) && fits(own, bytes, this.#limit / 2);
+    return this.#room.has({ caller, bytes });
   }
 
   /** Counts an answer, also beyond the bound. */
@@ -145,8 +138,8 @@ export class Answers {
       progressed: () => this.#progressed(counted),
       release: () => {
         hold.onCut = null;
-        if (this.#holds.delete(counted)) this.#add(counted, -counted.bytes);
-        this.#serve();
+        if (this.#holds.delete(counted)) this.#room.add({ caller, bytes: -counted.bytes });
+        this.#room.serve();
       },
     };
     const counted: Counted = {
@@ -189,52 +182,22 @@ export class Answers {
     return this.#wait({ caller, bytes, signal }, null);
   }
 
-  #wait(
-    { caller, bytes, signal }: { caller: string; bytes: number; signal: AbortSignal },
-    patience: number | null,
-  ): Promise<Hold> {
-    if (signal.aborted) return Promise.reject(callerGone());
-    return new Promise((resolve, reject) => {
-      const end = (): void => {
-        clearTimeout(timer);
-        signal.removeEventListener("abort", leave);
-        this.#waiting = this.#waiting.filter((each) => each !== entry);
-      };
-      const leave = (): void => {
-        end();
-        reject(callerGone());
-      };
-      const giveUp = (): void => {
-        end();
-        reject(tooMany());
-      };
-      const start = (): void => {
-        end();
-        resolve(this.hold(caller, bytes));
-      };
-      const timer = patience === null ? undefined : setTimeout(giveUp, patience);
-      const entry: Waiting = { caller, bytes, start };
-      signal.addEventListener("abort", leave, { once: true });
-      this.#waiting.push(entry);
-      this.#timer ??= setInterval(() => this.#cutStalled(), this.#timing.lookMs).unref();
-    });
-  }
-
-  #serve(): void {
-    if (this.#waiting.length === 0) return;
-    // One that starts counts at once, and may leave no room for the next.
-    for (const entry of [...this.#waiting]) if (this.hasRoom(entry.caller, entry.bytes)) entry.start();
+  #wait(wanted: { caller: string; bytes: number; signal: AbortSignal }, patienceMs: number | null): Promise<Hold> {
+    this.#timer ??= setInterval(() => this.#cutStalled(), this.#timing.lookMs).unref();
+    const patience = patienceMs === null ? null : { ms: patienceMs, error: tooMany };
+    return this.#room.wait(wanted, () => this.hold(wanted.caller, wanted.bytes), patience);
   }
 
   #cutStalled(): void {
-    if (this.#waiting.length === 0) {
+    const { waiting } = this.#room;
+    if (waiting.length === 0) {
       if (this.#timer !== null) clearInterval(this.#timer);
       this.#timer = null;
       return;
     }
     const now = performance.now();
-    const callers = new Set(this.#waiting.map(({ caller }) => caller));
-    const isFull = this.#waiting.some(({ bytes }) => !fits(this.#bytes, bytes, this.#limit));
+    const callers = new Set(waiting.map(({ caller }) => caller));
+    const isFull = waiting.some(({ bytes }) => !this.#room.fits(bytes));
     for (const counted of [...this.#holds]) {
       if (now - counted.progressAt < this.#timing.stalledMs) break;
       if (counted.bytes === 0 || !(isFull || callers.has(counted.caller))) continue;
@@ -246,10 +209,10 @@ export class Answers {
   #count(counted: Counted, bytes: number): void {
     if (!this.#holds.has(counted)) return;
     const hasFreed = bytes < counted.bytes;
-    this.#add(counted, bytes - counted.bytes);
+    this.#room.add({ caller: counted.caller, bytes: bytes - counted.bytes });
     counted.bytes = bytes;
     this.#progressed(counted);
-    if (hasFreed) this.#serve();
+    if (hasFreed) this.#room.serve();
   }
 
   #progressed(counted: Counted): void {
@@ -257,17 +220,6 @@ export class Answers {
     counted.progressAt = performance.now();
     this.#holds.add(counted);
   }
-
-  #add({ caller }: Counted, bytes: number): void {
-    this.#bytes += bytes;
-    const own = (this.#byCaller.get(caller) ?? 0) + bytes;
-    if (own === 0) this.#byCaller.delete(caller);
-    else this.#byCaller.set(caller, own);
-  }
-}
-
-function fits(taken: number, bytes: number, limit: number): boolean {
-  return taken === 0 || taken + bytes <= limit;
 }
 
 function tooMany(): Error {

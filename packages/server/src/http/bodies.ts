@@ -1,5 +1,6 @@
 /** JSON bodies that are being read: the bound on their bytes, and the end of those that come too slowly. */
-import { AppError, callerGone, type LimitName, overloaded } from "../kernel/index.ts";
+import { AppError, type LimitName, overloaded } from "../kernel/index.ts";
+import { Room } from "./room.ts";
 
 /** Bodies up to this are read in one step, and find room when large ones do not. */
 const smallBytes = 16 * 1024;
@@ -33,12 +34,6 @@ interface Reading {
   cut: (error: AppError) => void;
 }
 
-interface Waiting {
-  readonly caller: string | null;
-  readonly bytes: number;
-  readonly start: () => void;
-}
-
 function tooLarge(limit: number): AppError {
   return new AppError("payload_too_large", `The body is larger than ${limit} bytes.`);
 }
@@ -65,23 +60,20 @@ export function declaredLength(headers: Headers): number | null {
 
 /** Reads bodies. Each counts with the length that it declares, or with the most that it may have. */
 export class Bodies {
-  readonly #limit: number;
+  readonly #room: Room;
   readonly #timing: typeof defaultTiming;
   readonly #readings = new Set<Reading>();
-  readonly #byCaller = new Map<string, number>();
-  #waiting: Waiting[] = [];
-  #bytes = 0;
   #timer: Timer | null = null;
 
   /** @param limit bytes of all bodies at a time. */
   constructor(limit: number, timing = defaultTiming) {
-    this.#limit = limit;
+    this.#room = new Room((bytes) => (bytes <= smallBytes ? limit : limit * largeShare));
     this.#timing = timing;
   }
 
   /** Bytes of the bodies that are being read. */
   get bytes(): number {
-    return this.#bytes;
+    return this.#room.bytes;
   }
 
   /**
@@ -95,9 +87,9 @@ export class Bodies {
     if (length === 0 || (length === null && request.body === null)) return new Uint8Array();
     const bytes = length ?? options.limit;
     const caller = bytes <= smallBytes ? null : options.caller();
-    const reading = this.#hasRoom(caller, bytes)
+    const reading = this.#room.has({ caller, bytes })
       ? this.#begin(caller, bytes)
-      : await this.#room({ caller, bytes, signal: request.signal });
+      : await this.#wait({ caller, bytes, signal: request.signal });
     try {
       return await new Promise<Uint8Array>((resolve, reject) => {
         reading.cut = reject;
@@ -113,75 +105,37 @@ export class Bodies {
     }
   }
 
-  #hasRoom(caller: string | null, bytes: number): boolean {
-    const limit = bytes <= smallBytes ? this.#limit : this.#limit * largeShare;
-    if (!fits(this.#bytes, bytes, limit)) return false;
-    return caller === null || fits(this.#byCaller.get(caller) ?? 0, bytes, limit / 2);
-  }
-
   #begin(caller: string | null, bytes: number): Reading {
     const now = performance.now();
     const reading: Reading = { caller, bytes, received: 0, startedAt: now, progressAt: now, cut: () => undefined };
     this.#readings.add(reading);
-    this.#add(caller, bytes);
+    this.#room.add({ caller, bytes });
     this.#timer ??= setInterval(() => this.#look(), this.#timing.lookMs).unref();
     return reading;
   }
 
   #end(reading: Reading): void {
     this.#readings.delete(reading);
-    this.#add(reading.caller, -reading.bytes);
-    if (this.#waiting.length === 0) return;
-    for (const entry of [...this.#waiting]) if (this.#hasRoom(entry.caller, entry.bytes)) entry.start();
-  }
-
-  #add(caller: string | null, bytes: number): void {
-    this.#bytes += bytes;
-    if (caller === null) return;
-    const own = (this.#byCaller.get(caller) ?? 0) + bytes;
-    if (own === 0) this.#byCaller.delete(caller);
-    else this.#byCaller.set(caller, own);
+    this.#room.add({ caller: reading.caller, bytes: -reading.bytes });
+    this.#room.serve();
   }
 
   /** Makes room by ending slow bodies, or waits for it. The body counts from the moment in which there is room. */
-  async #room(wanted: { caller: string | null; bytes: number; signal: AbortSignal }): Promise<Reading> {
-    const { caller, bytes, signal } = wanted;
+  async #wait(wanted: { caller: string | null; bytes: number; signal: AbortSignal }): Promise<Reading> {
+    const { caller, bytes } = wanted;
     this.#endSlow(caller, bytes);
     // Those that were ended are gone by then.
     await null;
-    if (this.#hasRoom(caller, bytes)) return this.#begin(caller, bytes);
-    if (this.#waiting.length >= maxWaiting) throw tooMany();
-    return new Promise<Reading>((resolve, reject) => {
-      const end = (): void => {
-        clearTimeout(timer);
-        signal.removeEventListener("abort", leave);
-        this.#waiting = this.#waiting.filter((each) => each !== entry);
-      };
-      const leave = (): void => {
-        end();
-        reject(callerGone());
-      };
-      const entry: Waiting = {
-        caller,
-        bytes,
-        start: () => {
-          end();
-          resolve(this.#begin(caller, bytes));
-        },
-      };
-      const timer = setTimeout(() => {
-        end();
-        reject(tooMany());
-      }, this.#timing.patienceMs);
-      signal.addEventListener("abort", leave, { once: true });
-      this.#waiting.push(entry);
-    });
+    if (this.#room.has(wanted)) return this.#begin(caller, bytes);
+    if (this.#room.waiting.length >= maxWaiting) throw tooMany();
+    const patience = { ms: this.#timing.patienceMs, error: tooMany };
+    return this.#room.wait(wanted, () => this.#begin(caller, bytes), patience);
   }
 
   /** Ends the slowest bodies until there is room, those of the caller alone where it is the caller's share that is full. */
   #endSlow(caller: string | null, bytes: number): void {
     const now = performance.now();
-    const isOwn = caller !== null && fits(this.#bytes, bytes, this.#limit * largeShare);
+    const isOwn = caller !== null && this.#room.fits(bytes);
     const candidates = [...this.#readings]
       .filter((reading) => (!isOwn || reading.caller === caller) && now - reading.startedAt > this.#timing.slowMs)
       .map((reading) => ({ reading, rate: reading.received / (now - reading.startedAt) }))
@@ -219,10 +173,6 @@ async function readPieces(request: Request, reading: Reading, { limit }: { limit
     chunks.push(chunk);
   }
   return Buffer.concat(chunks);
-}
-
-function fits(taken: number, bytes: number, limit: number): boolean {
-  return taken === 0 || taken + bytes <= limit;
 }
 
 function tooMany(): AppError {
