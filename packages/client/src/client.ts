@@ -5,11 +5,14 @@ import type {
   RecordPage,
   RecordQuery,
   RecordSelection,
+  SetupInvitation,
   StoredRecord,
   SystemFields,
   User,
 } from "@socle/protocol";
+import { AdminClient } from "./admin.ts";
 import { type Listener, Realtime, type SubscribeOptions } from "./realtime.ts";
+import { searchOf } from "./search.ts";
 import { StorageClient } from "./storage.ts";
 import { type ClientOptions, Transport } from "./transport.ts";
 
@@ -40,7 +43,7 @@ export interface CollectionClient<T extends SystemFields, Create = NewRecord<T>,
   /** All of them, newest first. */
   list(): Promise<T[]>;
   /** A page of what matches. With `fields` or `expand`, `R` is what a record then looks like. */
-  page<R = T>(query?: RecordQuery): Promise<RecordPage<R>>;
+  page<R = T>(query?: RecordQuery, options?: { signal?: AbortSignal }): Promise<RecordPage<R>>;
   get<R = T>(id: string, selection?: RecordSelection): Promise<R>;
   create(values: Create): Promise<T>;
   /** Only the fields that are given change; null clears one. */
@@ -56,6 +59,8 @@ export interface CollectionClient<T extends SystemFields, Create = NewRecord<T>,
 export class SocleClient<Collections extends { [name in keyof Collections]: CollectionTypes } = object> {
   /** The files of the service. */
   readonly storage: StorageClient;
+  /** The admin API, for users whose role is admin. */
+  readonly admin: AdminClient;
   readonly #transport: Transport;
   readonly #realtime: Realtime;
 
@@ -63,6 +68,7 @@ export class SocleClient<Collections extends { [name in keyof Collections]: Coll
     this.#transport = new Transport(options);
     this.#realtime = new Realtime(this.#transport, options.webSocket);
     this.storage = new StorageClient(this.#transport);
+    this.admin = new AdminClient(this.#transport);
   }
 
   get accessToken(): string | null {
@@ -81,6 +87,18 @@ export class SocleClient<Collections extends { [name in keyof Collections]: Coll
 
   async login(credentials: Credentials): Promise<User> {
     const user = await this.#transport.signIn("login", credentials);
+    this.#realtime.reconnect();
+    return user;
+  }
+
+  /** Until when the token of the set-up link works. Rejects with 404 when it is over, with 401 when it is another. */
+  invitation(token: string): Promise<SetupInvitation> {
+    return this.#transport.json("GET", `/api/auth/setup${searchOf({ token })}`);
+  }
+
+  /** Makes the first admin with the token of the set-up link, and signs in as it. */
+  async setUp(token: string, credentials: Credentials): Promise<User> {
+    const user = await this.#transport.signIn("setup", { ...credentials, token });
     this.#realtime.reconnect();
     return user;
   }
@@ -109,7 +127,8 @@ export class SocleClient<Collections extends { [name in keyof Collections]: Coll
     const recordPath = (id: string): string => `${path}/${encodeURIComponent(id)}`;
     return {
       list: async () => (await transport.json<RecordList<T>>("GET", path)).items,
-      page: ({ limit = 1_000, ...query } = {}) => transport.json("GET", `${path}${searchOf({ limit, ...query })}`),
+      page: ({ limit = 1_000, ...query } = {}, { signal } = {}) =>
+        transport.json("GET", `${path}${searchOf({ limit, ...query })}`, undefined, { signal }),
       get: (id, selection = {}) => transport.json("GET", `${recordPath(id)}${searchOf(selection)}`),
       create: (values) => transport.json("POST", path, values),
       update: (id, values) => transport.json("PUT", recordPath(id), values),
@@ -132,12 +151,4 @@ export class SocleClient<Collections extends { [name in keyof Collections]: Coll
   close(): void {
     this.#realtime.close();
   }
-}
-
-/** The parameters as an address has them; what is null or undefined is left out. */
-function searchOf(parameters: RecordQuery): string {
-  const search = new URLSearchParams();
-  for (const [name, value] of Object.entries(parameters))
-    if (value !== null && value !== undefined) search.set(name, String(value));
-  return search.size === 0 ? "" : `?${search}`;
 }

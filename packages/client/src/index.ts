@@ -1,8 +1,20 @@
 /** The TypeScript client of Socle. */
+export type {
+  AdminClient,
+  CollectionAdmin,
+  EventQuery,
+  FileQuery,
+  LogQuery,
+  PageQuery,
+  RunQuery,
+  ScriptAdmin,
+  UserAdmin,
+  UserQuery,
+} from "./admin.ts";
 export { type CollectionClient, type CollectionTypes, type NewRecord, SocleClient } from "./client.ts";
 export { SocleError } from "./error.ts";
 export { type FilterValue, filter } from "./filter.ts";
 export type { Listener, SubscribeOptions } from "./realtime.ts";
 export type { WebSocketConstructor, WebSocketLike } from "./socket.ts";
-export type { StorageClient } from "./storage.ts";
-export type { ClientOptions } from "./transport.ts";
+export type { StorageClient, UploadOptions } from "./storage.ts";
+export type { ClientOptions, SendOptions, Tokens } from "./transport.ts";

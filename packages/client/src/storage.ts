@@ -1,6 +1,16 @@
 import type { StoredFile, Visibility } from "@socle/protocol";
 import type { Transport } from "./transport.ts";
 
+export interface UploadOptions {
+  /** Protected without one. */
+  visibility?: Visibility;
+  /** For blobs that have no name. */
+  filename?: string;
+  signal?: AbortSignal;
+  /** Called while the file is sent, with the part that has left: 0 to 1. In browsers only. */
+  onProgress?: (part: number) => void;
+}
+
 /** The files of a service. Every method throws `SocleError`. */
 export class StorageClient {
   readonly #transport: Transport;
@@ -9,18 +19,20 @@ export class StorageClient {
     this.#transport = transport;
   }
 
-  /** Stores a file of at most 10 MiB. `filename` is for blobs that have no name. */
-  upload(file: Blob, options: { visibility?: Visibility; filename?: string } = {}): Promise<StoredFile> {
+  /** Stores a file of at most 10 MiB. */
+  upload(file: Blob, options: UploadOptions = {}): Promise<StoredFile> {
     const form = new FormData();
     form.set("visibility", options.visibility ?? "protected");
     const filename = options.filename ?? (file instanceof File ? file.name : "file");
     form.set("file", file, filename);
-    return this.#transport.json("POST", "/api/storage/upload", form);
+    const { signal, onProgress } = options;
+    return this.#transport.json("POST", "/api/storage/upload", form, { signal, onProgress });
   }
 
-  /** The content of a file. */
-  async download(id: string): Promise<Blob> {
-    return (await this.#transport.send("GET", path(id))).blob();
+  /** The content of a file, or of a thumbnail: `thumb` is its box, "200x200", "200x" or "x200". */
+  async download(id: string, options: { thumb?: string; signal?: AbortSignal } = {}): Promise<Blob> {
+    const { thumb, signal } = options;
+    return (await this.#transport.send("GET", path(id, thumb), undefined, { signal })).blob();
   }
 
   async delete(id: string): Promise<void> {
@@ -29,11 +41,11 @@ export class StorageClient {
 
   /** Where a public file is, for `<img src>`. `thumb` is the box of a thumbnail: "200x200", "200x" or "x200". */
   url(id: string, options: { thumb?: string } = {}): string {
-    const query = options.thumb === undefined ? "" : `?thumb=${encodeURIComponent(options.thumb)}`;
-    return `${this.#transport.baseUrl}${path(id)}${query}`;
+    return `${this.#transport.baseUrl}${path(id, options.thumb)}`;
   }
 }
 
-function path(id: string): string {
-  return `/api/storage/${encodeURIComponent(id)}`;
+function path(id: string, thumb?: string): string {
+  const query = thumb === undefined ? "" : `?thumb=${encodeURIComponent(thumb)}`;
+  return `/api/storage/${encodeURIComponent(id)}${query}`;
 }

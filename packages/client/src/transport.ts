@@ -1,5 +1,6 @@
 import type { Credentials, ErrorBody, TokenResponse, User } from "@socle/protocol";
 import { SocleError } from "./error.ts";
+import { canTellProgress, sendWithProgress } from "./progress.ts";
 import type { WebSocketConstructor } from "./socket.ts";
 
 export interface ClientOptions {
@@ -11,6 +12,20 @@ export interface ClientOptions {
   webSocket?: WebSocketConstructor;
   /** Called with new tokens after login, register and refresh, and with null after logout: a place to keep them. */
   onTokens?: (tokens: Tokens | null) => void;
+}
+
+/** Options of one request. */
+export interface SendOptions {
+  /** Aborts the request: it rejects with the signal's reason. */
+  signal?: AbortSignal | undefined;
+  headers?: Readonly<Record<string, string>>;
+  /** Called while the body is sent, with the part that has left: 0 to 1. Browsers only; elsewhere it is never called. */
+  onProgress?: ((part: number) => void) | undefined;
+}
+
+interface RequestOptions extends SendOptions {
+  body?: object | undefined;
+  token: string | null;
 }
 
 export type Tokens = Pick<TokenResponse, "accessToken" | "refreshToken">;
@@ -32,8 +47,8 @@ export class Transport {
     return this.#tokens;
   }
 
-  async signIn(route: "register" | "login", credentials: Credentials): Promise<User> {
-    const response = await this.#request("POST", `/api/auth/${route}`, credentials, null);
+  async signIn(route: "register" | "login" | "setup", credentials: Credentials & { token?: string }): Promise<User> {
+    const response = await this.#request("POST", `/api/auth/${route}`, { body: credentials, token: null });
     const answer = (await response.json()) as TokenResponse;
     this.#keep(answer);
     return answer.user;
@@ -44,27 +59,28 @@ export class Transport {
     this.#keep(null);
   }
 
-  /** With the access token; when that has expired, once more with a new one. */
-  async send(method: string, path: string, body?: object): Promise<Response> {
+  /** Sends a request with the access token; when that has expired, once more with a new one. */
+  async send(method: string, path: string, body?: object, options: SendOptions = {}): Promise<Response> {
     const tokens = this.#tokens;
     try {
-      return await this.#request(method, path, body, tokens?.accessToken ?? null);
+      return await this.#request(method, path, { ...options, body, token: tokens?.accessToken ?? null });
     } catch (thrown) {
       const isExpired = thrown instanceof SocleError && thrown.status === 401 && tokens !== null;
       if (!isExpired || !(await this.refresh(tokens))) throw thrown;
-      return this.#request(method, path, body, this.#tokens?.accessToken ?? null);
+      return this.#request(method, path, { ...options, body, token: this.#tokens?.accessToken ?? null });
     }
   }
 
   /** Like `send`, and reads the answer, whose shape the route says. */
-  async json<T>(method: string, path: string, body?: object): Promise<T> {
-    return (await (await this.send(method, path, body)).json()) as T;
+  async json<T>(method: string, path: string, body?: object, options?: SendOptions): Promise<T> {
+    return (await (await this.send(method, path, body, options)).json()) as T;
   }
 
   /** Replaces tokens that were refused. Callers that fail together share one refresh. Answers whether there are new ones. */
   refresh(used: Tokens): Promise<boolean> {
     if (this.#tokens !== used) return Promise.resolve(this.#tokens !== null);
-    this.#refreshing ??= this.#request("POST", "/api/auth/refresh", { refreshToken: used.refreshToken }, null)
+    const body = { refreshToken: used.refreshToken };
+    this.#refreshing ??= this.#request("POST", "/api/auth/refresh", { body, token: null })
       .then(
         async (response) => {
           const answer = (await response.json()) as TokenResponse;
@@ -90,16 +106,25 @@ export class Transport {
   }
 
   /** A form goes as it is, everything else as JSON. */
-  async #request(method: string, path: string, body: object | undefined, token: string | null): Promise<Response> {
-    const headers: Record<string, string> = {};
+  async #request(
+    method: string,
+    path: string,
+    { body, token, headers: extra, signal, onProgress }: RequestOptions,
+  ): Promise<Response> {
+    const headers: Record<string, string> = { ...extra };
     const isForm = body instanceof FormData;
     if (body !== undefined && !isForm) headers["Content-Type"] = "application/json";
     if (token !== null) headers["Authorization"] = `Bearer ${token}`;
-    const response = await fetch(this.baseUrl + path, {
-      method,
-      headers,
-      ...(body === undefined ? {} : { body: isForm ? body : JSON.stringify(body) }),
-    });
+    const content = body === undefined ? undefined : isForm ? body : JSON.stringify(body);
+    const url = this.baseUrl + path;
+    const response = await (onProgress === undefined || !canTellProgress
+      ? fetch(url, {
+          method,
+          headers,
+          ...(content !== undefined && { body: content }),
+          ...(signal !== undefined && { signal }),
+        })
+      : sendWithProgress(url, { method, headers, content, signal, onProgress }));
     if (!response.ok) throw new SocleError(response, await readError(response));
     return response;
   }

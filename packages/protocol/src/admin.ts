@@ -1,5 +1,5 @@
 import type { User } from "./auth.ts";
-import type { CollectionDefinition, FieldDefinition, IndexDefinition, Permissions } from "./collections.ts";
+import type { CollectionDefinition, FieldDefinition, IndexDefinition, JsonValue, Permissions } from "./collections.ts";
 import type { Event } from "./events.ts";
 
 /** A list of the admin API. */
@@ -126,6 +126,8 @@ export interface JobEntry {
   retries: number;
   /** Whether a run may start while the last one goes on. */
   overlap: boolean;
+  /** The newest attempt of its newest run; null when there was none. */
+  lastRun: JobRun | null;
 }
 
 /** An attempt of a run of a job. */
@@ -183,6 +185,8 @@ export interface Overview {
   residentMemory: number;
   /** Bytes on disk. */
   database: { size: number; walSize: number };
+  /** Stored files, and their bytes. */
+  storage: { files: number; size: number };
   collections: { name: string; records: number }[];
   /** The last hour, oldest first. */
   requests: RequestMinute[];
@@ -190,4 +194,42 @@ export interface Overview {
   /** Runs of functions. */
   deliveries: { waiting: number; running: number; failed: number };
   users: number;
+}
+
+/** A place that gives a value to a key of the configuration, weakest first. */
+export type ConfigSource = "default" | "file" | "environment" | "command line";
+
+/** A key of the configuration with the value in force. */
+export interface ConfigEntry {
+  /** Dotted: `limits.body`. */
+  key: string;
+  /** As it is used: paths are absolute, times milliseconds, sizes bytes. Null when it is not set, and for a secret. */
+  value: JsonValue;
+  /** The value where nothing sets the key; null when there is none. */
+  default: JsonValue;
+  source: ConfigSource;
+  /** Whether the value is kept back. `isSet` says whether there is one. */
+  isSecret: boolean;
+  isSet: boolean;
+  /** The unit of a number; null for what is a count, a text or a switch. */
+  unit: "bytes" | "milliseconds" | null;
+  /** The environment variable that overrides it. */
+  variable: string;
+  description: string;
+}
+
+/** The configuration in force (`GET /api/admin/config`). */
+export interface EffectiveConfig {
+  /** The configuration file, and whether it was there at the start. */
+  file: string;
+  fileExists: boolean;
+  keys: ConfigEntry[];
+}
+
+/** A record that holds the id of a file (`GET /api/admin/storage/{id}/records`). */
+export interface FileUse {
+  collection: string;
+  field: string;
+  /** The record's id. */
+  id: string;
 }

@@ -28,3 +28,8 @@ export interface TokenResponse {
   expiresIn: number;
   user: User;
 }
+
+/** An answer of `GET /api/auth/setup`: the set-up link works until then. */
+export interface SetupInvitation {
+  expiresAt: string;
+}

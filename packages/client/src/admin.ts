@@ -1,0 +1,292 @@
+/** The admin API of a service, for users whose role is admin: everybody else gets 403. Every method throws `SocleError`. */
+import type {
+  CollectionDefinition,
+  CollectionEntry,
+  Credentials,
+  EffectiveConfig,
+  EventEntry,
+  FieldDefinition,
+  FileUse,
+  FunctionEntry,
+  FunctionRun,
+  IndexDefinition,
+  JobEntry,
+  JobRun,
+  LogEntry,
+  LogLevel,
+  MigrationPlan,
+  Overview,
+  Page,
+  Permissions,
+  Role,
+  Schema,
+  StoredFile,
+  User,
+  UserEntry,
+  Visibility,
+} from "@socle/protocol";
+import { searchOf } from "./search.ts";
+import { readServerEvents } from "./server-events.ts";
+import type { Transport } from "./transport.ts";
+
+/** A part of a list. */
+export interface PageQuery {
+  /** 50 unless said otherwise, 1,000 at most. */
+  limit?: number | undefined;
+  /** Counts from 0. */
+  offset?: number | undefined;
+}
+
+export interface UserQuery extends PageQuery {
+  /** A part of the email. */
+  search?: string | undefined;
+  role?: Role | undefined;
+}
+
+export interface FileQuery extends PageQuery {
+  /** A part of the name, without regard to case. */
+  search?: string | undefined;
+  visibility?: Visibility | undefined;
+  /** The id of the owner. */
+  userId?: string | undefined;
+}
+
+export interface LogQuery extends PageQuery {
+  /** Levels, with commas between them. */
+  level?: string | undefined;
+  /** A part of the message, the source, the request's id or a field, without regard to case. */
+  search?: string | undefined;
+}
+
+export interface EventQuery extends PageQuery {
+  /** Types, with commas between them; `*` may end one. */
+  type?: string | undefined;
+  /** RFC 3339, both included. */
+  from?: string | undefined;
+  to?: string | undefined;
+  /** The id of the user who caused it. */
+  actor?: string | undefined;
+}
+
+export interface RunQuery extends PageQuery {
+  status?: FunctionRun["status"] | undefined;
+  /** A file of functions: `posts/notify.ts`. */
+  filePath?: string | undefined;
+}
+
+/** A field as a migration takes it: with the name that it had, or null for a new one. */
+export type ChangedField = FieldDefinition & { renamedFrom?: string | null };
+
+export interface CollectionChange {
+  fields?: ChangedField[];
+  permissions?: Permissions | null;
+  indexes?: IndexDefinition[] | null;
+}
+
+/** Collections and their migrations. With `plan…` nothing changes; the answer says what would. */
+export class CollectionAdmin {
+  readonly #transport: Transport;
+
+  constructor(transport: Transport) {
+    this.#transport = transport;
+  }
+
+  list(query: PageQuery = {}): Promise<Page<CollectionEntry>> {
+    return this.#transport.json("GET", `/api/admin/collections${searchOf(query)}`);
+  }
+
+  get(name: string): Promise<CollectionEntry> {
+    return this.#transport.json("GET", path(name));
+  }
+
+  create(definition: CollectionDefinition): Promise<CollectionEntry> {
+    return this.#transport.json("POST", "/api/admin/collections", definition);
+  }
+
+  planCreate(definition: CollectionDefinition): Promise<MigrationPlan> {
+    return this.#transport.json("POST", "/api/admin/collections?dryRun=true", definition);
+  }
+
+  update(name: string, change: CollectionChange): Promise<CollectionEntry> {
+    return this.#transport.json("PUT", path(name), change);
+  }
+
+  planUpdate(name: string, change: CollectionChange): Promise<MigrationPlan> {
+    return this.#transport.json("PUT", `${path(name)}?dryRun=true`, change);
+  }
+
+  async delete(name: string): Promise<void> {
+    await this.#transport.send("DELETE", path(name));
+  }
+
+  planDelete(name: string): Promise<MigrationPlan> {
+    return this.#transport.json("DELETE", `${path(name)}?dryRun=true`);
+  }
+
+  /** All definitions. */
+  schema(): Promise<Schema> {
+    return this.#transport.json("GET", "/api/admin/schema.json");
+  }
+}
+
+/** Users, their roles, passwords and sessions. */
+export class UserAdmin {
+  readonly #transport: Transport;
+
+  constructor(transport: Transport) {
+    this.#transport = transport;
+  }
+
+  list(query: UserQuery = {}): Promise<Page<User>> {
+    return this.#transport.json("GET", `/api/admin/users${searchOf(query)}`);
+  }
+
+  get(id: string): Promise<UserEntry> {
+    return this.#transport.json("GET", userPath(id));
+  }
+
+  create(user: Credentials & { role?: Role }): Promise<User> {
+    return this.#transport.json("POST", "/api/admin/users", user);
+  }
+
+  setRole(id: string, role: Role): Promise<User> {
+    return this.#transport.json("PATCH", userPath(id), { role });
+  }
+
+  /** Ends every session of the user but the caller's own. */
+  setPassword(id: string, password: string): Promise<User> {
+    return this.#transport.json("POST", `${userPath(id)}/password`, { password });
+  }
+
+  async endSession(id: string, sessionId: string): Promise<void> {
+    await this.#transport.send("DELETE", `${userPath(id)}/sessions/${encodeURIComponent(sessionId)}`);
+  }
+
+  async delete(id: string): Promise<void> {
+    await this.#transport.send("DELETE", userPath(id));
+  }
+}
+
+/** Functions and jobs: what there is, what has run, and running it again. */
+export class ScriptAdmin {
+  readonly #transport: Transport;
+
+  constructor(transport: Transport) {
+    this.#transport = transport;
+  }
+
+  functions(query: PageQuery = {}): Promise<Page<FunctionEntry>> {
+    return this.#transport.json("GET", `/api/admin/functions${searchOf(query)}`);
+  }
+
+  functionRuns(query: RunQuery = {}): Promise<Page<FunctionRun>> {
+    return this.#transport.json("GET", `/api/admin/functions/runs${searchOf(query)}`);
+  }
+
+  /** Runs one again that has failed for good. */
+  retryFunction(runId: string): Promise<{ runId: string }> {
+    return this.#transport.json("POST", `/api/admin/functions/runs/${encodeURIComponent(runId)}/retry`);
+  }
+
+  jobs(query: PageQuery = {}): Promise<Page<JobEntry>> {
+    return this.#transport.json("GET", `/api/admin/jobs${searchOf(query)}`);
+  }
+
+  /** Attempts, newest first. */
+  jobRuns(name: string, query: PageQuery = {}): Promise<Page<JobRun>> {
+    return this.#transport.json("GET", `/api/admin/jobs/${encodeURIComponent(name)}/runs${searchOf(query)}`);
+  }
+
+  /** Starts a job now, once. */
+  runJob(name: string): Promise<{ runId: string }> {
+    return this.#transport.json("POST", `/api/admin/jobs/${encodeURIComponent(name)}/run`);
+  }
+}
+
+export class AdminClient {
+  readonly collections: CollectionAdmin;
+  readonly users: UserAdmin;
+  readonly scripts: ScriptAdmin;
+  readonly #transport: Transport;
+
+  constructor(transport: Transport) {
+    this.#transport = transport;
+    this.collections = new CollectionAdmin(transport);
+    this.users = new UserAdmin(transport);
+    this.scripts = new ScriptAdmin(transport);
+  }
+
+  overview(): Promise<Overview> {
+    return this.#transport.json("GET", "/api/admin/overview");
+  }
+
+  /** The configuration in force, and where each value comes from. Secrets are left out. */
+  config(): Promise<EffectiveConfig> {
+    return this.#transport.json("GET", "/api/admin/config");
+  }
+
+  /** Metadata of stored files, newest first. */
+  files(query: FileQuery = {}): Promise<Page<StoredFile>> {
+    return this.#transport.json("GET", `/api/admin/storage${searchOf(query)}`);
+  }
+
+  file(id: string): Promise<StoredFile> {
+    return this.#transport.json("GET", `/api/admin/storage/${encodeURIComponent(id)}`);
+  }
+
+  setVisibility(id: string, visibility: Visibility): Promise<StoredFile> {
+    return this.#transport.json("PATCH", `/api/admin/storage/${encodeURIComponent(id)}`, { visibility });
+  }
+
+  /** The records that hold the id of a file. */
+  fileUses(id: string, query: PageQuery = {}): Promise<Page<FileUse>> {
+    return this.#transport.json("GET", `/api/admin/storage/${encodeURIComponent(id)}/records${searchOf(query)}`);
+  }
+
+  /** The newest entries of the log, oldest first. */
+  logs(query: LogQuery = {}): Promise<Page<LogEntry>> {
+    return this.#transport.json("GET", `/api/admin/logs${searchOf(query)}`);
+  }
+
+  /**
+   * The entries of the log from now on, until the signal aborts. Resolves when the service ends the stream: at a restart,
+   * or when the access token expires. It can be called again then.
+   */
+  tailLogs(
+    listener: (entry: LogEntry) => void,
+    options: TailOptions & { levels?: readonly LogLevel[] },
+  ): Promise<void> {
+    const level = options.levels?.join(",");
+    return this.#tail(`/api/admin/logs/stream${searchOf({ level })}`, listener, options);
+  }
+
+  /** The event log, newest first. */
+  events(query: EventQuery = {}): Promise<Page<EventEntry>> {
+    return this.#transport.json("GET", `/api/admin/events${searchOf(query)}`);
+  }
+
+  /** The events from now on, the audit among them, as `tailLogs` brings entries of the log. */
+  tailEvents(listener: (event: EventEntry) => void, options: TailOptions): Promise<void> {
+    return this.#tail("/api/admin/events/stream", listener, options);
+  }
+
+  async #tail<T>(address: string, listener: (item: T) => void, { signal, onOpen }: TailOptions): Promise<void> {
+    const response = await this.#transport.send("GET", address, undefined, { signal });
+    onOpen?.();
+    await readServerEvents(response, (data) => listener(JSON.parse(data) as T));
+  }
+}
+
+export interface TailOptions {
+  signal: AbortSignal;
+  /** Called when the stream is open: everything that happens from here on is heard. */
+  onOpen?: () => void;
+}
+
+function path(name: string): string {
+  return `/api/admin/collections/${encodeURIComponent(name)}`;
+}
+
+function userPath(id: string): string {
+  return `/api/admin/users/${encodeURIComponent(id)}`;
+}

@@ -1,0 +1,9 @@
+/** Parameters of requests, as an address has them. */
+
+/** The query with its `?`; empty without parameters. A parameter that is null or undefined is left out. */
+export function searchOf(parameters: object): string {
+  const search = new URLSearchParams();
+  for (const [name, value] of Object.entries(parameters))
+    if (value !== null && value !== undefined) search.set(name, String(value));
+  return search.size === 0 ? "" : `?${search}`;
+}
