@@ -1,9 +1,11 @@
-/** `npm run build`: the executable for this machine, dist/socle, and the client, packages/client/dist. */
+/** `npm run build`: the dashboard, the executable for this machine with it, dist/socle, and the client, packages/client/dist. */
 import { mkdir } from "node:fs/promises";
 import { buildClient } from "./build-client.ts";
+import { buildDashboard } from "./build-dashboard.ts";
 import { compile } from "./compile.ts";
 import { root } from "./run.ts";
 
+await buildDashboard();
 await mkdir(`${root}/dist`, { recursive: true });
 await compile(`${root}/dist/socle${process.platform === "win32" ? ".exe" : ""}`);
 await buildClient();

@@ -12,6 +12,7 @@ import { Glob } from "bun";
 const packageImports: { readonly [name: string]: readonly string[] } = {
   protocol: [],
   client: ["protocol"],
+  dashboard: ["client", "protocol"],
   server: ["protocol"],
 };
 

@@ -4,6 +4,7 @@ import { root, start, tool } from "./run.ts";
 const checks: { readonly [name: string]: string[] } = {
   "format and lint": [tool("biome"), "check", "--error-on-warnings", "."],
   types: [tool("tsc"), "-p", "."],
+  "types of the dashboard": [tool("tsc"), "-p", "packages/dashboard"],
   "module order": [process.execPath, `${root}/scripts/check-modules.ts`],
   dependencies: [process.execPath, `${root}/scripts/check-dependencies.ts`],
   "unused code": [tool("knip"), "--no-progress"],

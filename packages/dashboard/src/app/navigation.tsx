@@ -1,0 +1,163 @@
+/** The list of pages, the search, the account. */
+import {
+  Group,
+  Image,
+  Kbd,
+  Menu,
+  NavLink,
+  ScrollArea,
+  Stack,
+  Text,
+  UnstyledButton,
+  useMantineColorScheme,
+} from "@mantine/core";
+import {
+  IconActivity,
+  IconBolt,
+  IconChevronUp,
+  IconClockPlay,
+  IconDatabase,
+  IconDeviceDesktop,
+  IconFileText,
+  IconFolder,
+  IconKeyboard,
+  IconLayoutDashboard,
+  IconLogout,
+  IconMoon,
+  IconSearch,
+  IconSettings,
+  IconSun,
+  IconUsers,
+} from "@tabler/icons-react";
+import { Link, useLocation, useNavigate } from "@tanstack/react-router";
+import iconUrl from "/icon.svg?url";
+import { keyNames, notifyFailure, useShortcut } from "../kit/index.ts";
+import { signOut, useSession } from "../service/session.ts";
+import { text } from "../texts/index.ts";
+import classes from "./navigation.module.css";
+
+export const pages = [
+  { to: "/", label: text.shell.overview, icon: IconLayoutDashboard, keys: "g o", section: null },
+  {
+    to: "/collections",
+    label: text.shell.collections,
+    icon: IconDatabase,
+    keys: "g c",
+    section: text.shell.sectionData,
+  },
+  { to: "/users", label: text.shell.users, icon: IconUsers, keys: "g u", section: text.shell.sectionData },
+  { to: "/storage", label: text.shell.storage, icon: IconFolder, keys: "g f", section: text.shell.sectionData },
+  { to: "/functions", label: text.shell.functions, icon: IconBolt, keys: "g n", section: text.shell.sectionCode },
+  { to: "/jobs", label: text.shell.jobs, icon: IconClockPlay, keys: "g j", section: text.shell.sectionCode },
+  { to: "/logs", label: text.shell.logs, icon: IconFileText, keys: "g l", section: text.shell.sectionService },
+  { to: "/events", label: text.shell.events, icon: IconActivity, keys: "g e", section: text.shell.sectionService },
+  { to: "/settings", label: text.shell.settings, icon: IconSettings, keys: "g s", section: text.shell.sectionService },
+] as const;
+
+type PageEntry = (typeof pages)[number];
+
+export function Navigation({ onSearch, onShortcuts }: { onSearch: () => void; onShortcuts: () => void }) {
+  const sections = [...new Set(pages.map(({ section }) => section))];
+  return (
+    <Stack gap={0} h="100%">
+      <Group px="md" py="sm" gap="xs" visibleFrom="sm">
+        <Image src={iconUrl} w={26} h={26} alt="" />
+        <Text fw={650} fz="lg">
+          Socle
+        </Text>
+      </Group>
+      <UnstyledButton className={classes["search"]} onClick={onSearch}>
+        <IconSearch size={15} aria-hidden />
+        <span>{text.shell.search}</span>
+        <span className={classes["keys"]}>
+          {keyNames("mod+k").map((key) => (
+            <Kbd key={key} size="xs">
+              {key}
+            </Kbd>
+          ))}
+        </span>
+      </UnstyledButton>
+      <ScrollArea flex={1} px="xs" type="auto">
+        {sections.map((section) => (
+          <div key={section} className={classes["section"]}>
+            {section !== null && <Text className={classes["sectionName"]}>{section}</Text>}
+            {pages
+              .filter((page) => page.section === section)
+              .map((page) => (
+                <PageLink key={page.to} page={page} />
+              ))}
+          </div>
+        ))}
+      </ScrollArea>
+      <Account onShortcuts={onShortcuts} />
+    </Stack>
+  );
+}
+
+function PageLink({ page }: { page: PageEntry }) {
+  const { to, label, icon: Icon, keys } = page;
+  const navigate = useNavigate();
+  const path = useLocation({ select: ({ pathname }) => pathname });
+  const isActive = to === "/" ? path === "/" : path.startsWith(to);
+  useShortcut({ keys, label, group: text.shortcuts.goTo }, () => void navigate({ to }));
+  return (
+    <NavLink
+      renderRoot={(props) => <Link to={to} {...props} />}
+      label={label}
+      leftSection={<Icon size={18} stroke={1.6} aria-hidden />}
+      active={isActive}
+      aria-current={isActive ? "page" : undefined}
+      className={classes["link"]}
+    />
+  );
+}
+
+function Account({ onShortcuts }: { onShortcuts: () => void }) {
+  const session = useSession();
+  const navigate = useNavigate();
+  const { colorScheme, setColorScheme } = useMantineColorScheme();
+  const schemes = [
+    { value: "light", label: text.shell.themeLight, icon: IconSun },
+    { value: "dark", label: text.shell.themeDark, icon: IconMoon },
+    { value: "auto", label: text.shell.themeSystem, icon: IconDeviceDesktop },
+  ] as const;
+  const email = session.phase === "out" ? "" : session.user.email;
+  const leave = async (): Promise<void> => {
+    await signOut().catch(notifyFailure);
+    await navigate({ to: "/login", search: {} });
+  };
+  return (
+    <Menu position="top-start" width={208} withinPortal>
+      <Menu.Target>
+        <UnstyledButton className={classes["account"]} aria-label={`${text.shell.account}: ${email}`}>
+          <Text size="sm" truncate>
+            {email}
+          </Text>
+          <IconChevronUp size={16} aria-hidden />
+        </UnstyledButton>
+      </Menu.Target>
+      <Menu.Dropdown>
+        <Menu.Label>{text.shell.theme}</Menu.Label>
+        {schemes.map(({ value, label, icon: Icon }) => (
+          <Menu.Item
+            key={value}
+            leftSection={<Icon size={16} />}
+            onClick={() => setColorScheme(value)}
+            role="menuitemradio"
+            aria-checked={colorScheme === value}
+            fw={colorScheme === value ? 650 : undefined}
+          >
+            {label}
+          </Menu.Item>
+        ))}
+        <Menu.Divider />
+        <Menu.Item leftSection={<IconKeyboard size={16} />} rightSection={<Kbd size="xs">?</Kbd>} onClick={onShortcuts}>
+          {text.shell.shortcuts}
+        </Menu.Item>
+        <Menu.Item leftSection={<IconLogout size={16} />} onClick={leave}>
+          {text.shell.signOut}
+        </Menu.Item>
+      </Menu.Dropdown>
+    </Menu>
+  );
+}

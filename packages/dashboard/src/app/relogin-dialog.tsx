@@ -1,0 +1,45 @@
+/** The sign-in over a page whose session has ended. The page below keeps everything that was typed. */
+import { Button, Modal, Stack, Text } from "@mantine/core";
+import type { User } from "@socle/protocol";
+import { useNavigate } from "@tanstack/react-router";
+import { CredentialsForm } from "../pages/login/credentials-form.tsx";
+import { queryClient } from "../service/queries.ts";
+import { signIn, signOut } from "../service/session.ts";
+import { text } from "../texts/index.ts";
+
+export function ReloginDialog({ user }: { user: User }) {
+  const navigate = useNavigate();
+  const leave = async (): Promise<void> => {
+    // The session is over: there is nothing to end on the service.
+    await signOut().catch(() => undefined);
+    queryClient.clear();
+    await navigate({ to: "/login", search: {} });
+  };
+  return (
+    <Modal
+      opened
+      onClose={() => undefined}
+      withCloseButton={false}
+      closeOnClickOutside={false}
+      closeOnEscape={false}
+      title={text.login.expiredTitle}
+      zIndex={1_000}
+    >
+      <Stack>
+        <Text size="sm">{text.login.expiredBody}</Text>
+        <CredentialsForm
+          submitLabel={text.login.submit}
+          email={user.email}
+          passwordKind="current-password"
+          onSubmit={async (credentials) => {
+            await signIn(credentials);
+            await queryClient.invalidateQueries();
+          }}
+        />
+        <Button variant="subtle" color="gray" size="xs" onClick={leave}>
+          {text.login.otherAccount}
+        </Button>
+      </Stack>
+    </Modal>
+  );
+}

@@ -1,0 +1,190 @@
+/**
+ * The pages and their addresses. A page's state (filter, sort, open record, …) is in its address, so that it can be shared and the back
+ * button works: each page has a `search.ts` that reads it. Pages are loaded when they are opened.
+ */
+import {
+  createRootRoute,
+  createRoute,
+  createRouter,
+  lazyRouteComponent,
+  Outlet,
+  redirect,
+} from "@tanstack/react-router";
+import { ErrorState } from "../kit/index.ts";
+import { readEventSearch } from "../pages/events/search.ts";
+import { readFunctionSearch } from "../pages/functions/search.ts";
+import { readJobSearch } from "../pages/jobs/search.ts";
+import { LoginPage } from "../pages/login/login-page.tsx";
+import { readLoginSearch, readSetupSearch } from "../pages/login/search.ts";
+import { SetupPage } from "../pages/login/setup-page.tsx";
+import { readLogSearch } from "../pages/logs/search.ts";
+import { readRecordSearch } from "../pages/records/search.ts";
+import { readSchemaSearch } from "../pages/schema/search.ts";
+import { readSettingsSearch } from "../pages/settings/search.ts";
+import { readStorageSearch } from "../pages/storage/search.ts";
+import { readUserSearch } from "../pages/users/search.ts";
+import { restoreSession } from "../service/session.ts";
+import { NotFoundPage } from "./not-found.tsx";
+import { Shell } from "./shell.tsx";
+
+const root = createRootRoute({ component: Outlet, notFoundComponent: NotFoundPage });
+
+const login = createRoute({
+  getParentRoute: () => root,
+  path: "/login",
+  validateSearch: readLoginSearch,
+  component: LoginPage,
+});
+
+const setup = createRoute({
+  getParentRoute: () => root,
+  path: "/setup",
+  validateSearch: readSetupSearch,
+  component: SetupPage,
+});
+
+/** Everything that needs an admin. */
+const inside = createRoute({
+  getParentRoute: () => root,
+  id: "inside",
+  component: Shell,
+  beforeLoad: async ({ location }) => {
+    if ((await restoreSession()) === null)
+      throw redirect({ to: "/login", search: location.href === "/" ? {} : { from: location.href }, replace: true });
+  },
+  errorComponent: ({ error, reset }) => <ErrorState error={error} onRetry={reset} />,
+});
+
+const overview = createRoute({
+  getParentRoute: () => inside,
+  path: "/",
+  component: lazyRouteComponent(() => import("../pages/overview/overview-page.tsx"), "OverviewPage"),
+});
+
+/** The list of collections stands beside every page below it. */
+const collections = createRoute({
+  getParentRoute: () => inside,
+  path: "/collections",
+  component: lazyRouteComponent(() => import("../pages/collections/collections-layout.tsx"), "CollectionsLayout"),
+});
+
+const collectionsIndex = createRoute({
+  getParentRoute: () => collections,
+  path: "/",
+  component: lazyRouteComponent(() => import("../pages/collections/collections-index.tsx"), "CollectionsIndex"),
+});
+
+// Names of collections begin with a letter, so that "-" is free.
+const newCollection = createRoute({
+  getParentRoute: () => collections,
+  path: "/-/new",
+  validateSearch: readSchemaSearch,
+  component: lazyRouteComponent(() => import("../pages/schema/new-collection-page.tsx"), "NewCollectionPage"),
+});
+
+const diagram = createRoute({
+  getParentRoute: () => collections,
+  path: "/-/diagram",
+  component: lazyRouteComponent(() => import("../pages/diagram/diagram-page.tsx"), "DiagramPage"),
+});
+
+const records = createRoute({
+  getParentRoute: () => collections,
+  path: "/$name",
+  validateSearch: readRecordSearch,
+  component: lazyRouteComponent(() => import("../pages/records/records-page.tsx"), "RecordsPage"),
+});
+
+const schema = createRoute({
+  getParentRoute: () => collections,
+  path: "/$name/schema",
+  validateSearch: readSchemaSearch,
+  component: lazyRouteComponent(() => import("../pages/schema/schema-page.tsx"), "SchemaPage"),
+});
+
+const importRecords = createRoute({
+  getParentRoute: () => collections,
+  path: "/$name/import",
+  component: lazyRouteComponent(() => import("../pages/import/import-page.tsx"), "ImportPage"),
+});
+
+const users = createRoute({
+  getParentRoute: () => inside,
+  path: "/users",
+  validateSearch: readUserSearch,
+  component: lazyRouteComponent(() => import("../pages/users/users-page.tsx"), "UsersPage"),
+});
+
+const storage = createRoute({
+  getParentRoute: () => inside,
+  path: "/storage",
+  validateSearch: readStorageSearch,
+  component: lazyRouteComponent(() => import("../pages/storage/storage-page.tsx"), "StoragePage"),
+});
+
+const functions = createRoute({
+  getParentRoute: () => inside,
+  path: "/functions",
+  validateSearch: readFunctionSearch,
+  component: lazyRouteComponent(() => import("../pages/functions/functions-page.tsx"), "FunctionsPage"),
+});
+
+const jobs = createRoute({
+  getParentRoute: () => inside,
+  path: "/jobs",
+  validateSearch: readJobSearch,
+  component: lazyRouteComponent(() => import("../pages/jobs/jobs-page.tsx"), "JobsPage"),
+});
+
+const logs = createRoute({
+  getParentRoute: () => inside,
+  path: "/logs",
+  validateSearch: readLogSearch,
+  component: lazyRouteComponent(() => import("../pages/logs/logs-page.tsx"), "LogsPage"),
+});
+
+const events = createRoute({
+  getParentRoute: () => inside,
+  path: "/events",
+  validateSearch: readEventSearch,
+  component: lazyRouteComponent(() => import("../pages/events/events-page.tsx"), "EventsPage"),
+});
+
+const settings = createRoute({
+  getParentRoute: () => inside,
+  path: "/settings",
+  validateSearch: readSettingsSearch,
+  component: lazyRouteComponent(() => import("../pages/settings/settings-page.tsx"), "SettingsPage"),
+});
+
+const tree = root.addChildren([
+  login,
+  setup,
+  inside.addChildren([
+    overview,
+    collections.addChildren([collectionsIndex, newCollection, diagram, records, schema, importRecords]),
+    users,
+    storage,
+    functions,
+    jobs,
+    logs,
+    events,
+    settings,
+  ]),
+]);
+
+export const router = createRouter({
+  routeTree: tree,
+  basepath: "/_",
+  trailingSlash: "preserve",
+  defaultPreload: "intent",
+  defaultPreloadStaleTime: 0,
+  defaultErrorComponent: ({ error, reset }) => <ErrorState error={error} onRetry={reset} />,
+  scrollRestoration: true,
+});
+
+declare module "@tanstack/react-router" {
+  interface Register {
+    router: typeof router;
+  }
+}

@@ -1,0 +1,67 @@
+/** The frame of all pages behind the sign-in: navigation at the left (a drawer on narrow screens), the page beside it. */
+import { AppShell, Burger, Group, Image, Text } from "@mantine/core";
+import { useDisclosure } from "@mantine/hooks";
+import { Outlet, useRouterState } from "@tanstack/react-router";
+import { lazy, Suspense, useEffect } from "react";
+import iconUrl from "/icon.svg?url";
+import { useShortcut } from "../kit/index.ts";
+import { useSession } from "../service/session.ts";
+import { text } from "../texts/index.ts";
+import { Navigation } from "./navigation.tsx";
+import { ReloginDialog } from "./relogin-dialog.tsx";
+import classes from "./shell.module.css";
+import { ShortcutList } from "./shortcut-list.tsx";
+
+const Palette = lazy(async () => ({ default: (await import("./palette.tsx")).Palette }));
+
+export function Shell() {
+  const [isNavigationOpen, navigation] = useDisclosure();
+  const [isPaletteOpen, palette] = useDisclosure();
+  const [isListOpen, list] = useDisclosure();
+  const session = useSession();
+  const path = useRouterState({ select: ({ location }) => location.pathname });
+  // A page that was chosen in the drawer closes it.
+  // biome-ignore lint/correctness/useExhaustiveDependencies: another path is the reason.
+  useEffect(navigation.close, [path]);
+  useShortcut({ keys: "mod+k", label: text.shortcuts.palette, group: text.shortcuts.general }, palette.open);
+  useShortcut({ keys: "?", label: text.shortcuts.help, group: text.shortcuts.general }, list.open);
+
+  return (
+    <>
+      <a href="#main" className={classes["skip"]}>
+        {text.shell.skip}
+      </a>
+      <AppShell
+        navbar={{ width: 224, breakpoint: "sm", collapsed: { mobile: !isNavigationOpen } }}
+        header={{ height: { base: 52, sm: 0 } }}
+        padding={0}
+      >
+        <AppShell.Header hiddenFrom="sm" className={classes["header"]}>
+          <Group h="100%" px="sm" gap="sm">
+            <Burger
+              opened={isNavigationOpen}
+              onClick={navigation.toggle}
+              size="sm"
+              aria-label={isNavigationOpen ? text.shell.closeNavigation : text.shell.openNavigation}
+            />
+            <Image src={iconUrl} w={24} h={24} alt="" />
+            <Text fw={650}>Socle</Text>
+          </Group>
+        </AppShell.Header>
+        <AppShell.Navbar className={classes["navbar"]} aria-label={text.shell.navigation}>
+          <Navigation onSearch={palette.open} onShortcuts={list.open} />
+        </AppShell.Navbar>
+        <AppShell.Main id="main" tabIndex={-1} className={classes["main"]}>
+          <Outlet />
+        </AppShell.Main>
+      </AppShell>
+      {isPaletteOpen && (
+        <Suspense>
+          <Palette onClose={palette.close} />
+        </Suspense>
+      )}
+      <ShortcutList isOpen={isListOpen} onClose={list.close} />
+      {session.phase === "expired" && <ReloginDialog user={session.user} />}
+    </>
+  );
+}

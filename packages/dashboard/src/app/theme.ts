@@ -1,0 +1,72 @@
+/** The look of the dashboard: colours, type, radii. Every text on every ground has a contrast of at least 4.5 (WCAG 2.2, 1.4.3). */
+import { type CSSVariablesResolver, createTheme, type MantineColorsTuple, Modal, Tooltip } from "@mantine/core";
+
+/** Verdigris: the accent. */
+const verdigris: MantineColorsTuple = [
+  "#effaf8",
+  "#d9f2ee",
+  "#b0e4dc",
+  "#7fd2c7",
+  "#4fbbae",
+  "#2a9d90",
+  "#14837a",
+  "#0f6f68",
+  "#0d5a55",
+  "#0a4642",
+];
+
+/** Neutral greys of the dark scheme, from text to ground. */
+const dark: MantineColorsTuple = [
+  "#e3e6ea",
+  "#c3c8cf",
+  "#a0a7b1",
+  "#6f7782",
+  "#3d434c",
+  "#2e333b",
+  "#23272e",
+  "#1a1d22",
+  "#14161a",
+  "#0e1013",
+];
+
+export const theme = createTheme({
+  colors: { verdigris, dark },
+  primaryColor: "verdigris",
+  primaryShade: { light: 7, dark: 7 },
+  fontFamily: '"Inter Variable", system-ui, -apple-system, "Segoe UI", sans-serif',
+  fontFamilyMonospace: '"JetBrains Mono Variable", ui-monospace, SFMono-Regular, Menlo, monospace',
+  headings: { fontWeight: "650" },
+  defaultRadius: "md",
+  cursorType: "pointer",
+  respectReducedMotion: true,
+  components: {
+    Tooltip: Tooltip.extend({ defaultProps: { openDelay: 400, withArrow: true } }),
+    Modal: Modal.extend({ defaultProps: { centered: true } }),
+  },
+});
+
+export const cssVariables: CSSVariablesResolver = () => ({
+  variables: {},
+  light: {
+    "--mantine-color-body": "#ffffff",
+    "--mantine-color-dimmed": "#5b6470",
+    "--mantine-color-placeholder": "#6b7480",
+    "--mantine-color-error": "#c92a2a",
+    "--socle-ground": "#f7f8f9",
+    "--socle-line": "#e3e6ea",
+    "--socle-hover": "#f1f3f5",
+    "--socle-selected": "#e6f5f2",
+    "--socle-accent-text": "#0f6f68",
+  },
+  dark: {
+    "--mantine-color-body": "#1a1d22",
+    "--mantine-color-dimmed": "#a0a7b1",
+    "--mantine-color-placeholder": "#8b929c",
+    "--mantine-color-error": "#ff8787",
+    "--socle-ground": "#14161a",
+    "--socle-line": "#2e333b",
+    "--socle-hover": "#23272e",
+    "--socle-selected": "#163330",
+    "--socle-accent-text": "#7fd2c7",
+  },
+});

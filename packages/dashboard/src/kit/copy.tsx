@@ -1,0 +1,33 @@
+/** Copying: a button beside a value, and a value that is copied when it is clicked. */
+import { ActionIcon, CopyButton, Tooltip, UnstyledButton } from "@mantine/core";
+import { IconCheck, IconCopy } from "@tabler/icons-react";
+import { text } from "../texts/index.ts";
+
+export function CopyAction({ value, label = text.common.copy }: { value: string; label?: string }) {
+  return (
+    <CopyButton value={value} timeout={1_500}>
+      {({ copied, copy }) => (
+        <Tooltip label={copied ? text.common.copied : label}>
+          <ActionIcon variant="subtle" color="gray" size="sm" onClick={copy} aria-label={label}>
+            {copied ? <IconCheck size={14} /> : <IconCopy size={14} />}
+          </ActionIcon>
+        </Tooltip>
+      )}
+    </CopyButton>
+  );
+}
+
+/** An id in a fixed-width font, shortened to its end: ids of one minute begin alike. */
+export function IdText({ id, length = 8 }: { id: string; length?: number }) {
+  return (
+    <CopyButton value={id} timeout={1_500}>
+      {({ copied, copy }) => (
+        <Tooltip label={copied ? text.common.copied : text.common.copyValue(id)}>
+          <UnstyledButton onClick={copy} className="mono" aria-label={text.common.copyValue(id)}>
+            {id.length <= length ? id : `…${id.slice(-length)}`}
+          </UnstyledButton>
+        </Tooltip>
+      )}
+    </CopyButton>
+  );
+}

@@ -1,0 +1,62 @@
+/** Numbers, sizes and times as people read them, in the browser's language and time zone. */
+
+const numbers = new Intl.NumberFormat();
+const compact = new Intl.NumberFormat(undefined, { notation: "compact", maximumFractionDigits: 1 });
+const dateTime = new Intl.DateTimeFormat(undefined, { dateStyle: "medium", timeStyle: "medium" });
+const clockTime = new Intl.DateTimeFormat(undefined, { hour: "2-digit", minute: "2-digit", second: "2-digit" });
+const relative = new Intl.RelativeTimeFormat(undefined, { numeric: "auto", style: "short" });
+
+export function formatNumber(value: number): string {
+  return numbers.format(value);
+}
+
+/** 1234567 → 1.2M */
+export function formatCompact(value: number): string {
+  return value < 10_000 ? numbers.format(value) : compact.format(value);
+}
+
+/** Bytes in binary units: 1536 → 1.5 KiB. */
+export function formatBytes(bytes: number): string {
+  const units = ["B", "KiB", "MiB", "GiB", "TiB"];
+  let value = bytes;
+  let unit = 0;
+  while (value >= 1_024 && unit < units.length - 1) {
+    value /= 1_024;
+    unit += 1;
+  }
+  const digits = unit === 0 || value >= 100 ? 0 : 1;
+  return `${value.toFixed(digits)} ${units[unit]}`;
+}
+
+/** Milliseconds: 0.4 ms, 12 ms, 1.5 s, 3 min, 2 h. */
+export function formatDuration(ms: number): string {
+  if (ms < 1) return `${ms.toFixed(1)} ms`;
+  if (ms < 1_000) return `${Math.round(ms)} ms`;
+  if (ms < 60_000) return `${(ms / 1_000).toFixed(ms < 10_000 ? 1 : 0)} s`;
+  if (ms < 3_600_000) return `${Math.round(ms / 60_000)} min`;
+  if (ms < 86_400_000) return `${(ms / 3_600_000).toFixed(ms < 36_000_000 ? 1 : 0)} h`;
+  return `${Math.round(ms / 86_400_000)} d`;
+}
+
+/** A time of the API in the browser's zone: Mar 1, 2026, 9:30:00 AM. */
+export function formatDateTime(timestamp: string): string {
+  const date = new Date(timestamp);
+  return Number.isNaN(date.getTime()) ? timestamp : dateTime.format(date);
+}
+
+/** The time of day alone, with seconds. */
+export function formatClock(timestamp: string): string {
+  return clockTime.format(new Date(timestamp));
+}
+
+/** How long ago, or how long until: "3 min. ago", "in 2 hr.". */
+export function formatRelative(timestamp: string, now: number): string {
+  const seconds = Math.round((Date.parse(timestamp) - now) / 1_000);
+  const size = Math.abs(seconds);
+  if (size < 60) return relative.format(seconds, "second");
+  if (size < 3_600) return relative.format(Math.round(seconds / 60), "minute");
+  if (size < 86_400) return relative.format(Math.round(seconds / 3_600), "hour");
+  if (size < 2_592_000) return relative.format(Math.round(seconds / 86_400), "day");
+  if (size < 31_536_000) return relative.format(Math.round(seconds / 2_592_000), "month");
+  return relative.format(Math.round(seconds / 31_536_000), "year");
+}

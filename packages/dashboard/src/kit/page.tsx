@@ -1,0 +1,55 @@
+/** The frame of a page: its title, its actions, its content. */
+import { Group, Stack, Text, Title } from "@mantine/core";
+import { useDocumentTitle } from "@mantine/hooks";
+import type { ReactNode } from "react";
+import classes from "./page.module.css";
+
+interface PageProps {
+  title: string;
+  /** Beside the title: a count, a badge. */
+  note?: ReactNode;
+  /** Buttons at the right. */
+  actions?: ReactNode;
+  children: ReactNode;
+}
+
+function Head({ title, note, actions }: Omit<PageProps, "children">) {
+  useDocumentTitle(`${title} · Socle`);
+  return (
+    <Group justify="space-between" gap="sm" className={classes["head"]} wrap="wrap">
+      <Group gap="sm" wrap="nowrap" miw={0}>
+        <Title order={1} size="h3" className={classes["title"]}>
+          {title}
+        </Title>
+        {note !== undefined && (
+          <Text c="dimmed" size="sm" component="div" className="numbers">
+            {note}
+          </Text>
+        )}
+      </Group>
+      {actions !== undefined && <Group gap="xs">{actions}</Group>}
+    </Group>
+  );
+}
+
+/** A page that scrolls as a whole. */
+export function Page({ children, ...head }: PageProps) {
+  return (
+    <Stack gap="md" className={classes["page"]}>
+      <Head {...head} />
+      {children}
+    </Stack>
+  );
+}
+
+/** A page that fills the window: its parts scroll by themselves, as a grid or a log does. */
+export function FilledPage({ children, ...head }: PageProps) {
+  return (
+    <Stack gap={0} className={classes["filled"]}>
+      <div className={classes["filledHead"]}>
+        <Head {...head} />
+      </div>
+      {children}
+    </Stack>
+  );
+}

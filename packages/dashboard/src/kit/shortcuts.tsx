@@ -1,0 +1,115 @@
+/**
+ * Keyboard shortcuts. A component registers its own while it is on the page; the list of shortcuts (`?`) shows those that
+ * work at the moment. Keys are written as `mod+k`, `?`, `Delete`, or as a sequence: `g c`.
+ */
+import { createContext, type ReactNode, useContext, useEffect, useMemo, useRef, useState } from "react";
+
+export interface Shortcut {
+  readonly keys: string;
+  /** The deed, for the list: "Go to collections". */
+  readonly label: string;
+  readonly group: string;
+}
+
+interface Registered extends Shortcut {
+  readonly run: () => void;
+}
+
+interface Registry {
+  add(shortcut: Registered): () => void;
+  list(): readonly Shortcut[];
+}
+
+const Context = createContext<Registry | null>(null);
+
+/** How long the second key of a sequence may take. */
+const sequenceMs = 1_000;
+
+const isMac = /Mac|iPhone|iPad/.test(navigator.userAgent);
+
+/** The keys of a shortcut as keyboards have them: ["⌘", "K"]. */
+export function keyNames(keys: string): string[] {
+  const names: { [part: string]: string } = { mod: isMac ? "⌘" : "Ctrl", shift: "⇧", Escape: "Esc" };
+  return keys.split(/[+ ]/).map((part) => names[part] ?? (part.length === 1 ? part.toUpperCase() : part));
+}
+
+function isTyping(target: EventTarget | null): boolean {
+  return (
+    target instanceof HTMLElement &&
+    (target.isContentEditable || ["INPUT", "TEXTAREA", "SELECT"].includes(target.tagName))
+  );
+}
+
+/** The event as shortcuts write it. */
+function written(event: KeyboardEvent): string {
+  const mod = event.metaKey || event.ctrlKey ? "mod+" : "";
+  const key = event.key.length === 1 ? event.key.toLowerCase() : event.key;
+  return `${mod}${event.shiftKey && event.key.length > 1 ? "shift+" : ""}${key}`;
+}
+
+export function ShortcutProvider({ children }: { children: ReactNode }) {
+  const registered = useRef(new Set<Registered>());
+  const registry = useMemo<Registry>(
+    () => ({
+      add(shortcut) {
+        registered.current.add(shortcut);
+        return () => registered.current.delete(shortcut);
+      },
+      list: () => [...registered.current],
+    }),
+    [],
+  );
+
+  useEffect(() => {
+    let first: { key: string; at: number } | null = null;
+    const listen = (event: KeyboardEvent): void => {
+      if (event.defaultPrevented || event.altKey) return;
+      const key = written(event);
+      if (isTyping(event.target) && !key.startsWith("mod+")) return;
+      // A dialog keeps the keys for itself.
+      if (document.querySelector('[role="dialog"][aria-modal="true"]') !== null && key !== "mod+k") return;
+      const sequence = first !== null && event.timeStamp - first.at < sequenceMs ? `${first.key} ${key}` : null;
+      // The one that was registered last wins: it belongs to what is on top.
+      const all = [...registered.current].reverse();
+      const match = all.find(({ keys }) => keys === sequence) ?? all.find(({ keys }) => keys === key);
+      first =
+        match === undefined && all.some(({ keys }) => keys.startsWith(`${key} `)) ? { key, at: event.timeStamp } : null;
+      if (match === undefined) return;
+      event.preventDefault();
+      match.run();
+    };
+    window.addEventListener("keydown", listen);
+    return () => window.removeEventListener("keydown", listen);
+  }, []);
+
+  return <Context value={registry}>{children}</Context>;
+}
+
+function useRegistry(): Registry {
+  const registry = useContext(Context);
+  if (registry === null) throw new Error("A shortcut needs a ShortcutProvider around it");
+  return registry;
+}
+
+/** Registers a shortcut as long as the component is there and `isActive`. */
+export function useShortcut(shortcut: Shortcut, run: () => void, isActive = true): void {
+  const registry = useRegistry();
+  const latest = useRef(run);
+  latest.current = run;
+  const { keys, label, group } = shortcut;
+  useEffect(() => {
+    if (!isActive) return undefined;
+    return registry.add({ keys, label, group, run: () => latest.current() });
+  }, [registry, keys, label, group, isActive]);
+}
+
+/** The shortcuts that work now, each once; read again whenever `isOpen` becomes true. */
+export function useShortcutList(isOpen: boolean): readonly Shortcut[] {
+  const registry = useRegistry();
+  const [list, setList] = useState<readonly Shortcut[]>([]);
+  useEffect(() => {
+    if (isOpen)
+      setList(registry.list().filter(({ keys }, i, all) => all.findIndex((each) => each.keys === keys) === i));
+  }, [registry, isOpen]);
+  return list;
+}

@@ -1,0 +1,90 @@
+/** The states of a page that has nothing to show: nothing there yet, not there yet, failed. */
+import { Alert, Anchor, Button, Center, Group, Skeleton, Stack, Text, ThemeIcon, Title } from "@mantine/core";
+import { SocleError } from "@socle/client";
+import { IconAlertTriangle, IconRefresh } from "@tabler/icons-react";
+import { Link } from "@tanstack/react-router";
+import type { ComponentType, ReactNode } from "react";
+import { text } from "../texts/index.ts";
+
+type Icon = ComponentType<{ size?: number; stroke?: number }>;
+
+/** Nothing there yet: says what this place is for and what to do next. `children` are the buttons or the command. */
+export function EmptyState(props: { icon: Icon; title: string; body?: ReactNode; children?: ReactNode }) {
+  const { icon: Icon, title, body, children } = props;
+  return (
+    <Center p="xl" mih={240}>
+      <Stack align="center" gap="xs" maw={460}>
+        <ThemeIcon variant="light" size={52} radius="xl">
+          <Icon size={26} stroke={1.5} />
+        </ThemeIcon>
+        <Title order={2} size="h4" ta="center">
+          {title}
+        </Title>
+        {body !== undefined && (
+          <Text c="dimmed" ta="center" size="sm" component="div">
+            {body}
+          </Text>
+        )}
+        {children !== undefined && (
+          <Group mt="xs" justify="center">
+            {children}
+          </Group>
+        )}
+      </Stack>
+    </Center>
+  );
+}
+
+/** The message of an error as a person reads it. */
+export function messageOf(error: unknown): string {
+  if (error instanceof SocleError) {
+    return error.retryAfter === null ? error.message : `${error.message} ${text.errors.retryAfter(error.retryAfter)}`;
+  }
+  if (error instanceof TypeError) return text.errors.offline;
+  return error instanceof Error ? error.message : String(error);
+}
+
+/** A request that failed: what went wrong, its entry in the log, and a retry. */
+export function ErrorState({ error, onRetry }: { error: unknown; onRetry?: () => void }) {
+  const requestId = error instanceof SocleError ? error.requestId : null;
+  return (
+    <Alert
+      m="md"
+      color="red"
+      variant="light"
+      role="alert"
+      icon={<IconAlertTriangle aria-hidden />}
+      title={text.errors.title}
+    >
+      <Stack gap="xs" align="flex-start">
+        <Text size="sm">{messageOf(error)}</Text>
+        {requestId !== null && (
+          <Anchor
+            renderRoot={(props) => <Link to="/logs" search={{ search: requestId }} {...props} />}
+            size="sm"
+            underline="always"
+          >
+            {text.errors.inLog}
+          </Anchor>
+        )}
+        {onRetry !== undefined && (
+          <Button size="xs" variant="default" leftSection={<IconRefresh size={14} />} onClick={onRetry}>
+            {text.common.retry}
+          </Button>
+        )}
+      </Stack>
+    </Alert>
+  );
+}
+
+/** Rows that are on their way. */
+export function RowsSkeleton({ rows = 8, height = 36 }: { rows?: number; height?: number }) {
+  return (
+    <Stack gap={6} p="md" aria-busy="true" aria-label={text.common.loading} role="status">
+      {Array.from({ length: rows }, (_, row) => (
+        // biome-ignore lint/suspicious/noArrayIndexKey: the rows are all the same.
+        <Skeleton key={row} height={height} radius="sm" />
+      ))}
+    </Stack>
+  );
+}

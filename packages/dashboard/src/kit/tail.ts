@@ -1,0 +1,52 @@
+/** A live tail of the service: logs or events. It comes back by itself after a break. */
+import { useEffect, useRef, useState } from "react";
+
+export type TailState = "connecting" | "live" | "paused" | "broken";
+
+const firstDelayMs = 500;
+const longestDelayMs = 15_000;
+
+/**
+ * Runs `tail` while the component is there and not paused, and again after it ended or broke.
+ * @param tail resolves or rejects when the stream ends; calls `onOpen` when it is open.
+ * @param onGap called when the stream opens, also after a break: what came before has to be read.
+ */
+export function useTail(options: {
+  tail: (options: { signal: AbortSignal; onOpen: () => void }) => Promise<void>;
+  onGap: () => void;
+  isPaused: boolean;
+  /** Starts anew when it changes. */
+  key: string;
+}): TailState {
+  const { isPaused, key } = options;
+  const latest = useRef(options);
+  latest.current = options;
+  const [state, setState] = useState<TailState>("connecting");
+  // biome-ignore lint/correctness/useExhaustiveDependencies: another key is another tail.
+  useEffect(() => {
+    if (isPaused) {
+      setState("paused");
+      return undefined;
+    }
+    const stop = new AbortController();
+    void (async () => {
+      let failures = 0;
+      while (!stop.signal.aborted) {
+        setState(failures === 0 ? "connecting" : "broken");
+        const onOpen = (): void => {
+          failures = 0;
+          setState("live");
+          latest.current.onGap();
+        };
+        await latest.current.tail({ signal: stop.signal, onOpen }).catch(() => undefined);
+        if (stop.signal.aborted) return;
+        const delay = Math.min(longestDelayMs, firstDelayMs * 2 ** failures);
+        failures += 1;
+        setState("broken");
+        await new Promise((resolve) => setTimeout(resolve, delay));
+      }
+    })();
+    return () => stop.abort();
+  }, [isPaused, key]);
+  return state;
+}

@@ -1,0 +1,37 @@
+/** A time of the API: how long ago, with the whole time in a tooltip. */
+import { Text, type TextProps, Tooltip } from "@mantine/core";
+import { useSyncExternalStore } from "react";
+import { formatDateTime, formatRelative } from "./format.ts";
+
+/** One clock for all times on the page: it ticks while anything shows a time. */
+const listeners = new Set<() => void>();
+let now = Date.now();
+let ticking: ReturnType<typeof setInterval> | undefined;
+
+function subscribe(listener: () => void): () => void {
+  listeners.add(listener);
+  ticking ??= setInterval(() => {
+    now = Date.now();
+    for (const each of listeners) each();
+  }, 10_000);
+  return () => {
+    listeners.delete(listener);
+    if (listeners.size > 0) return;
+    clearInterval(ticking);
+    ticking = undefined;
+  };
+}
+
+export function RelativeTime({ at, ...props }: { at: string } & TextProps) {
+  const current = Math.max(
+    useSyncExternalStore(subscribe, () => now),
+    now,
+  );
+  return (
+    <Tooltip label={formatDateTime(at)}>
+      <Text span inherit className="numbers" {...props}>
+        <time dateTime={at}>{formatRelative(at, Math.max(current, Date.now() - 1_000))}</time>
+      </Text>
+    </Tooltip>
+  );
+}

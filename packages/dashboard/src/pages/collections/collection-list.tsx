@@ -1,0 +1,83 @@
+/** The searchable list of collections, with their counts of records. */
+import { ActionIcon, Button, Group, NavLink, Text, TextInput, Tooltip } from "@mantine/core";
+import { IconHierarchy2, IconPlus, IconSearch } from "@tabler/icons-react";
+import { useQuery } from "@tanstack/react-query";
+import { Link, useParams } from "@tanstack/react-router";
+import { useState } from "react";
+import { formatCompact, QueryView } from "../../kit/index.ts";
+import { collectionsQuery } from "../../service/queries.ts";
+import { text } from "../../texts/index.ts";
+import classes from "./collections.module.css";
+
+export function CollectionList() {
+  const [search, setSearch] = useState("");
+  const query = useQuery(collectionsQuery);
+  const { name: current } = useParams({ strict: false });
+  const words = search.trim().toLowerCase();
+  return (
+    <>
+      <div className={classes["head"]}>
+        <Group gap="xs" wrap="nowrap" mb="xs">
+          <Button
+            component={Link}
+            to="/collections/-/new"
+            size="xs"
+            variant="light"
+            leftSection={<IconPlus size={14} />}
+            flex={1}
+          >
+            {text.collections.new}
+          </Button>
+          <Tooltip label={text.collections.diagram}>
+            <ActionIcon
+              component={Link}
+              to="/collections/-/diagram"
+              variant="default"
+              size={30}
+              aria-label={text.collections.diagram}
+            >
+              <IconHierarchy2 size={16} />
+            </ActionIcon>
+          </Tooltip>
+        </Group>
+        <TextInput
+          size="xs"
+          value={search}
+          onChange={(event) => setSearch(event.currentTarget.value)}
+          placeholder={text.collections.search}
+          aria-label={text.collections.search}
+          leftSection={<IconSearch size={14} />}
+        />
+      </div>
+      <nav className={classes["list"]} aria-label={text.collections.list}>
+        <QueryView query={query}>
+          {(collections) => {
+            const found = collections.filter(({ name }) => name.toLowerCase().includes(words));
+            if (found.length === 0 && collections.length > 0) {
+              return (
+                <Text size="sm" c="dimmed" p="xs">
+                  {text.collections.nothingFound}
+                </Text>
+              );
+            }
+            return found.map(({ name, records }) => (
+              <NavLink
+                key={name}
+                renderRoot={(props) => <Link to="/collections/$name" params={{ name }} {...props} />}
+                label={name}
+                active={name === current}
+                aria-current={name === current ? "page" : undefined}
+                className={classes["link"]}
+                rightSection={
+                  <Text size="xs" c="dimmed" className="numbers" aria-label={text.collections.records(records)}>
+                    {formatCompact(records)}
+                  </Text>
+                }
+              />
+            ));
+          }}
+        </QueryView>
+      </nav>
+    </>
+  );
+}

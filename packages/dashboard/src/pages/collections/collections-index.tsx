@@ -1,0 +1,29 @@
+/** The place beside the list of collections while none is chosen. */
+import { Button } from "@mantine/core";
+import { IconDatabase, IconPlus } from "@tabler/icons-react";
+import { useQuery } from "@tanstack/react-query";
+import { Link } from "@tanstack/react-router";
+import { EmptyState, FilledPage, QueryView } from "../../kit/index.ts";
+import { collectionsQuery } from "../../service/queries.ts";
+import { text } from "../../texts/index.ts";
+
+export function CollectionsIndex() {
+  const query = useQuery(collectionsQuery);
+  return (
+    <FilledPage title={text.collections.title}>
+      <QueryView query={query}>
+        {(collections) =>
+          collections.length === 0 ? (
+            <EmptyState icon={IconDatabase} title={text.collections.emptyTitle} body={text.collections.emptyBody}>
+              <Button component={Link} to="/collections/-/new" leftSection={<IconPlus size={16} />}>
+                {text.collections.new}
+              </Button>
+            </EmptyState>
+          ) : (
+            <EmptyState icon={IconDatabase} title={text.collections.pick} body={text.collections.pickBody} />
+          )
+        }
+      </QueryView>
+    </FilledPage>
+  );
+}

@@ -1,0 +1,7 @@
+/** A page that is not written yet. */
+import { Page } from "../../kit/index.ts";
+import { text } from "../../texts/index.ts";
+
+export function EventsPage() {
+  return <Page title={text.events.title}>…</Page>;
+}

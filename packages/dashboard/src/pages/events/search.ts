@@ -1,0 +1,24 @@
+/** The address of the event log's page. */
+import { type RawSearch, textParam } from "../../kit/search-params.ts";
+
+export interface EventSearch {
+  /** As the API takes it: "posts.created,admin.*". */
+  type?: string | undefined;
+  /** RFC 3339. */
+  from?: string | undefined;
+  to?: string | undefined;
+  /** The id of the user who caused them. */
+  actor?: string | undefined;
+  /** The id of the event whose details are open. */
+  event?: string | undefined;
+}
+
+export function readEventSearch(search: RawSearch): EventSearch {
+  return {
+    type: textParam(search, "type"),
+    from: textParam(search, "from"),
+    to: textParam(search, "to"),
+    actor: textParam(search, "actor"),
+    event: textParam(search, "event"),
+  };
+}

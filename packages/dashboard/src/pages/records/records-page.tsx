@@ -1,0 +1,7 @@
+/** A page that is not written yet. */
+import { Page } from "../../kit/index.ts";
+import { text } from "../../texts/index.ts";
+
+export function RecordsPage() {
+  return <Page title={text.records.title}>…</Page>;
+}

@@ -1,0 +1,19 @@
+/** The address of a collection's records. */
+import { type RawSearch, textParam } from "../../kit/search-params.ts";
+
+export interface RecordSearch {
+  /** An expression of the filter language. */
+  filter?: string | undefined;
+  /** As the API takes it: "-createdAt,title". */
+  sort?: string | undefined;
+  /** The id of the record whose drawer is open, or "new". */
+  record?: string | undefined;
+}
+
+export function readRecordSearch(search: RawSearch): RecordSearch {
+  return {
+    filter: textParam(search, "filter"),
+    sort: textParam(search, "sort"),
+    record: textParam(search, "record"),
+  };
+}

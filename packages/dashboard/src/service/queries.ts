@@ -1,0 +1,46 @@
+/** What several pages read from the service: collections, users, the overview. A page's own queries stand beside it. */
+import { SocleError } from "@socle/client";
+import { keepPreviousData, QueryClient, queryOptions } from "@tanstack/react-query";
+import { client } from "./client.ts";
+
+/** Tries again what a restart or a proxy may have caused; never what the service has refused. */
+function isWorthRetrying(failures: number, error: Error): boolean {
+  if (error instanceof SocleError) return error.status >= 502 && failures < 3;
+  return error instanceof TypeError && failures < 3;
+}
+
+export const queryClient = new QueryClient({
+  defaultOptions: {
+    queries: { retry: isWorthRetrying, staleTime: 5_000, refetchOnWindowFocus: true },
+    mutations: { retry: false },
+  },
+});
+
+/** All collections by name, with their definitions and counts of records. */
+export const collectionsQuery = queryOptions({
+  queryKey: ["collections"],
+  queryFn: async () => (await client.admin.collections.list({ limit: 1_000 })).items,
+});
+
+export function collectionQuery(name: string) {
+  return queryOptions({
+    queryKey: ["collections", name],
+    queryFn: () => client.admin.collections.get(name),
+  });
+}
+
+export const overviewQuery = queryOptions({
+  queryKey: ["overview"],
+  queryFn: () => client.admin.overview(),
+  refetchInterval: 5_000,
+  placeholderData: keepPreviousData,
+});
+
+/** One user with the sessions; used wherever an id of a user is shown with a name. */
+export function userQuery(id: string) {
+  return queryOptions({
+    queryKey: ["users", "one", id],
+    queryFn: () => client.admin.users.get(id),
+    staleTime: 60_000,
+  });
+}

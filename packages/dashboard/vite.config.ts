@@ -1,0 +1,31 @@
+/**
+ * The build of the dashboard. `vite` serves it with hot reload for a service that runs at `SOCLE_URL`
+ * (`http://localhost:8080` without one); `vite build` writes `dist`, which the executable embeds.
+ */
+import { fileURLToPath } from "node:url";
+import react from "@vitejs/plugin-react";
+import { defineConfig } from "vite";
+
+const service = process.env["SOCLE_URL"] ?? "http://localhost:8080";
+const source = (path: string): string => fileURLToPath(new URL(path, import.meta.url));
+
+// biome-ignore lint/style/noDefaultExport: Vite reads the default export.
+export default defineConfig({
+  base: "/_/",
+  plugins: [react()],
+  // The packages of the workspace are bundled from their source: no build has to come before this one.
+  resolve: {
+    alias: {
+      "@socle/client": source("../client/src/index.ts"),
+      "@socle/protocol": source("../protocol/src/index.ts"),
+    },
+  },
+  build: { target: "es2023", sourcemap: false, chunkSizeWarningLimit: 700 },
+  server: {
+    port: 5173,
+    proxy: {
+      "/api": { target: service, changeOrigin: true, ws: true },
+      "/health": { target: service, changeOrigin: true },
+    },
+  },
+});
