@@ -48,6 +48,7 @@ export const theme = createTheme({
 export const cssVariables: CSSVariablesResolver = () => ({
   variables: {},
   light: {
+    "--mantine-color-text": "#1b1f24",
     "--mantine-color-body": "#ffffff",
     "--mantine-color-dimmed": "#5b6470",
     "--mantine-color-placeholder": "#6b7480",
@@ -57,6 +58,7 @@ export const cssVariables: CSSVariablesResolver = () => ({
     "--socle-hover": "#f1f3f5",
     "--socle-selected": "#e6f5f2",
     "--socle-accent-text": "#0f6f68",
+    "--mantine-color-anchor": "#0f6f68",
   },
   dark: {
     "--mantine-color-body": "#1a1d22",
@@ -68,5 +70,9 @@ export const cssVariables: CSSVariablesResolver = () => ({
     "--socle-hover": "#23272e",
     "--socle-selected": "#163330",
     "--socle-accent-text": "#7fd2c7",
+    "--mantine-color-verdigris-light": "#163330",
+    "--mantine-color-verdigris-light-hover": "#1c403c",
+    "--mantine-color-verdigris-light-color": "#7fd2c7",
+    "--mantine-color-anchor": "#7fd2c7",
   },
 });
