@@ -20,6 +20,8 @@ const permissive = [
   "CC0-1.0",
   "ISC",
   "MIT",
+  // Of fonts alone: they may be embedded, and are not sold by themselves.
+  "OFL-1.1",
   "Unlicense",
 ];
 const page = join(root, "docs/licences.md");
@@ -29,7 +31,8 @@ export function licencePage(all: readonly Dependency[]): string {
   return `# Licences
 
 Socle is under the MIT licence. The executable also holds [Bun](https://bun.com) (MIT), which is linked with JavaScriptCore
-(LGPL-2.1) and other libraries that Bun's own licence page lists, [SQLite](https://sqlite.org) (public domain), and these npm packages:
+(LGPL-2.1) and other libraries that Bun's own licence page lists, [SQLite](https://sqlite.org) (public domain), and these npm packages, those of
+the dashboard among them:
 
 | package | version | licence |
 | --- | --- | --- |
@@ -68,7 +71,7 @@ function advisories(): string[] | null {
 }
 
 if (import.meta.main) {
-  const all = dependencies();
+  const all = dependencies(["server", "dashboard"]);
   if (process.argv.includes("--write")) writeFileSync(page, licencePage(all));
   const known = advisories();
   if (known === null) console.log("The registry does not tell about advisories; they were not looked at.");

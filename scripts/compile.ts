@@ -42,7 +42,7 @@ async function copySource(folder: string): Promise<void> {
     await cp(join(root, source, "src"), join(folder, source, "src"), { recursive: true });
   }
   await cp(join(folder, "packages/protocol"), join(folder, "node_modules/@socle/protocol"), { recursive: true });
-  for (const { path } of dependencies()) await cp(join(root, path), join(folder, path), { recursive: true });
+  for (const { path } of dependencies(["server"])) await cp(join(root, path), join(folder, path), { recursive: true });
 }
 
 /** Compiles the executable; without a target, for this machine. */

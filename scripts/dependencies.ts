@@ -1,4 +1,4 @@
-/** The npm packages that are compiled into the executable: those that the server needs, by package-lock.json. */
+/** The npm packages that go into the executable, by package-lock.json. */
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { isObject } from "../packages/server/src/kernel/index.ts";
@@ -23,8 +23,8 @@ export function licenceOf(manifest: unknown): string {
   return "none";
 }
 
-/** The packages that the server imports, and those that they import, in the order of their names. */
-export function dependencies(): Dependency[] {
+/** The packages that workspaces import, and those that they import, in the order of their names. */
+export function dependencies(workspaces: readonly ("server" | "dashboard")[]): Dependency[] {
   const lock: unknown = JSON.parse(readFileSync(join(root, "package-lock.json"), "utf8"));
   const packages = isObject(lock) && isObject(lock["packages"]) ? lock["packages"] : {};
   const found = new Map<string, Dependency>();
@@ -39,7 +39,7 @@ export function dependencies(): Dependency[] {
       follow(target["link"] === true ? String(target["resolved"]) : path);
     }
   };
-  follow("packages/server");
+  for (const workspace of workspaces) follow(`packages/${workspace}`);
   return [...found.values()].sort((a, b) => (a.name < b.name ? -1 : 1));
 }
 

@@ -14,7 +14,7 @@ import { AdminClient } from "./admin.ts";
 import { type Listener, Realtime, type SubscribeOptions } from "./realtime.ts";
 import { searchOf } from "./search.ts";
 import { StorageClient } from "./storage.ts";
-import { type ClientOptions, Transport } from "./transport.ts";
+import { type ClientOptions, type Tokens, Transport } from "./transport.ts";
 
 /** The names of the fields that are never null: those that a definition requires. */
 type RequiredField<T> = {
@@ -73,6 +73,16 @@ export class SocleClient<Collections extends { [name in keyof Collections]: Coll
 
   get accessToken(): string | null {
     return this.#transport.tokens?.accessToken ?? null;
+  }
+
+  /**
+   * Goes on with the tokens of another client, such as that of a second tab that has renewed them: a refresh token works
+   * once. `onTokens` is not called. The realtime connection stays while there were tokens before.
+   */
+  adoptTokens(tokens: Tokens | null): void {
+    const wasSignedIn = this.#transport.tokens !== null;
+    this.#transport.adopt(tokens);
+    if (wasSignedIn !== (tokens !== null)) this.#realtime.reconnect();
   }
 
   health(): Promise<Health> {

@@ -47,6 +47,11 @@ export class Transport {
     return this.#tokens;
   }
 
+  /** Goes on with tokens that came from elsewhere. Whoever gave them keeps them: `onTokens` is not called. */
+  adopt(tokens: Tokens | null): void {
+    this.#tokens = tokens;
+  }
+
   async signIn(route: "register" | "login" | "setup", credentials: Credentials & { token?: string }): Promise<User> {
     const response = await this.#request("POST", `/api/auth/${route}`, { body: credentials, token: null });
     const answer = (await response.json()) as TokenResponse;

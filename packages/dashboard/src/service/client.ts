@@ -1,5 +1,6 @@
 /** The client of the service that this page came from. Its tokens live as long as the browser's tab (spec, "Authentication" 10). */
 import { SocleClient, type Tokens } from "@socle/client";
+import { shareTokens, tell } from "./tabs.ts";
 
 const storageKey = "socle.tokens";
 
@@ -11,11 +12,21 @@ function storedTokens(): Tokens | null {
   }
 }
 
+function store(tokens: Tokens | null): void {
+  if (tokens === null) sessionStorage.removeItem(storageKey);
+  else sessionStorage.setItem(storageKey, JSON.stringify(tokens));
+}
+
 const listeners = new Set<(tokens: Tokens | null) => void>();
 
-/** Calls back whenever the tokens change; with null when a session has ended. */
+/** Calls back whenever the tokens change, here or in another tab; with null when a session has ended. */
 export function onTokens(listener: (tokens: Tokens | null) => void): void {
   listeners.add(listener);
+}
+
+function changed(tokens: Tokens | null): void {
+  store(tokens);
+  for (const listener of listeners) listener(tokens);
 }
 
 const tokens = storedTokens();
@@ -24,8 +35,22 @@ export const client = new SocleClient({
   baseUrl: window.location.origin,
   ...(tokens !== null && { tokens }),
   onTokens: (next) => {
-    if (next === null) sessionStorage.removeItem(storageKey);
-    else sessionStorage.setItem(storageKey, JSON.stringify(next));
-    for (const listener of listeners) listener(next);
+    changed(next);
+    tell(next);
   },
 });
+
+shareTokens({
+  current: storedTokens,
+  adopt: (next) => {
+    client.adoptTokens(next);
+    changed(next);
+  },
+});
+
+/** Forgets the tokens here and in the other tabs, also when the service cannot be told. */
+export function forgetTokens(): void {
+  client.adoptTokens(null);
+  changed(null);
+  tell(null);
+}

@@ -5,7 +5,8 @@
 import type { Credentials, User } from "@socle/protocol";
 import { useSyncExternalStore } from "react";
 import { text } from "../texts/index.ts";
-import { client, onTokens } from "./client.ts";
+import { client, forgetTokens, onTokens } from "./client.ts";
+import { askOtherTabs } from "./tabs.ts";
 
 export type Session =
   | { readonly phase: "out" }
@@ -24,6 +25,7 @@ export class NotAdminError extends Error {
 
 let session: Session = { phase: "out" };
 let isLeaving = false;
+let isEntering = false;
 const listeners = new Set<() => void>();
 
 function set(next: Session): void {
@@ -33,12 +35,27 @@ function set(next: Session): void {
 
 onTokens((tokens) => {
   if (tokens === null && session.phase === "in" && !isLeaving) set({ phase: "expired", user: session.user });
+  // Another tab has signed in again.
+  if (tokens !== null && session.phase === "expired" && !isEntering) void resume(session.user);
 });
 
-async function enter(user: User): Promise<User> {
-  if (user.role === "admin") {
-    set({ phase: "in", user });
-    return user;
+/** Goes on when the tokens are those of the same admin; another one has to sign in here, too. */
+async function resume(user: User): Promise<void> {
+  const now = await client.me().catch(() => null);
+  if (now?.id === user.id && now.role === "admin") set({ phase: "in", user: now });
+}
+
+/** Enters as the user that a request answers. @throws NotAdminError for whoever is no admin, signed out again. */
+async function enter(request: Promise<User>): Promise<User> {
+  isEntering = true;
+  try {
+    const user = await request;
+    if (user.role === "admin") {
+      set({ phase: "in", user });
+      return user;
+    }
+  } finally {
+    isEntering = false;
   }
   await leave();
   throw new NotAdminError();
@@ -49,17 +66,19 @@ async function leave(): Promise<void> {
   try {
     await client.logout();
   } finally {
+    forgetTokens();
     isLeaving = false;
     set({ phase: "out" });
   }
 }
 
-/** Signs in again with the tokens of this tab, if there are any. Answers the user, or null. */
+/** Signs in again with the tokens of this tab or of another one, if there are any. Answers the user, or null. */
 export async function restoreSession(): Promise<User | null> {
   if (session.phase !== "out") return session.user;
+  if (client.accessToken === null) await askOtherTabs();
   if (client.accessToken === null) return null;
   try {
-    return await enter(await client.me());
+    return await enter(client.me());
   } catch (error) {
     if (client.accessToken === null || error instanceof NotAdminError) return null;
     throw error;
@@ -68,12 +87,12 @@ export async function restoreSession(): Promise<User | null> {
 
 /** @throws NotAdminError, SocleError. */
 export async function signIn(credentials: Credentials): Promise<User> {
-  return enter(await client.login(credentials));
+  return enter(client.login(credentials));
 }
 
 /** Makes the first admin with the token of the set-up link. @throws SocleError. */
 export async function setUp(token: string, credentials: Credentials): Promise<User> {
-  return enter(await client.setUp(token, credentials));
+  return enter(client.setUp(token, credentials));
 }
 
 export const signOut = leave;
