@@ -77,6 +77,7 @@ export function Palette({ onClose }: { onClose: () => void }) {
       actions={groups}
       highlightQuery
       limit={30}
+      overlayProps={{ backgroundOpacity: 0.4, blur: 0 }}
       scrollable
       maxHeight={440}
       nothingFound={text.palette.nothing}

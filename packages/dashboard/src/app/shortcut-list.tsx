@@ -7,12 +7,7 @@ export function ShortcutList({ isOpen, onClose }: { isOpen: boolean; onClose: ()
   const shortcuts = useShortcutList(isOpen);
   const groups = [...new Set(shortcuts.map(({ group }) => group))];
   return (
-    <Modal
-      opened={isOpen}
-      onClose={onClose}
-      title={text.shortcuts.title}
-      closeButtonProps={{ "aria-label": text.common.close }}
-    >
+    <Modal opened={isOpen} onClose={onClose} title={text.shortcuts.title}>
       <Stack>
         {groups.map((group) => (
           <Stack key={group} gap={6}>

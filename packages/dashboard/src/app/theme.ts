@@ -1,5 +1,7 @@
 /** The look of the dashboard: colours, type, radii. Every text on every ground has a contrast of at least 4.5 (WCAG 2.2, 1.4.3). */
+
 import { type CSSVariablesResolver, createTheme, type MantineColorsTuple, Modal, Tooltip } from "@mantine/core";
+import { text } from "../texts/index.ts";
 
 /** Verdigris: the accent. */
 const verdigris: MantineColorsTuple = [
@@ -41,7 +43,14 @@ export const theme = createTheme({
   respectReducedMotion: true,
   components: {
     Tooltip: Tooltip.extend({ defaultProps: { openDelay: 400, withArrow: true } }),
-    Modal: Modal.extend({ defaultProps: { centered: true } }),
+    Modal: Modal.extend({
+      defaultProps: {
+        centered: true,
+        overlayProps: { backgroundOpacity: 0.4 },
+        closeButtonProps: { "aria-label": text.common.close },
+      },
+      styles: { title: { fontWeight: 650 } },
+    }),
   },
 });
 
