@@ -6,7 +6,7 @@ import { asSetupError, Database } from "../database/index.ts";
 import { EventLog, eventSchema } from "../events/index.ts";
 import { functionSchema } from "../functions/index.ts";
 import { jobSchema } from "../jobs/index.ts";
-import { Clock } from "../kernel/index.ts";
+import { Clock, toTimestamp } from "../kernel/index.ts";
 import { LimitMeter, type Logger } from "../logging/index.ts";
 import { Records } from "../records/index.ts";
 import { openDriver, Storage, storageSchema } from "../storage/index.ts";
@@ -54,7 +54,7 @@ export async function openService({ config, logger, onFatal }: ServiceOptions): 
   warnOfOpenFiles([database.path, `${database.path}-wal`, folder], databaseLogger);
   const limits = new LimitMeter(logger.for("limits"));
   try {
-    const clock = new Clock();
+    const clock = new Clock(warnOfStepsBack(logger.for("clock")));
     const events = new EventLog({ database, clock, logger: logger.for("events") });
     const collections = new Collections({ database, events, clock });
     const auth = new Auth({
@@ -138,4 +138,16 @@ export async function openService({ config, logger, onFatal }: ServiceOptions): 
     await database.close();
     throw asSetupError(config.database, thrown);
   }
+}
+
+/** Tells that the machine's clock was set back, once a minute at most. */
+function warnOfStepsBack(logger: Logger): (from: number, to: number) => void {
+  let quietUntil = 0;
+  return (from, to) => {
+    if (performance.now() < quietUntil) return;
+    quietUntil = performance.now() + 60_000;
+    logger.warn(
+      `The machine's clock was set back from ${toTimestamp(from)} to ${toTimestamp(to)}. Times of records and events follow it; their order does not change.`,
+    );
+  };
 }

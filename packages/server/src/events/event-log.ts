@@ -38,6 +38,8 @@ export const eventSchema: ModuleSchema = {
     // 1 where the payload is that of a large record, and holds only what the update changed.
     "ALTER TABLE _events ADD COLUMN partial INTEGER NOT NULL DEFAULT 0",
     ...sizeMarkSchema,
+    // The time of an event where a clock was set back before it: `at` never falls.
+    "ALTER TABLE _events ADD COLUMN time INTEGER",
   ],
 };
 
@@ -105,8 +107,8 @@ export interface EventPage {
 }
 
 const insert =
-  "INSERT INTO _events (seq, at, type, source, actor, owner, payload, partial) VALUES (?, ?, ?, ?, ?, ?, ?, ?)";
-const columns = "seq, at, type, source, actor, owner, payload, partial";
+  "INSERT INTO _events (seq, at, time, type, source, actor, owner, payload, partial) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)";
+const columns = "seq, at, time, type, source, actor, owner, payload, partial";
 
 /** Characters of a payload from which on the log keeps the changes of an update instead of the record. */
 const largePayload = 4_096;
@@ -136,6 +138,8 @@ export class EventLog {
   #whenGrown: () => void = () => undefined;
   #recorder: EventRecorder | null = null;
   #lastSeq = 0;
+  /** The greatest time of an event. */
+  #lastAt = 0;
   #flushedSeq = 0;
 
   constructor(options: { database: Database; clock: Clock; logger: Logger }) {
@@ -151,6 +155,7 @@ export class EventLog {
     const last = await this.#last(reader);
     this.#lastSeq = last.seq;
     this.#flushedSeq = this.#lastSeq;
+    this.#lastAt = last.at;
     this.#clock.atLeast(last.at);
     await this.size.start(reader);
   }
@@ -187,17 +192,20 @@ export class EventLog {
     return this.size.trimmed(tx, place);
   }
 
-  /** Writes an event in the transaction of its change. `at` is the time of the change. */
-  append(tx: Transactor, event: NewEvent, at: number = this.#clock.now()): Awaitable<unknown> {
+  /** Writes an event in the transaction of its change. `now` is the time of the change. */
+  append(tx: Transactor, event: NewEvent, now: number = this.#clock.now()): Awaitable<unknown> {
     // A place whose transaction is taken back stays empty; the order of the others is what counts.
     this.#lastSeq += 1;
     const seq = this.#lastSeq;
+    this.#lastAt = Math.max(this.#lastAt, now);
+    const at = this.#lastAt;
+    const time = at === now ? null : now;
     const { type, source } = event;
     const actor = actorOf(event.principal);
     const owner = event.owner ?? null;
     const { text: payload } = event.payload instanceof JsonText ? event.payload : JsonText.of(event.payload);
     const recorder = this.#recorder?.wants(type) === true ? this.#recorder : null;
-    const row: EventRow = { seq, at, type, source, actor, owner, payload, partial: 0 };
+    const row: EventRow = { seq, at, time, type, source, actor, owner, payload, partial: 0 };
     const logged = recorder === null ? null : new LoggedEvent(row);
     const kept = keptOf(event, payload);
     const isMarkDue = this.size.add(tx, kept.payload);
@@ -206,7 +214,7 @@ export class EventLog {
       if (isMarkDue) this.#whenGrown();
       if (this.#listeners.size > 0) this.#dispatch(logged ?? new LoggedEvent(row));
     });
-    const write = () => tx.run(insert, seq, at, type, source, actor, owner, kept.payload, kept.partial);
+    const write = () => tx.run(insert, seq, at, time, type, source, actor, owner, kept.payload, kept.partial);
     const written = isMarkDue ? inTurn([write, () => this.size.mark(tx, seq)], (each) => each()) : write();
     if (recorder === null || logged === null) return written;
     const appended = { event: logged, previous: event.previous ?? null, depth: depthOf(event.principal) };
@@ -246,7 +254,7 @@ export class EventLog {
     const start = await this.types.skip(after, until, types);
     const end = Math.min(until, start + width);
     const rows = await this.#database.reader.all<Omit<EventHead, "timestamp"> & { at: number }>(
-      `SELECT seq, at, type, owner FROM _events WHERE seq > ? AND seq <= ? AND type IN (${types.map(() => "?").join(", ")}) ORDER BY seq`,
+      `SELECT seq, coalesce(time, at) AS at, type, owner FROM _events WHERE seq > ? AND seq <= ? AND type IN (${types.map(() => "?").join(", ")}) ORDER BY seq`,
       start,
       end,
       ...types,

@@ -5,8 +5,10 @@ import { eventId } from "./event-id.ts";
 /** An event as its row holds it. */
 export interface EventRow {
   readonly seq: number;
-  /** Milliseconds since 1970. */
+  /** Milliseconds since 1970, never less than that of an earlier event: ids are made of it. */
   readonly at: number;
+  /** The event's time where the clock was set back before it, and `at` is that of an earlier event; else null. */
+  readonly time: number | null;
   readonly type: string;
   readonly source: EventSource;
   readonly actor: string | null;
@@ -33,6 +35,7 @@ export class LoggedEvent implements Event {
   /** Whether the payload holds the record's id and what the update changed, and not the whole record. */
   readonly isPartial: boolean;
   readonly #at: number;
+  readonly #time: number | null;
   readonly #payload: string;
 
   constructor(row: EventRow) {
@@ -43,6 +46,8 @@ export class LoggedEvent implements Event {
     this.owner = row.owner;
     this.isPartial = row.partial === 1;
     this.#at = row.at;
+    // Rows that were copied into a delivery by an earlier version have none.
+    this.#time = row.time ?? null;
     this.#payload = row.payload;
   }
 
@@ -51,7 +56,7 @@ export class LoggedEvent implements Event {
   }
 
   get timestamp(): string {
-    return toTimestamp(this.#at);
+    return toTimestamp(this.#time ?? this.#at);
   }
 
   get payload(): Event["payload"] {
@@ -68,7 +73,7 @@ export class LoggedEvent implements Event {
   toRow(): EventRow {
     const { seq, type, source, actor, owner } = this;
     const partial = this.isPartial ? 1 : 0;
-    return { seq, at: this.#at, type, source, actor, owner, payload: this.#payload, partial };
+    return { seq, at: this.#at, time: this.#time, type, source, actor, owner, payload: this.#payload, partial };
   }
 
   /**

@@ -5,6 +5,8 @@ import type { EventLog } from "./event-log.ts";
 
 /** Rows that one transaction removes: small enough that a write which waits for it does not notice. */
 const step = 500;
+/** Events of a clock that was ahead that are looked past for one that tells their age; more stay until they are too many. */
+const aheadStep = 10_000;
 /** Bytes of events that one transaction removes, about. */
 const stepBytes = 8 * 1024 ** 2;
 const everyMs = 10_000;
@@ -98,20 +100,26 @@ export class EventRetention {
     });
   }
 
-  /** The newest place that must go, or null when none must. Time rises with the place, so the oldest event tells. */
+  /** The newest place that must go, or null when none must. */
   async #border(): Promise<number | null> {
     const { reader } = this.#database;
-    const first = await reader.get<{ seq: number; at: number }>("SELECT seq, at FROM _events ORDER BY seq LIMIT 1");
+    const first = await reader.get<{ seq: number; at: number }>(
+      "SELECT seq, coalesce(time, at) AS at FROM _events ORDER BY seq LIMIT 1",
+    );
     if (first === null) return null;
     const last = await reader.get<{ seq: number }>("SELECT max(seq) AS seq FROM _events");
     const byCount = (last?.seq ?? 0) - this.#maxCount;
-    const horizon = this.#clock.now() - this.#maxAgeMs;
+    const now = this.#clock.now();
+    const horizon = now - this.#maxAgeMs;
     let byAge = 0;
-    if (first.at < horizon || this.#maxAgeMs === 0) {
+    // Events of a clock that was ahead say nothing about their age: the first ones after them do.
+    const isAhead = first.at > now;
+    if (first.at < horizon || this.#maxAgeMs === 0 || isAhead) {
       // Only as far as one step goes: there is no index on the time, and none is needed.
       const window = await reader.get<{ seq: number | null }>(
-        "SELECT max(seq) AS seq FROM (SELECT seq, at FROM _events ORDER BY seq LIMIT ?) WHERE at <= ?",
-        step,
+        `SELECT max(seq) AS seq FROM (SELECT seq, coalesce(time, at) AS at FROM _events ORDER BY seq LIMIT ?)
+         WHERE at <= ?`,
+        isAhead ? aheadStep : step,
         horizon,
       );
       byAge = window?.seq ?? 0;

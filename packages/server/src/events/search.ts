@@ -70,7 +70,7 @@ export async function searchEvents(
   const values = [from, until, ...type.values];
   const count = await reader.get<{ n: number }>(`SELECT count(*) AS n FROM ${type.table} WHERE ${where}`, ...values);
   const rows = await reader.all<EventRow>(
-    `SELECT seq, at, type, source, actor, owner, payload, partial FROM ${type.table} WHERE ${where} ORDER BY seq DESC LIMIT ? OFFSET ?`,
+    `SELECT seq, at, time, type, source, actor, owner, payload, partial FROM ${type.table} WHERE ${where} ORDER BY seq DESC LIMIT ? OFFSET ?`,
     ...values,
     page.limit,
     page.offset,

@@ -1,0 +1,49 @@
+/** The service's clock under a machine's clock that is wrong, corrected, or set back. */
+import { afterEach, expect, spyOn, test } from "bun:test";
+import { Clock } from "./index.ts";
+
+const start = 1_800_000_000_000;
+let machine = start;
+const wall = spyOn(Date, "now").mockImplementation(() => machine);
+afterEach(() => {
+  machine = start;
+});
+
+function open(): { clock: Clock; steps: (readonly [number, number])[] } {
+  const steps: (readonly [number, number])[] = [];
+  return { clock: new Clock((from, to) => steps.push([from, to])), steps };
+}
+
+test("a small correction back never shows: the time stands still until it is made up for", () => {
+  const { clock, steps } = open();
+  expect(clock.now()).toBe(start);
+  machine -= 5_000;
+  expect(clock.now()).toBe(start);
+  machine += 4_999;
+  expect(clock.now()).toBe(start);
+  machine += 2;
+  expect(clock.now()).toBe(start + 1);
+  expect(steps).toEqual([]);
+});
+
+test("a clock that was ahead is followed back, and told once", () => {
+  const { clock, steps } = open();
+  const year = 365 * 86_400_000;
+  machine += year;
+  clock.now();
+  machine -= year;
+  expect(clock.now()).toBe(start);
+  machine += 1;
+  expect(clock.now()).toBe(start + 1);
+  expect(steps).toEqual([[start + year, start]]);
+});
+
+test("a stored time counts like one that was given", () => {
+  const { clock, steps } = open();
+  clock.atLeast(start + 3_000);
+  expect(clock.now()).toBe(start + 3_000);
+  clock.atLeast(start + 3_600_000);
+  expect(clock.now()).toBe(start);
+  expect(steps).toEqual([[start + 3_600_000, start]]);
+  wall.mockRestore();
+});
