@@ -1,6 +1,9 @@
 /** The executable: gives the command line a real process. Only here does anything exit, print or listen to signals. */
 import type { Terminal } from "./cli/index.ts";
 
+/** How long the last lines of the log wait for a reader. */
+const lastLinesMs = 500;
+
 let lines: AsyncIterator<string> | null = null;
 
 /** A line of standard input, empty at its end. */
@@ -60,7 +63,7 @@ function untilSignal(): Promise<string> {
   });
 }
 
-const terminal: Terminal = {
+const terminal: Omit<Terminal, "openLog"> = {
   // A runtime that runs the source was called by its own name.
   program: Bun.isStandaloneExecutable ? process.argv0 : "socle",
   environment: process.env,
@@ -83,5 +86,17 @@ if (word === "script-host" || word === "script-query") {
     word === "script-host" ? startChild(JSON.parse(options)) : startQueries(JSON.parse(options)),
   );
 } else {
-  import("./cli/index.ts").then(({ run }) => run(process.argv.slice(2), terminal)).then((code) => process.exit(code));
+  import("./cli/index.ts").then(async ({ run, LogOutput }) => {
+    const logs: InstanceType<typeof LogOutput>[] = [];
+    const code = await run(process.argv.slice(2), {
+      ...terminal,
+      openLog(droppedLine) {
+        const output = new LogOutput({ descriptor: 1, droppedLine });
+        logs.push(output);
+        return (line) => output.add(line);
+      },
+    });
+    await Promise.all(logs.map((output) => output.drained(lastLinesMs)));
+    process.exit(code);
+  });
 }

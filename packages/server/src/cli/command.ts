@@ -7,8 +7,13 @@ export interface Terminal {
   readonly environment: { readonly [name: string]: string | undefined };
   /** Takes a variable out of the environment, for this process and for those that it starts. */
   forget(name: string): void;
-  /** Writes to standard output. */
+  /** Writes to standard output, and waits while nobody reads it. */
   out(text: string): void;
+  /**
+   * Opens the log on standard output. Its lines never wait for a reader; `droppedLine` makes the one that says how many
+   * were lost.
+   */
+  openLog(droppedLine: (count: number) => string): (line: string) => void;
   /** Writes to standard error. */
   err(text: string): void;
   /** Asks for a secret: without echo on a terminal, else a line of standard input. */

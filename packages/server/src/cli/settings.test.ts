@@ -23,6 +23,7 @@ test("secrets are taken out of the environment once they are read", async () => 
       delete environment[name];
     },
     out: () => undefined,
+    openLog: () => () => undefined,
     err: () => undefined,
     ask: nothing,
     askSecret: nothing,

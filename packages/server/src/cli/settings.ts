@@ -1,5 +1,6 @@
 import { type Config, type LoadOptions, loadConfig, secretVariables } from "../config/index.ts";
-import { Logger, LogRing, lineSink } from "../logging/index.ts";
+import { count } from "../kernel/index.ts";
+import { Logger, LogRing, lineOf, lineSink } from "../logging/index.ts";
 import { type OptionValues, type Terminal, textOption } from "./command.ts";
 
 /** The options of every command that works with a configuration. */
@@ -14,6 +15,8 @@ export interface Settings {
   logger: Logger;
   /** The most recent entries of the logger. */
   log: LogRing;
+  /** Writes a text between the lines of the log. */
+  print: (text: string) => void;
 }
 
 /**
@@ -35,11 +38,23 @@ export async function loadSettings(
   // The environment of the start stays readable in /proc/PID/environ; nothing takes that back.
   for (const name of secretVariables) terminal.forget(name);
   const log = new LogRing();
+  const format = config["log.format"];
+  const print = terminal.openLog((lost) =>
+    lineOf(
+      {
+        timestamp: new Date().toISOString(),
+        level: "WARN",
+        message: `${count(lost, "line")} of the log ${lost === 1 ? "was" : "were"} dropped: nobody read standard output`,
+        source: "log",
+      },
+      format,
+    ),
+  );
   const logger = new Logger({
     level: config["log.level"],
-    sinks: [lineSink((line) => terminal.out(line), config["log.format"]), (entry) => log.add(entry)],
+    sinks: [lineSink(print, format), (entry) => log.add(entry)],
   });
   for (const note of notes) logger.info(note);
   for (const warning of warnings) logger.warn(warning);
-  return { config, file, logger, log };
+  return { config, file, logger, log, print };
 }

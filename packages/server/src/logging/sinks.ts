@@ -18,15 +18,18 @@ function textFields(fields: LogFields): string {
   return printable(text) + stacks;
 }
 
-/** One entry: for machines one line of JSON; for people one line of text, and below it, indented, the stack of an error. */
-function formatEntry(entry: LogEntry, format: LogFormat): string {
+/**
+ * One entry with its newline: for machines one line of JSON; for people one line of text, and below it, indented, the
+ * stack of an error.
+ */
+export function lineOf(entry: LogEntry, format: LogFormat): string {
   // Between quotation marks an escape is the same JSON.
-  if (format === "json") return printable(JSON.stringify(entry, plain));
+  if (format === "json") return `${printable(JSON.stringify(entry, plain))}\n`;
   const fields = entry.fields === undefined ? "" : textFields(entry.fields);
-  return `${entry.timestamp} ${entry.level.padEnd(5)} ${printable(entry.message)}${fields}`;
+  return `${entry.timestamp} ${entry.level.padEnd(5)} ${printable(entry.message)}${fields}\n`;
 }
 
 /** Writes each entry to `write`. */
 export function lineSink(write: (line: string) => void, format: LogFormat): LogSink {
-  return (entry) => write(`${formatEntry(entry, format)}\n`);
+  return (entry) => write(lineOf(entry, format));
 }

@@ -15,7 +15,7 @@ async function run({ options: given, terminal }: Invocation, mode: "serve" | "de
   const isDevelopment = mode === "dev";
   // A project under development is not for others in the network.
   const defaults = isDevelopment ? { host: "127.0.0.1" } : {};
-  const { config, file, logger, log } = await loadSettings(given, terminal, defaults);
+  const { config, file, logger, log, print } = await loadSettings(given, terminal, defaults);
   if (isDevelopment) logger.info("Development mode");
   if (isDevelopment && !file.isThere && !existsSync(join(config.folder, "collections")))
     logger.warn(
@@ -40,7 +40,7 @@ async function run({ options: given, terminal }: Invocation, mode: "serve" | "de
   });
   const steps = isDevelopment && config["log.format"] === "text" ? await app.firstSteps() : [];
   if (steps.length > 0)
-    terminal.out(`\nNo records yet. The way to the first one:\n\n${steps.map((step) => `  ${step}\n`).join("")}\n`);
+    print(`\nNo records yet. The way to the first one:\n\n${steps.map((step) => `  ${step}\n`).join("")}\n`);
   const reason = await Promise.race([stopped, failed.promise.then(() => "The disk failed")]);
   logger.info(`${reason}: stopping`);
   await app.stop();
