@@ -89,7 +89,10 @@ export async function openApi(options: {
   for (const [i, definition] of (options.collections ?? []).entries())
     await Bun.write(join(folder, "collections", `${String(i).padStart(2, "0")}.json`), JSON.stringify(definition));
   await Bun.write(join(folder, "config.json"), "{}");
-  const { config } = await loadConfig({ file: join(folder, "config.json"), environment: options.settings ?? {} });
+  const { config, effective } = await loadConfig({
+    file: join(folder, "config.json"),
+    environment: options.settings ?? {},
+  });
   const log: string[] = [];
   const ring = new LogRing();
   const logger = quietLogger(log, ring);
@@ -117,7 +120,17 @@ export async function openApi(options: {
   });
   const meter = new RequestMeter();
   const { functions, jobs } = scripts;
-  const admin = new Admin({ ...service, version: "test", realtime, functions, jobs, logger, log: ring, meter });
+  const admin = new Admin({
+    ...service,
+    version: "test",
+    effective,
+    realtime,
+    functions,
+    jobs,
+    logger,
+    log: ring,
+    meter,
+  });
   const parts: TestParts = {
     ...service,
     realtime,

@@ -1,4 +1,5 @@
-import type { EventEntry } from "@socle/protocol";
+/** The admin module's face: everything that only an admin may do, by its noun. */
+import type { EffectiveConfig, EventEntry } from "@socle/protocol";
 import type { Auth } from "../auth/index.ts";
 import type { Collections } from "../collections/index.ts";
 import type { Database, Waiter } from "../database/index.ts";
@@ -20,6 +21,7 @@ import { UserAdmin } from "./user-admin.ts";
 
 export interface AdminOptions {
   version: string;
+  effective: EffectiveConfig;
   database: Database;
   clock: Clock;
   events: EventLog;
@@ -46,6 +48,8 @@ export class Admin {
   readonly firstAdmin: FirstAdmin;
   readonly storage: Storage;
   readonly log: LogRing;
+  /** The configuration in force. */
+  readonly config: EffectiveConfig;
   readonly #events: EventLog;
 
   constructor(options: AdminOptions) {
@@ -59,6 +63,7 @@ export class Admin {
     this.firstAdmin = new FirstAdmin({ ...options, audit });
     this.storage = options.storage;
     this.log = options.log;
+    this.config = options.effective;
     this.#events = options.events;
   }
 

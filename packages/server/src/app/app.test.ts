@@ -11,7 +11,7 @@ test("a start that fails after the port is open closes it, and the database", as
   const folder = temporaryFolder();
   const file = join(folder, "config.json");
   writeFileSync(file, JSON.stringify({ port: 0, host: "127.0.0.1" }));
-  const { config } = await loadConfig({ file, environment: {} });
+  const { config, effective } = await loadConfig({ file, environment: {} });
   let url = "";
   let isBroken = true;
   const tellsOfPort: LogSink = ({ message }) => {
@@ -22,6 +22,7 @@ test("a start that fails after the port is open closes it, and the database", as
   const log = new LogRing();
   const start = App.start({
     config,
+    effective,
     logger,
     log,
     environment: {},
@@ -35,6 +36,7 @@ test("a start that fails after the port is open closes it, and the database", as
   isBroken = false;
   const again = await App.start({
     config,
+    effective,
     logger,
     log,
     environment: {},

@@ -1,4 +1,6 @@
+/** The composition root: builds, wires and starts the service. */
 import { join } from "node:path";
+import type { EffectiveConfig } from "@socle/protocol";
 import { Admin } from "../admin/index.ts";
 import type { Config } from "../config/index.ts";
 import { EventRetention } from "../events/index.ts";
@@ -21,6 +23,8 @@ const answerMs = 500;
 
 export interface AppOptions {
   config: Config;
+  /** The configuration as admins see it. */
+  effective: EffectiveConfig;
   logger: Logger;
   /** The most recent entries of the logger. */
   log: LogRing;
@@ -87,6 +91,7 @@ export class App {
       const admin = new Admin({
         ...service,
         version,
+        effective: options.effective,
         realtime,
         functions,
         jobs,

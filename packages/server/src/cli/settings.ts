@@ -1,3 +1,4 @@
+import type { EffectiveConfig } from "@socle/protocol";
 import { type Config, type LoadOptions, loadConfig, secretVariables } from "../config/index.ts";
 import { count } from "../kernel/index.ts";
 import { Logger, LogRing, lineOf, lineSink } from "../logging/index.ts";
@@ -12,6 +13,8 @@ export interface Settings {
   config: Config;
   /** The configuration file that was looked for, and whether it was there. */
   file: { path: string; isThere: boolean };
+  /** The same as admins see it. */
+  effective: EffectiveConfig;
   logger: Logger;
   /** The most recent entries of the logger. */
   log: LogRing;
@@ -29,7 +32,7 @@ export async function loadSettings(
   defaults: LoadOptions["defaults"] = {},
 ): Promise<Settings> {
   const port = textOption(options, "port");
-  const { config, file, warnings, notes } = await loadConfig({
+  const { config, file, effective, warnings, notes } = await loadConfig({
     file: textOption(options, "config") ?? null,
     environment: terminal.environment,
     defaults,
@@ -56,5 +59,5 @@ export async function loadSettings(
   });
   for (const note of notes) logger.info(note);
   for (const warning of warnings) logger.warn(warning);
-  return { config, file, logger, log, print };
+  return { config, file, effective, logger, log, print };
 }

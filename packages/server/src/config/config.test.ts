@@ -2,7 +2,15 @@ import { describe, expect, test } from "bun:test";
 import { join } from "node:path";
 import { temporaryFolder } from "../../test/kit.ts";
 import { Secret } from "../kernel/index.ts";
-import { type Config, environmentName, type KeyPath, keys, loadConfig } from "./index.ts";
+import {
+  type Config,
+  environmentName,
+  type KeyPath,
+  keys,
+  type LoadOptions,
+  loadConfig,
+  secretVariables,
+} from "./index.ts";
 
 const folder = temporaryFolder();
 
@@ -187,4 +195,70 @@ test("without the default file, defaults apply and a note says so", async () => 
   expect([config.port, config["events.maxCount"], config["auth.accessTokenTtl"]]).toEqual([8080, 1_000_000, 3_600_000]);
   expect(notes).toEqual([expect.stringContaining("defaults apply")]);
   await expect(loadConfig({ file: "/nowhere/config.json", environment: {} })).rejects.toThrow("cannot be read");
+});
+
+describe("the configuration as admins see it", () => {
+  async function entry(key: KeyPath, options: Partial<LoadOptions> = {}, file: unknown = {}) {
+    const path = join(folder, "config.json");
+    await Bun.write(path, JSON.stringify(file));
+    const { effective } = await loadConfig({ file: path, environment: {}, ...options });
+    return effective.keys.find((each) => each.key === key);
+  }
+
+  const inFile = { port: 1, limits: { body: "2MiB" } };
+  const environment = { SERVICE_PORT: "2" };
+  test.each<[name: string, key: KeyPath, options: Partial<LoadOptions>, expected: object]>([
+    ["nothing said", "host", {}, { value: "0.0.0.0", default: "0.0.0.0", source: "default", isSet: true }],
+    ["another default", "host", { defaults: { host: "::1" } }, { value: "::1", default: "::1", source: "default" }],
+    ["the file", "port", {}, { value: 1, default: 8080, source: "file", unit: null, variable: "SERVICE_PORT" }],
+    ["the environment", "port", { environment }, { value: 2, default: 8080, source: "environment" }],
+    ["an empty variable", "port", { environment: { SERVICE_PORT: "" } }, { value: 1, source: "file" }],
+    [
+      "the command line",
+      "port",
+      { environment, overrides: { port: "3" } },
+      { value: 3, default: 8080, source: "command line" },
+    ],
+    ["bytes", "limits.body", {}, { value: 2_097_152, default: 1_048_576, unit: "bytes" }],
+    ["a time", "auth.accessTokenTtl", {}, { value: 3_600_000, unit: "milliseconds" }],
+    ["a path", "database", {}, { value: join(folder, "socle.db"), default: join(folder, "socle.db") }],
+    ["a path without default", "public", {}, { value: null, default: null, source: "default", isSet: false }],
+    [
+      "a rate",
+      "limits.rate.login",
+      { environment: { SERVICE_LIMITS_RATE_LOGIN: "7 / m" } },
+      { value: "7/m", default: "10/s" },
+    ],
+    ["no rate", "limits.rate.records", {}, { value: "off", default: "off", isSet: true }],
+    ["a list", "cors.origins", { environment: { SERVICE_CORS_ORIGINS: "a,b" } }, { value: ["a", "b"], default: ["*"] }],
+  ])("%s", async (_name, key, options, expected) => {
+    expect(await entry(key, options, inFile)).toMatchObject({ key, isSecret: false, ...expected });
+  });
+
+  test("of a secret it says only whether there is one", async () => {
+    const secrets = Object.keys(keys).filter((path) => secretVariables.includes(environmentName(path)));
+    const hush = "hush".repeat(10);
+    const file = join(folder, "none.json");
+    await Bun.write(file, "{}");
+    const given = Object.fromEntries(secretVariables.map((name) => [name, hush]));
+    for (const [environment, isSet] of [
+      [{}, false],
+      [given, true],
+    ] as const) {
+      const { effective } = await loadConfig({ file, environment });
+      const kept = effective.keys.filter(({ isSecret }) => isSecret);
+      expect(kept.map(({ key }) => key)).toEqual(secrets);
+      for (const each of kept) expect([each.value, each.default, each.isSet]).toEqual([null, null, isSet]);
+      expect(JSON.stringify(effective)).not.toContain("hush");
+    }
+  });
+
+  test("every key, in the order of the documentation, and the file", async () => {
+    const file = join(folder, "config.json");
+    await Bun.write(file, "{}");
+    const { effective } = await loadConfig({ file, environment: {} });
+    expect(effective).toMatchObject({ file, fileExists: true });
+    expect(effective.keys.map(({ key }) => key)).toEqual(Object.keys(keys));
+    expect(effective.keys.filter(({ description }) => !description.includes(": "))).toEqual([]);
+  });
 });

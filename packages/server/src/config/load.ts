@@ -1,6 +1,9 @@
+/** Loading the configuration: file, environment and command line, checked as a whole. */
 import { existsSync } from "node:fs";
 import { dirname, resolve } from "node:path";
+import type { ConfigSource, EffectiveConfig } from "@socle/protocol";
 import { isObject, nearest, quote, readJsonFile, SetupError } from "../kernel/index.ts";
+import { describeKey } from "./describe.ts";
 import { type Config, environmentName, type KeyPath, keys, type Values } from "./keys.ts";
 import { secret } from "./values.ts";
 
@@ -18,6 +21,8 @@ export interface LoadedConfig {
   config: Config;
   /** The file that was looked for, and whether it was there. */
   file: { path: string; isThere: boolean };
+  /** Every key with its value and where that comes from; no secrets. */
+  effective: EffectiveConfig;
   /** What the log should say once there is one. */
   warnings: string[];
   notes: string[];
@@ -96,28 +101,39 @@ export async function loadConfig(options: LoadOptions): Promise<LoadedConfig> {
     notes.push(`No ${file}: defaults apply`);
   }
 
+  const folder = dirname(file);
   const values: Record<string, unknown> = {};
+  const entries: EffectiveConfig["keys"] = [];
   for (const path of paths) {
     const name = environmentName(path);
     const override = options.overrides?.[path];
     const variable = options.environment[name];
     const fallback = options.defaults?.[path] ?? keys[path].default;
-    if (fallback !== undefined) values[path] = parseValue(path, fallback, "default");
     // Each value that was given is checked, also one that a stronger source overrides.
-    if (fromFile.has(path) && fromFile.get(path) !== null) values[path] = parseValue(path, fromFile.get(path), file);
-    if (variable !== undefined && variable !== "")
-      values[path] = parseValue(path, keys[path].kind.fromText(variable), name);
-    if (override !== undefined) values[path] = parseValue(path, keys[path].kind.fromText(override), `--${path}`);
-  }
-  const folder = dirname(file);
-  for (const path of pathPaths) {
-    const value = values[path];
-    if (typeof value === "string" && !value.startsWith("s3://")) values[path] = resolve(folder, value);
+    const given: [source: ConfigSource, value: unknown][] = [];
+    const take = (source: ConfigSource, value: unknown, where: string): void => {
+      given.push([source, absolute(path, parseValue(path, value, where), folder)]);
+    };
+    if (fallback !== undefined) take("default", fallback, "default");
+    if (fromFile.has(path) && fromFile.get(path) !== null) take("file", fromFile.get(path), file);
+    if (variable !== undefined && variable !== "") take("environment", keys[path].kind.fromText(variable), name);
+    if (override !== undefined) take("command line", keys[path].kind.fromText(override), `--${path}`);
+    const [source, value] = given.at(-1) ?? ["default", undefined];
+    if (value !== undefined) values[path] = value;
+    const [first] = given;
+    entries.push(describeKey(path, { value, source, fallback: first?.[0] === "default" ? first[1] : undefined }));
   }
   // Every key of the table has just been parsed by its own kind.
   const config = Object.freeze({ ...(values as Values), folder });
   const warnings = [...unknownKeys(fromFile, file), ...unknownVariables(options.environment), ...advice(config)];
-  return { config, file: { path: file, isThere }, warnings, notes };
+  const effective: EffectiveConfig = { file, fileExists: isThere, keys: entries };
+  return { config, file: { path: file, isThere }, effective, warnings, notes };
+}
+
+/** Relative paths count from the configuration file's folder. */
+function absolute(path: KeyPath, value: unknown, folder: string): unknown {
+  const isPath = pathPaths.includes(path) && typeof value === "string" && !value.startsWith("s3://");
+  return isPath ? resolve(folder, value) : value;
 }
 
 function advice(config: Config): string[] {

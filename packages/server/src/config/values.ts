@@ -1,4 +1,5 @@
-import { Secret } from "../kernel/index.ts";
+/** Kinds of values of the configuration: how each is written, checked, and used. */
+import { isObject, Secret } from "../kernel/index.ts";
 
 /** How the value of a key is written, in the file and in the environment. */
 export interface ValueKind<T> {
@@ -8,6 +9,8 @@ export interface ValueKind<T> {
   fromText(text: string): unknown;
   /** What is allowed, in the words of an error message. */
   readonly allowed: string;
+  /** The unit in which the service counts it; absent for what is no amount of anything. */
+  readonly unit?: "bytes" | "milliseconds";
 }
 
 function asText(text: string): string {
@@ -138,6 +141,7 @@ export function duration(min: number): ValueKind<number> {
       return milliseconds >= min && milliseconds <= longestDuration ? milliseconds : undefined;
     },
     fromText: numberFromText,
+    unit: "milliseconds",
     allowed: `a time such as "500ms", "90s", "15m", "1h" or "30d"${min > 0 ? `, at least ${min / 1_000}s` : ", or 0"}`,
   };
 }
@@ -156,6 +160,7 @@ export function size(min: number, max: number): ValueKind<number> {
   return {
     parse: (value) => wholeFrom(bytesOf(value), min, max),
     fromText: numberFromText,
+    unit: "bytes",
     allowed: `a number of bytes from ${min} to ${max}, or a text such as "512KiB" or "2MiB"`,
   };
 }
@@ -182,3 +187,10 @@ export const rate: ValueKind<Rate | null> = {
   fromText: (word) => (word.trim().toLowerCase() === "off" ? "off" : numberFromText(word)),
   allowed: 'a rate such as "10/s", "600/m" or "1000/h", or "off"',
 };
+
+/** A rate as the configuration file has it: the inverse of `rate.parse`. */
+export function rateText(value: unknown): string {
+  if (!isObject(value)) return "off";
+  const [unit] = Object.entries(durationUnits).find(([, ms]) => ms === value["perMs"]) ?? ["s"];
+  return `${String(value["count"])}/${unit}`;
+}

@@ -15,7 +15,7 @@ async function run({ options: given, terminal }: Invocation, mode: "serve" | "de
   const isDevelopment = mode === "dev";
   // A project under development is not for others in the network.
   const defaults = isDevelopment ? { host: "127.0.0.1" } : {};
-  const { config, file, logger, log, print } = await loadSettings(given, terminal, defaults);
+  const { config, file, effective, logger, log, print } = await loadSettings(given, terminal, defaults);
   if (isDevelopment) logger.info("Development mode");
   if (isDevelopment && !file.isThere && !existsSync(join(config.folder, "collections")))
     logger.warn(
@@ -34,7 +34,7 @@ async function run({ options: given, terminal }: Invocation, mode: "serve" | "de
   const adminCommand = shellCommand(terminal.program, "admin", "create", "EMAIL", ...inConfig);
   // Heard from here on: whoever has read `Listening` may stop the service at once.
   const stopped = terminal.untilSignal();
-  const app = await App.start({ config, logger, log, onFatal, environment, isDevelopment, adminCommand });
+  const app = await App.start({ config, effective, logger, log, onFatal, environment, isDevelopment, adminCommand });
   terminal.onHangup(() => {
     app.reload().catch((error) => logger.error("Functions and jobs could not be loaded again", { error }));
   });

@@ -1,3 +1,4 @@
+/** `/api/admin/…` (spec, "Admin endpoints"), one file a noun. */
 import type { Admin } from "../../../admin/index.ts";
 import type { LogStreams } from "../../log-streams.ts";
 import { pageQuery, toPage } from "../../page-query.ts";
@@ -9,7 +10,7 @@ import { logRoutes } from "./logs.ts";
 import { scriptRoutes } from "./scripts.ts";
 import { userRoutes } from "./users.ts";
 
-/** `/api/admin/…` (spec, "Admin endpoints"), one file a noun. */
+/** Every route for admins. */
 export function adminRoutes(options: { admin: Admin; logStreams: LogStreams; bodyLimit: number }): Route[] {
   const { admin, logStreams, bodyLimit } = options;
   return forAdmins([
@@ -17,6 +18,7 @@ export function adminRoutes(options: { admin: Admin; logStreams: LogStreams; bod
       path: "/api/admin/overview",
       methods: { GET: async (exchange) => exchange.json(200, await admin.overviews.now()) },
     },
+    { path: "/api/admin/config", methods: { GET: (exchange) => exchange.json(200, admin.config) } },
     ...collectionRoutes(admin, bodyLimit),
     ...userRoutes(admin, bodyLimit),
     {

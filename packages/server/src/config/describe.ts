@@ -1,0 +1,36 @@
+/** A key of the configuration as admins see it: its value and where that comes from, and nothing of a secret. */
+import type { ConfigEntry, ConfigSource, JsonValue } from "@socle/protocol";
+import { environmentName, type KeyPath, keys } from "./keys.ts";
+import { rateText, secret } from "./values.ts";
+
+/** The value in force and the default as the service uses them; undefined where there is none. */
+interface KeyState {
+  readonly value: unknown;
+  readonly fallback: unknown;
+  readonly source: ConfigSource;
+}
+
+export function describeKey(path: KeyPath, { value, fallback, source }: KeyState): ConfigEntry {
+  const { kind, meaning } = keys[path];
+  const isSecret = kind === secret;
+  return {
+    key: path,
+    value: isSecret ? null : shown(path, value),
+    default: isSecret ? null : shown(path, fallback),
+    source,
+    isSecret,
+    isSet: value !== undefined,
+    unit: kind.unit ?? null,
+    variable: environmentName(path),
+    description: `${meaning}: ${kind.allowed}`,
+  };
+}
+
+/** A value as JSON; a rate as the file would have it. */
+function shown(path: KeyPath, value: unknown): JsonValue {
+  if (value === undefined) return null;
+  if (path.startsWith("limits.rate.")) return rateText(value);
+  if (typeof value === "string" || typeof value === "number" || typeof value === "boolean") return value;
+  if (Array.isArray(value)) return value.map((item) => shown(path, item));
+  throw new Error(`The value of ${path} has no form for admins`);
+}
