@@ -1,3 +1,4 @@
+/** Metrics in the text format of Prometheus. */
 import type { Overview } from "@socle/protocol";
 import { type LimitMeter, latencyBounds, type RequestMeter } from "../logging/index.ts";
 
@@ -29,7 +30,7 @@ interface Totals {
 }
 
 export function metricsText(overview: Overview, { requests: totals, limits }: Totals): string {
-  const { version, startedAt, residentMemory, database, collections, sockets, deliveries, users } = overview;
+  const { version, startedAt, residentMemory, database, storage, collections, sockets, deliveries, users } = overview;
   const cpu = process.cpuUsage();
   const latency: Sample[] = [
     ...latencyBounds.map((bound, i): Sample => [{ le: String(bound / 1_000) }, totals.atMost[i] ?? 0, "_bucket"]),
@@ -55,6 +56,8 @@ export function metricsText(overview: Overview, { requests: totals, limits }: To
     metric("socle_realtime_sockets", "gauge", "Open sockets.", [[{}, sockets]]),
     metric("socle_database_size_bytes", "gauge", "The database file.", [[{}, database.size]]),
     metric("socle_database_wal_size_bytes", "gauge", "The write-ahead log.", [[{}, database.walSize]]),
+    metric("socle_files", "gauge", "Stored files.", [[{}, storage.files]]),
+    metric("socle_files_size_bytes", "gauge", "The bytes of stored files.", [[{}, storage.size]]),
     metric(
       "socle_records",
       "gauge",

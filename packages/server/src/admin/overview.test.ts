@@ -1,6 +1,7 @@
 import { expect, test } from "bun:test";
 import type { Overview } from "@socle/protocol";
 import { openServer } from "../../test/sockets.ts";
+import { system } from "../kernel/index.ts";
 
 const server = await openServer({
   collections: [{ name: "posts", fields: [] }],
@@ -12,6 +13,10 @@ const token = await server.admin();
 test("the overview: what there is, and what was asked", async () => {
   await request("POST", "/api/posts", { body: {} });
   await request("GET", "/api/posts/none");
+  await server.service.storage.store(system, async (file) => {
+    await file.write(new Uint8Array(3));
+    return { filename: "a", visibility: "protected" };
+  });
   const socket = await server.connect();
   const { status, body: overview } = await request<Overview>("GET", "/api/admin/overview", { token });
   expect(status).toBe(200);
@@ -19,6 +24,7 @@ test("the overview: what there is, and what was asked", async () => {
     version: "test",
     collections: [{ name: "posts", records: 1 }],
     users: 1,
+    storage: { files: 1, size: 3 },
     sockets: 1,
     deliveries: { waiting: 0, running: 0, failed: 0 },
   });
@@ -67,5 +73,6 @@ test("metrics: for the token of the configuration and for admins, in Prometheus'
     samples.add(sample);
   }
   expect([...types.values()].every((type) => ["gauge", "counter", "histogram"].includes(type))).toBe(true);
+  expect([...samples]).toEqual(expect.arrayContaining(["socle_files", "socle_files_size_bytes"]));
   expect([...types.keys()]).toContain("socle_http_request_duration_seconds");
 });

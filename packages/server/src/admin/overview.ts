@@ -1,3 +1,4 @@
+/** The overview: the state of the service at one look, for admins and for Prometheus. */
 import type { Overview } from "@socle/protocol";
 import type { Users } from "../auth/index.ts";
 import type { Collections } from "../collections/index.ts";
@@ -7,6 +8,7 @@ import { nextTurn } from "../kernel/index.ts";
 import type { LimitMeter, RequestMeter } from "../logging/index.ts";
 import type { Realtime } from "../realtime/index.ts";
 import type { Records } from "../records/index.ts";
+import type { Storage } from "../storage/index.ts";
 
 export interface OverviewOptions {
   version: string;
@@ -14,6 +16,7 @@ export interface OverviewOptions {
   collections: Collections;
   records: Records;
   users: Users;
+  storage: Storage;
   functions: Functions;
   realtime: Realtime;
   meter: RequestMeter;
@@ -30,7 +33,7 @@ export class Overviews {
   }
 
   async now(): Promise<Overview> {
-    const { version, database, functions, realtime, meter, users } = this.#options;
+    const { version, database, storage, functions, realtime, meter, users } = this.#options;
     const { total } = await users.search({ limit: 0, offset: 0 });
     const { database: size, log: walSize } = database.sizes();
     return {
@@ -39,6 +42,7 @@ export class Overviews {
       uptime: Math.round((Date.now() - this.#startedAt) / 1_000),
       residentMemory: process.memoryUsage.rss(),
       database: { size, walSize },
+      storage: await storage.totals(),
       collections: await this.#counts(),
       requests: meter.lastHour(),
       sockets: realtime.sockets,

@@ -57,6 +57,7 @@ test("what there is: functions and jobs, without their code", async () => {
       timezone: "Europe/Berlin",
       timeout: 5_000,
       retries: 2,
+      lastRun: null,
     },
   ]);
   expect(Date.parse(String(items?.["0"]?.["nextRun"]))).toBeGreaterThan(Date.now());
@@ -136,10 +137,42 @@ test("a job by hand: its run is in its history", async () => {
     status = (await get("/jobs/tidy/runs"))["items"]?.["0"]?.["status"];
   }
   expect((await get("/jobs/tidy/runs"))["items"]?.["0"] as unknown).toMatchObject({ runId, attempt: 1 });
+  const { items: attempts } = await get("/jobs/tidy/runs");
+  expect((await get("/jobs"))["items"]?.["0"]?.["lastRun"] as unknown).toEqual(attempts?.["0"] as unknown);
   expect(await seen()).toBe(before + 1);
   for (const path of ["/jobs/tidi/runs", "/jobs/tidy.ts/runs"])
     expect((await request("GET", `/api/admin${path}`, { token })).status).toBe(404);
   expect((await request("POST", "/api/admin/jobs/tidi/run", { token })).status).toBe(404);
+});
+
+test("the last run of a job is the newest attempt of the run that began last, whatever else was tried again since", async () => {
+  const { database } = opened.service;
+  await database.transact(async (tx) => {
+    const attempts: [runId: string, attempt: number, status: string, endedAt: number | null][] = [
+      ["run_a", 1, "failed", 2],
+      ["run_b", 1, "failed", 4],
+      ["run_b", 2, "running", null],
+      ["run_a", 2, "failed", 6],
+    ];
+    for (const [i, [runId, attempt, status, endedAt]] of attempts.entries())
+      await tx.run(
+        "INSERT INTO _job_runs (runId, job, attempt, status, startedAt, endedAt, error, isByHand) VALUES (?, 'tidy', ?, ?, ?, ?, ?, 0)",
+        runId,
+        attempt,
+        status,
+        i * 1_000,
+        endedAt === null ? null : endedAt * 1_000,
+        status === "failed" ? "why" : null,
+      );
+  });
+  expect((await get("/jobs"))["items"]?.["0"]?.["lastRun"] as unknown).toEqual({
+    runId: "run_b",
+    startedAt: "1970-01-01T00:00:02.000Z",
+    endedAt: null,
+    status: "running",
+    attempt: 2,
+  });
+  expect((await get("/jobs?offset=1"))["items"] as unknown).toEqual([]);
 });
 
 test("a run that is made again comes after what runs for its record, also when the service was started anew", async () => {

@@ -56,8 +56,9 @@ export class ScriptAdmin {
     });
   }
 
-  jobs(): JobEntry[] {
-    return this.#jobs.list().map(({ job, due }) => ({
+  async jobs({ limit, offset }: { limit: number; offset: number }): Promise<{ items: JobEntry[]; total: number }> {
+    const all = this.#jobs.list();
+    const items = all.slice(offset, offset + limit).map(async ({ job, due }) => ({
       name: job.name,
       schedule: job.schedule,
       filePath: job.path,
@@ -66,7 +67,9 @@ export class ScriptAdmin {
       timeout: job.timeoutMs,
       retries: job.retries,
       overlap: job.overlap,
+      lastRun: await this.#jobs.lastRun(job.name),
     }));
+    return { items: await Promise.all(items), total: all.length };
   }
 
   /**

@@ -58,6 +58,17 @@ interface Row {
   error: string | null;
 }
 
+function toEntry({ runId, startedAt, endedAt, status, attempt, error }: Row): JobRunEntry {
+  return {
+    runId,
+    startedAt: toTimestamp(startedAt),
+    endedAt: endedAt === null ? null : toTimestamp(endedAt),
+    status,
+    attempt,
+    ...(error === null ? {} : { error }),
+  };
+}
+
 /** What jobs have done, in the database: the attempts of the last runs of each. */
 export class JobHistory {
   readonly #database: Database;
@@ -72,14 +83,17 @@ export class JobHistory {
       "SELECT runId, startedAt, endedAt, status, attempt, error FROM _job_runs WHERE job = ? ORDER BY id DESC",
       job,
     );
-    return rows.map(({ runId, startedAt, endedAt, status, attempt, error }) => ({
-      runId,
-      startedAt: toTimestamp(startedAt),
-      endedAt: endedAt === null ? null : toTimestamp(endedAt),
-      status,
-      attempt,
-      ...(error === null ? {} : { error }),
-    }));
+    return rows.map(toEntry);
+  }
+
+  /** The newest attempt of a job's newest run; null when there was none. */
+  async last(job: string): Promise<JobRunEntry | null> {
+    const row = await this.#database.reader.get<Row>(
+      `SELECT runId, startedAt, endedAt, status, attempt, error FROM _job_runs WHERE job = ?1 AND runId = (
+         SELECT runId FROM _job_runs WHERE job = ?1 AND attempt = 1 ORDER BY id DESC LIMIT 1) ORDER BY id DESC LIMIT 1`,
+      job,
+    );
+    return row === null ? null : toEntry(row);
   }
 
   /** An attempt starts. The oldest runs of the job are forgotten. */

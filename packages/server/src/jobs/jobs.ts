@@ -124,6 +124,11 @@ export class Jobs implements ScriptKind {
     return this.#history.list(name);
   }
 
+  /** The newest attempt of the newest run; null when there was none. */
+  lastRun(name: string): Promise<JobRunEntry | null> {
+    return this.#history.last(name);
+  }
+
   /** Runs a job now, once: the id of the run, and how it ends. Undefined when there is none of this name. */
   runByHand(name: string, onLog?: ScriptTask["onLog"]): { runId: string; outcome: Promise<ScriptOutcome> } | undefined {
     const job = this.#scheduled.get(name)?.job;

@@ -152,3 +152,29 @@ test("transactions that share a commit see each other's files", async () => {
   await own.database.transact((tx) => quota.add(tx, { size: 1_000, userId: null }));
   await expect(own.database.transact((tx) => quota.add(tx, { size: 1, userId: null }))).rejects.toThrow("is full");
 });
+
+test.each([
+  ["without bounds", {}],
+  ["with a bound", { SERVICE_LIMITS_STORAGE: "1MiB" }],
+])("the totals follow uploads and deletions, %s", async (_name, settings) => {
+  const { service: own } = await openApi({ settings });
+  const { storage } = own;
+  const put = (size: number): Promise<{ id: string }> =>
+    storage.store(system, async (file) => {
+      await file.write(new Uint8Array(size));
+      return { filename: "a", visibility: "public" };
+    });
+  const first = await put(100);
+  // Asked for while another is stored: it counts once.
+  const [, totals] = await Promise.all([put(1_000), storage.totals()]);
+  expect([1, 2]).toContain(totals.files);
+  expect(await storage.totals()).toEqual({ files: 2, size: 1_100 });
+  await Promise.all(Array.from({ length: 10 }, () => put(10)));
+  expect(await storage.totals()).toEqual({ files: 12, size: 1_200 });
+  await storage.delete(first.id, system);
+  expect(await storage.totals()).toEqual({ files: 11, size: 1_100 });
+  // A change that is taken back changes nothing.
+  await expect(put(11 * 1024 ** 2)).rejects.toMatchObject({ code: "payload_too_large" });
+  const { items } = await storage.list({ limit: 100, offset: 0 });
+  expect(await storage.totals()).toEqual({ files: items.length, size: items.reduce((sum, { size }) => sum + size, 0) });
+});

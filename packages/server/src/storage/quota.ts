@@ -29,10 +29,22 @@ export function assertFits(rooms: readonly Room[], size: number): void {
   }
 }
 
+/** Stored files, and their bytes. */
+export interface StoredTotals {
+  files: number;
+  size: number;
+}
+
+interface Counted extends StoredTotals {
+  /** Settles once all of them are counted. */
+  ready: Promise<void>;
+}
+
+/** The bounds, and the totals that they and the overview need: counted once, from then on each commit tells its change. */
 export class Quota {
   readonly #max: QuotaOptions;
-  /** Bytes of all files that are committed; 0 while there is no bound for them. */
-  #total = 0;
+  /** Null until somebody asks. */
+  #counted: Counted | null = null;
 
   constructor(options: QuotaOptions) {
     this.#max = options;
@@ -40,7 +52,15 @@ export class Quota {
 
   /** To be called once, at start. */
   async start({ reader }: Database): Promise<void> {
-    if (this.#max.total > 0) this.#total = await sumOf(reader, "SELECT sum(size) AS bytes FROM _files");
+    if (this.#max.total > 0) await this.totals(reader);
+  }
+
+  /** What is committed. */
+  async totals(reader: Reader): Promise<StoredTotals> {
+    const counted = this.#counted ?? this.#count(reader);
+    await counted.ready;
+    const { files, size } = counted;
+    return { files, size };
   }
 
   /** The bounds for a further file of a user, or of nobody. Without bounds there are none. */
@@ -48,10 +68,13 @@ export class Quota {
     const { total, perUser } = this.#max;
     const rooms: Room[] = [];
     if (perUser > 0 && userId !== null) {
-      const used = await sumOf(reader, "SELECT sum(size) AS bytes FROM _files WHERE userId = ?", userId);
-      rooms.push({ limit: "storagePerUser", max: perUser, used });
+      const row = await reader.get<{ bytes: number | null }>(
+        "SELECT sum(size) AS bytes FROM _files WHERE userId = ?",
+        userId,
+      );
+      rooms.push({ limit: "storagePerUser", max: perUser, used: row?.bytes ?? 0 });
     }
-    if (total > 0) rooms.push({ limit: "storage", max: total, used: this.#total });
+    if (total > 0) rooms.push({ limit: "storage", max: total, used: this.#counted?.size ?? 0 });
     return rooms;
   }
 
@@ -61,22 +84,36 @@ export class Quota {
    */
   async add(tx: Transactor, { size, userId }: { size: number; userId: string | null }): Promise<void> {
     assertFits(await this.roomsFor(tx, userId), size);
-    if (this.#max.total === 0) return;
-    // This effect ends the batch: the next transaction sees the new total.
-    tx.afterCommit(() => {
-      this.#total += size;
-    });
+    const count = (): void => this.#changed(1, size);
+    // With a bound, the next transaction must see the new total: this effect ends the batch.
+    if (this.#max.total > 0) tx.afterCommit(count);
+    else tx.whenVisible(count);
   }
 
   /** Counts a file no more that this transaction deletes. */
   remove(tx: Transactor, size: number): void {
-    if (this.#max.total === 0) return;
-    tx.whenVisible(() => {
-      this.#total -= size;
-    });
+    tx.whenVisible(() => this.#changed(-1, -size));
   }
-}
 
-async function sumOf(reader: Reader, sql: string, ...values: string[]): Promise<number> {
-  return (await reader.get<{ bytes: number | null }>(sql, ...values))?.bytes ?? 0;
+  #changed(files: number, size: number): void {
+    if (this.#counted === null) return;
+    this.#counted.files += files;
+    this.#counted.size += size;
+  }
+
+  #count(reader: Reader): Counted {
+    const counted: Counted = { ready: Promise.resolve(), files: 0, size: 0 };
+    // What is read is of this moment; what is committed from now on is added.
+    const reading = reader.get<StoredTotals>("SELECT count(*) AS files, coalesce(sum(size), 0) AS size FROM _files");
+    this.#counted = counted;
+    counted.ready = (async () => {
+      const row = await reading;
+      counted.files += row?.files ?? 0;
+      counted.size += row?.size ?? 0;
+    })();
+    counted.ready.catch(() => {
+      this.#counted = null;
+    });
+    return counted;
+  }
 }

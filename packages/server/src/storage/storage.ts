@@ -7,7 +7,7 @@ import { AppError, type Clock, isAdmin, isObject, newId, type Principal, toTimes
 import type { Logger } from "../logging/index.ts";
 import type { ByteRange, FileBody, StorageDriver } from "./driver.ts";
 import { detectType } from "./mime.ts";
-import { assertFits, Quota, type QuotaOptions } from "./quota.ts";
+import { assertFits, Quota, type QuotaOptions, type StoredTotals } from "./quota.ts";
 import { type Asker, Thumbnails, type ThumbSize } from "./thumbnails.ts";
 import { Upload } from "./upload.ts";
 
@@ -116,6 +116,11 @@ export class Storage {
   async find(id: string, reader: Reader = this.#options.database.reader): Promise<StoredFile | null> {
     const row = await reader.get<FileRow>(`SELECT ${columns} FROM _files WHERE id = ?`, id);
     return row === null ? null : toFile(row);
+  }
+
+  /** How many files there are, and their bytes. */
+  totals(): Promise<StoredTotals> {
+    return this.#quota.totals(this.#options.database.reader);
   }
 
   /** All files, newest first, and how many there are. */

@@ -33,7 +33,12 @@ export function scriptRoutes({ scripts }: Admin): AdminRoute[] {
     },
     {
       path: "/api/admin/jobs",
-      methods: { GET: (exchange) => exchange.json(200, pageOf(scripts.jobs(), pageQuery(exchange))) },
+      methods: {
+        async GET(exchange) {
+          const query = pageQuery(exchange);
+          return exchange.json(200, toPage(await scripts.jobs(query), query));
+        },
+      },
     },
     {
       path: "/api/admin/jobs/:name/runs",
