@@ -1,6 +1,6 @@
 /** Changes that admins ask for: whether the caller is still an admin is looked at inside the transaction. */
 import type { Database, Transactor } from "../database/index.ts";
-import { AppError, type Awaitable, isAdmin, type Principal, type SignedIn } from "../kernel/index.ts";
+import { AppError, type Awaitable, isAdmin, type Principal, quote, type SignedIn } from "../kernel/index.ts";
 
 type Work<T> = (tx: Transactor) => Awaitable<T>;
 
@@ -28,4 +28,11 @@ export class AdminChanges {
 function run<T>(tx: Transactor, caller: Principal, work: Work<T>): Awaitable<T> {
   if (!isAdmin(caller)) throw new AppError("forbidden", "This is for admins only.");
   return work(tx);
+}
+
+/** Refuses members of a body that a change does not take. @throws AppError `bad_request`. */
+export function refuseOthers(body: Record<string, unknown>, allowed: readonly string[]): void {
+  for (const key of Object.keys(body))
+    if (!allowed.includes(key))
+      throw new AppError("bad_request", `${quote(key)} cannot be set here; allowed: ${allowed.join(", ")}.`);
 }

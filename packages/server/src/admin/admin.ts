@@ -13,6 +13,7 @@ import type { Records } from "../records/index.ts";
 import type { Storage } from "../storage/index.ts";
 import { AdminChanges } from "./admin-changes.ts";
 import { Audit } from "./audit.ts";
+import { FileAdmin } from "./file-admin.ts";
 import { FirstAdmin } from "./first-admin.ts";
 import { Overviews } from "./overview.ts";
 import { SchemaAdmin } from "./schema-admin.ts";
@@ -46,7 +47,7 @@ export class Admin {
   readonly scripts: ScriptAdmin;
   readonly overviews: Overviews;
   readonly firstAdmin: FirstAdmin;
-  readonly storage: Storage;
+  readonly files: FileAdmin;
   readonly log: LogRing;
   /** The configuration in force. */
   readonly config: EffectiveConfig;
@@ -61,7 +62,7 @@ export class Admin {
     this.scripts = new ScriptAdmin({ ...options, changes, audit });
     this.overviews = new Overviews({ ...options, users });
     this.firstAdmin = new FirstAdmin({ ...options, audit });
-    this.storage = options.storage;
+    this.files = new FileAdmin({ ...options, changes, audit });
     this.log = options.log;
     this.config = options.effective;
     this.#events = options.events;

@@ -15,6 +15,7 @@ export interface AuditEntry {
     | "user.deleted"
     | "user.password"
     | "session.deleted"
+    | "file.updated"
     | "job.run"
     | "function.retried";
   /** Its name or id. */

@@ -1,8 +1,8 @@
 import type { User, UserEntry } from "@socle/protocol";
 import { readCredentials, readPassword, readRole, type Users } from "../auth/index.ts";
 import type { Database } from "../database/index.ts";
-import { AppError, quote, type SignedIn } from "../kernel/index.ts";
-import type { AdminChanges } from "./admin-changes.ts";
+import type { SignedIn } from "../kernel/index.ts";
+import { type AdminChanges, refuseOthers } from "./admin-changes.ts";
 import type { Audit } from "./audit.ts";
 
 /** Users as admins deal with them. What changes counts at once, also on open sockets. */
@@ -105,10 +105,4 @@ export class UserAdmin {
       });
     });
   }
-}
-
-function refuseOthers(body: Record<string, unknown>, allowed: readonly string[]): void {
-  for (const key of Object.keys(body))
-    if (!allowed.includes(key))
-      throw new AppError("bad_request", `${quote(key)} cannot be set here; allowed: ${allowed.join(", ")}.`);
 }

@@ -1,4 +1,4 @@
-import type { PermissionRule } from "@socle/protocol";
+import type { PermissionRule, Visibility } from "@socle/protocol";
 import type { LoggedEvent } from "../events/index.ts";
 import { isAdmin, type SignedIn } from "../kernel/index.ts";
 
@@ -46,8 +46,11 @@ export interface Reserved {
   readonly userId: string | null;
 }
 
-/** The part of an event of the service itself that is for some listeners only; null when all of them get the same. */
-export function reservedOf(event: LoggedEvent): Reserved | null {
+/**
+ * The part of an event of the service itself that is for some listeners only; null when all of them get the same.
+ * @param visibility of an uploaded file: that of this moment, where it may be another than in the event.
+ */
+export function reservedOf(event: LoggedEvent, visibility?: Visibility): Reserved | null {
   switch (event.type) {
     case "function.failed":
     case "job.failed": {
@@ -57,7 +60,7 @@ export function reservedOf(event: LoggedEvent): Reserved | null {
     }
     case "storage.uploaded": {
       const { payload } = event;
-      if (payload["visibility"] === "public") return null;
+      if ((visibility ?? payload["visibility"]) === "public") return null;
       const { userId } = payload;
       const reduced = JSON.stringify({ ...payload, filename: null, url: null });
       return { reduced, userId: typeof userId === "string" ? userId : null };
@@ -74,9 +77,9 @@ export function topicsOfReserved(type: string, userId: string | null): { whole: 
 }
 
 /** The payload of an event of the service itself as a listener gets it, JSON; undefined when it is the event's own. */
-export function reducedFor(listener: Listener, event: LoggedEvent): string | undefined {
+export function reducedFor(listener: Listener, event: LoggedEvent, visibility?: Visibility): string | undefined {
   if (isAdmin(listener)) return undefined;
-  const reserved = reservedOf(event);
+  const reserved = reservedOf(event, visibility);
   if (reserved === null) return undefined;
   return reserved.userId !== null && reserved.userId === listener?.userId ? undefined : reserved.reduced;
 }

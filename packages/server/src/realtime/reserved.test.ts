@@ -109,6 +109,27 @@ describe("an upload", () => {
       ]);
   });
 
+  test("is replayed under the visibility of this moment", async () => {
+    const since = await newest();
+    const hidden = await upload("public", as(ann));
+    const shown = await upload("protected", as(ann));
+    await server.service.database.transact(async (tx) => {
+      await storage.setVisibility(tx, hidden.id, "protected");
+      await storage.setVisibility(tx, shown.id, "public");
+    });
+    for (const [token, names] of [
+      [bob.accessToken, [null, "diagnosis.txt"]],
+      [ann.accessToken, ["diagnosis.txt", "diagnosis.txt"]],
+      [admin, ["diagnosis.txt", "diagnosis.txt"]],
+    ] as const) {
+      const client = await server.connect(token);
+      await client.subscribe("storage.uploaded", since);
+      const end = performance.now() + 2_000;
+      while ((await client.events()).length < 2 && performance.now() < end) await Bun.sleep(2);
+      expect((await client.events()).map(({ payload }) => payload["filename"])).toEqual([...names]);
+    }
+  });
+
   test("of a file that is gone is not replayed", async () => {
     const since = await newest();
     const file = await upload("public", as(ann));

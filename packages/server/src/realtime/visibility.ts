@@ -61,8 +61,11 @@ export class Visibility {
   }
 
   async #serviceText(event: LoggedEvent, listener: Listener): Promise<string | null> {
-    if (event.type === "storage.uploaded" && (await this.#storage.find(event.subject ?? "")) === null) return null;
-    return event.toText(reducedFor(listener, event));
+    if (event.type !== "storage.uploaded") return event.toText(reducedFor(listener, event));
+    const file = await this.#storage.find(event.subject ?? "");
+    if (file === null) return null;
+    // An admin may have said otherwise since.
+    return event.toText(reducedFor(listener, event, file.visibility));
   }
 
   /**

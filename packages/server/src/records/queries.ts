@@ -1,7 +1,7 @@
 import type { RecordPage } from "@socle/protocol";
 import { type Collection, type Collections, ownerColumn } from "../collections/index.ts";
 import type { Database, MigrationPlace, Reader } from "../database/index.ts";
-import { AppError, BoundedMap, isAdmin, type Principal } from "../kernel/index.ts";
+import { BoundedMap, isAdmin, type Principal } from "../kernel/index.ts";
 import type { Logger } from "../logging/index.ts";
 import { type CursorPlace, Cursors, digestOf } from "./cursor.ts";
 import { Expander } from "./expand.ts";
@@ -12,21 +12,17 @@ import { PageReader } from "./page.ts";
 import { authorizeOwner } from "./permissions.ts";
 import { Plans } from "./plans.ts";
 import { type QueryText, readQueryText } from "./query-text.ts";
-import { type Access, Reach, type UserTable } from "./reach.ts";
+import { Reach, type UserTable } from "./reach.ts";
+import { checkInForce, refuseOther } from "./schema-race.ts";
 import { parseSelection } from "./selection.ts";
 import { type Row, recordSource } from "./source.ts";
 
 /** Queries that are remembered in their parsed form, and the longest text that is worth it. */
 const maxQueries = 1_500;
 const maxCharacters = 1_000;
-/** How often a query is begun anew because a migration came in between. */
-const maxAttempts = 5;
 
 /** The owner among the columns of one record. No field has such a name. */
 const owned = "_owner";
-
-/** Thrown when the tables that are read are not those that the query was made for. */
-class SchemaHasChanged extends Error {}
 
 export interface QueriesOptions {
   database: Database;
@@ -75,13 +71,6 @@ export interface OneRequest {
   readonly caller: string;
   /** See `PageRequest`. */
   readonly signal: () => AbortSignal;
-}
-
-/** Throws all but the first few errors that say that a migration has come in between. */
-function refuseOther(thrown: unknown, attempt: number): void {
-  if (!(thrown instanceof SchemaHasChanged)) throw thrown;
-  if (attempt >= maxAttempts)
-    throw new AppError("unavailable", "The definitions change too often to read by them; try again in a moment.");
 }
 
 function decoded(text: string): string {
@@ -137,7 +126,7 @@ export class Queries {
   /** One page of a list, read anew when a migration comes in between. */
   async page(list: PreparedList, options: PageRequest): Promise<RecordPage<Row>> {
     const { name, principal, caller, signal, collectionOf, countAll } = options;
-    const { database, slowQueryMs } = this.#options;
+    const { collections, database, slowQueryMs } = this.#options;
     let { query, place } = list;
     for (let attempt = 1; query !== null; attempt++) {
       const { reached } = query;
@@ -151,7 +140,7 @@ export class Queries {
       });
       const current = query;
       const work = async (reader: Reader, where: MigrationPlace): Promise<RecordPage<Row>> => {
-        await this.#checkInForce(reached, reader, where);
+        await checkInForce({ collections, reached: reached.keys() }, reader, where);
         const start = performance.now();
         const found = await page.read(reader, where);
         const took = performance.now() - start;
@@ -184,7 +173,7 @@ export class Queries {
       // The owner is read with the record: a right that was checked before may be another one by now.
       const sql = `SELECT ${selection.sql}, ${table}.${ownerColumn} AS ${owned} FROM ${table} WHERE id = ?`;
       const read = async (reader: Reader, where: MigrationPlace): Promise<Row | null> => {
-        await this.#checkInForce(reach.reached, reader, where);
+        await checkInForce({ collections, reached: reach.reached.keys() }, reader, where);
         const found = await reader.get<Row>(sql, id);
         if (found === null) return null;
         const { [owned]: owner, ...row } = found;
@@ -198,14 +187,6 @@ export class Queries {
         refuseOther(thrown, attempt);
       }
     }
-  }
-
-  /** Whether the tables that are read are those of the definitions. */
-  async #checkInForce(reached: ReadonlyMap<Collection, Access>, reader: Reader, where: MigrationPlace): Promise<void> {
-    // On the event loop, definitions and tables change in the same moment.
-    if (where === "here") return;
-    for (const collection of reached.keys())
-      if (!(await this.#options.collections.isInForce(reader, collection))) throw new SchemaHasChanged();
   }
 
   #logSlow(query: ListQuery, took: number, plan: readonly string[]): void {

@@ -14,6 +14,7 @@ import {
 } from "../kernel/index.ts";
 import type { Logger } from "../logging/index.ts";
 import { RecordCounts } from "./counts.ts";
+import { fileUses } from "./file-uses.ts";
 import { listRecords, type RecordPages } from "./list.ts";
 import { type Model, modelOf, type OwnedRow } from "./model.ts";
 import { ownerOfChanged, ownerOfNew } from "./ownership.ts";
@@ -144,6 +145,11 @@ export class Records {
       collectionOf: (name) => this.#readable(name, request.principal),
       countAll: (collection) => this.count(collection),
     });
+  }
+
+  /** The records that hold the id of a file, for admins: no rule is asked. It throws what `fileUses` throws. */
+  fileUses(fileId: string, page: Parameters<typeof fileUses>[2]): ReturnType<typeof fileUses> {
+    return fileUses({ database: this.#database, collections: this.#collections }, fileId, page);
   }
 
   listState(collection: Collection, principal: Principal, { query }: PreparedList): ListState {

@@ -85,7 +85,7 @@ describe("conditions and ranges", () => {
     modified = headers.get("last-modified") ?? "";
     expect([status, headers.get("content-length"), headers.get("accept-ranges")]).toEqual([200, "10", "bytes"]);
     expect(etag).toMatch(/^"[^"]+"$/);
-    expect(headers.get("cache-control")).toBe("public, max-age=3600");
+    expect(headers.get("cache-control")).toBe("public, no-cache");
     const closed = await store(content, "digits.txt", "protected");
     const answer = await request("GET", `/api/storage/${closed}`, { token });
     expect(answer.headers.get("cache-control")).toBe("private, no-cache");

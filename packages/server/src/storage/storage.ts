@@ -1,11 +1,12 @@
 import { mkdir, rm } from "node:fs/promises";
 import { join } from "node:path";
 import type { StoredFile, Visibility } from "@socle/protocol";
-import type { Database, Reader } from "../database/index.ts";
+import type { Database, Reader, Transactor, Waiter } from "../database/index.ts";
 import type { EventLog } from "../events/index.ts";
 import { AppError, type Clock, isAdmin, isObject, newId, type Principal, toTimestamp } from "../kernel/index.ts";
 import type { Logger } from "../logging/index.ts";
 import type { ByteRange, FileBody, StorageDriver } from "./driver.ts";
+import { type FileFilter, type FileRow, fileColumns, searchFiles } from "./file-search.ts";
 import { detectType } from "./mime.ts";
 import { assertFits, Quota, type QuotaOptions, type StoredTotals } from "./quota.ts";
 import { type Asker, Thumbnails, type ThumbSize } from "./thumbnails.ts";
@@ -26,10 +27,6 @@ export interface StorageOptions {
 
 /** How long a start waits until what is left of uploads is removed; after that it goes on beside the service. */
 const sweepMs = 2_000;
-
-type FileRow = Omit<StoredFile, "url">;
-
-const columns = "id, filename, mimeType, size, visibility, userId, createdAt";
 
 function toFile(row: FileRow): StoredFile {
   return { ...row, url: `/api/storage/${row.id}` };
@@ -114,7 +111,7 @@ export class Storage {
 
   /** The metadata of a file, or null. */
   async find(id: string, reader: Reader = this.#options.database.reader): Promise<StoredFile | null> {
-    const row = await reader.get<FileRow>(`SELECT ${columns} FROM _files WHERE id = ?`, id);
+    const row = await reader.get<FileRow>(`SELECT ${fileColumns} FROM _files WHERE id = ?`, id);
     return row === null ? null : toFile(row);
   }
 
@@ -127,12 +124,43 @@ export class Storage {
   async list(page: { limit: number; offset: number }): Promise<{ items: StoredFile[]; total: number }> {
     const { reader } = this.#options.database;
     const rows = await reader.all<FileRow>(
-      `SELECT ${columns} FROM _files ORDER BY _seq DESC LIMIT ? OFFSET ?`,
+      `SELECT ${fileColumns} FROM _files ORDER BY _seq DESC LIMIT ? OFFSET ?`,
       page.limit,
       page.offset,
     );
-    const row = await reader.get<{ n: number }>("SELECT count(*) AS n FROM _files");
-    return { items: rows.map(toFile), total: row?.n ?? 0 };
+    return { items: rows.map(toFile), total: (await this.totals()).files };
+  }
+
+  /**
+   * The files of a filter, newest first, and how many there are in all: on a thread where many must be looked at.
+   * @throws AppError `unavailable` when it takes too long, or too many queries wait.
+   */
+  async search(
+    filter: FileFilter,
+    { waiter, ...page }: { limit: number; offset: number; waiter: Waiter },
+  ): Promise<{ items: StoredFile[]; total: number }> {
+    if (Object.values(filter).every((value) => value === null)) return this.list(page);
+    const { items, total } = await this.#options.database.query(
+      "files",
+      (reader) => searchFiles(reader, filter, page),
+      { ...waiter, signal: () => waiter.signal },
+    );
+    return { items: items.map(toFile), total };
+  }
+
+  /**
+   * Says who may download a file: answers it as it was and as it is.
+   * @throws AppError `not_found`.
+   */
+  async setVisibility(
+    tx: Transactor,
+    id: string,
+    visibility: Visibility,
+  ): Promise<{ before: StoredFile; file: StoredFile }> {
+    const before = await this.find(id, tx);
+    if (before === null) throw missingFile();
+    await tx.run("UPDATE _files SET visibility = ? WHERE id = ?", visibility, id);
+    return { before, file: { ...before, visibility } };
   }
 
   /**
@@ -199,7 +227,7 @@ export class Storage {
         const { filename, mimeType, size, visibility, userId, createdAt } = file;
         await this.#quota.add(tx, file);
         await tx.run(
-          `INSERT INTO _files (${columns}) VALUES (?, ?, ?, ?, ?, ?, ?)`,
+          `INSERT INTO _files (${fileColumns}) VALUES (?, ?, ?, ?, ?, ?, ?)`,
           id,
           filename,
           mimeType,

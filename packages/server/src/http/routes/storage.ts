@@ -19,8 +19,8 @@ function headersOf(file: StoredFile): Record<string, string> {
     "Content-Type": contentType(file.mimeType),
     "Content-Disposition": disposition(file.mimeType, file.filename),
     "Content-Security-Policy": sandbox,
-    // A protected file is asked for again each time, so that nobody gets it from a cache after a logout.
-    "Cache-Control": file.visibility === "public" ? "public, max-age=3600" : "private, no-cache",
+    // Asked for again each time: a cache has nothing for somebody who has logged out, nor of a file that was public.
+    "Cache-Control": file.visibility === "public" ? "public, no-cache" : "private, no-cache",
   };
 }
 

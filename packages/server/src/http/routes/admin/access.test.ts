@@ -1,5 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import { lastSeq, openApi, setRole } from "../../../../test/kit.ts";
+import { system } from "../../../kernel/index.ts";
 import { LogStreams } from "../../log-streams.ts";
 import { adminRoutes } from "./index.ts";
 
@@ -19,6 +20,10 @@ await request("DELETE", `/api/admin/users/${deleted.user.id}`, { token: admin })
 const demoted = await api.register("demoted@example.com");
 await setRole(service, demoted.user.id, "admin");
 await setRole(service, demoted.user.id, "authenticated");
+const file = await service.storage.store(system, async (upload) => {
+  await upload.write(new Uint8Array(1));
+  return { filename: "a", visibility: "public" };
+});
 
 const callers: readonly (readonly [who: string, token: string | undefined, status: number])[] = [
   ["anonymous", undefined, 401],
@@ -60,6 +65,9 @@ const requests: readonly (readonly [method: string, path: string, route: string,
   ],
   ["DELETE", `/api/admin/users/${member.user.id}`, "/api/admin/users/:id", 204],
   ["GET", "/api/admin/storage", "/api/admin/storage", 200],
+  ["GET", `/api/admin/storage/${file.id}`, "/api/admin/storage/:id", 200],
+  ["PATCH", `/api/admin/storage/${file.id}`, "/api/admin/storage/:id", 200, { visibility: "protected" }],
+  ["GET", `/api/admin/storage/${file.id}/records`, "/api/admin/storage/:id/records", 200],
   ["GET", "/api/admin/functions", "/api/admin/functions", 200],
   ["GET", "/api/admin/functions/runs", "/api/admin/functions/runs", 200],
   ["POST", "/api/admin/functions/runs/run_1/retry", "/api/admin/functions/runs/:runId/retry", 404],
@@ -104,7 +112,7 @@ describe("who is no admin learns nothing and changes nothing", () => {
         expect([method, path, answer.status]).toEqual([method, path, status]);
         expect(answer.body["error"]?.["code"] as unknown).toBe(status === 401 ? "unauthorized" : "forbidden");
       }
-      const missing = await request(method, path.replace(/(made|usr_[^/]+|run_1|none)/, "unknown"), {
+      const missing = await request(method, path.replace(/(made|usr_[^/]+|fil_[^/]+|run_1|none)/, "unknown"), {
         ...(token !== undefined && { token }),
       });
       expect(missing.status).toBe(status);
@@ -170,6 +178,7 @@ test("an admin may, and each change is in the log with who, what, before and aft
     ["admin.user.password", demoted.user.id],
     ["admin.session.deleted", expect.stringMatching(/^ses_/)],
     ["admin.user.deleted", member.user.id],
+    ["admin.file.updated", file.id],
   ]);
   expect(events[1]?.payload).toMatchObject({
     before: { name: "made", fields: [] },

@@ -1,13 +1,13 @@
 /** `/api/admin/…` (spec, "Admin endpoints"), one file a noun. */
 import type { Admin } from "../../../admin/index.ts";
 import type { LogStreams } from "../../log-streams.ts";
-import { pageQuery, toPage } from "../../page-query.ts";
 import type { Route } from "../../router.ts";
 import { collectionRoutes } from "./collections.ts";
 import { eventRoutes } from "./events.ts";
 import { forAdmins } from "./for-admins.ts";
 import { logRoutes } from "./logs.ts";
 import { scriptRoutes } from "./scripts.ts";
+import { fileRoutes } from "./storage.ts";
 import { userRoutes } from "./users.ts";
 
 /** Every route for admins. */
@@ -21,15 +21,7 @@ export function adminRoutes(options: { admin: Admin; logStreams: LogStreams; bod
     { path: "/api/admin/config", methods: { GET: (exchange) => exchange.json(200, admin.config) } },
     ...collectionRoutes(admin, bodyLimit),
     ...userRoutes(admin, bodyLimit),
-    {
-      path: "/api/admin/storage",
-      methods: {
-        async GET(exchange) {
-          const query = pageQuery(exchange);
-          return exchange.json(200, toPage(await admin.storage.list(query), query));
-        },
-      },
-    },
+    ...fileRoutes(admin, bodyLimit),
     ...scriptRoutes(admin),
     ...logRoutes(admin, logStreams),
     ...eventRoutes(admin),

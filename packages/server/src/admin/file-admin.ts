@@ -1,0 +1,83 @@
+/** Stored files as admins see them: search, who may download one, and the records that use it. */
+import { type FileUse, type StoredFile, VISIBILITIES, type Visibility } from "@socle/protocol";
+import type { Waiter } from "../database/index.ts";
+import { AppError, oneOf, quote, type SignedIn } from "../kernel/index.ts";
+import type { Records } from "../records/index.ts";
+import { type FileFilter, missingFile, type Storage } from "../storage/index.ts";
+import { type AdminChanges, refuseOthers } from "./admin-changes.ts";
+import type { Audit } from "./audit.ts";
+
+interface Page {
+  limit: number;
+  offset: number;
+  waiter: Waiter;
+}
+
+export class FileAdmin {
+  readonly #changes: AdminChanges;
+  readonly #storage: Storage;
+  readonly #records: Records;
+  readonly #audit: Audit;
+
+  constructor(options: { changes: AdminChanges; storage: Storage; records: Records; audit: Audit }) {
+    this.#changes = options.changes;
+    this.#storage = options.storage;
+    this.#records = options.records;
+    this.#audit = options.audit;
+  }
+
+  /**
+   * Newest first.
+   * @param filter as the query has it; an empty text is none.
+   * @throws AppError `bad_request` for a visibility that there is not, `unavailable` when it takes too long.
+   */
+  search(
+    { search, visibility, userId }: { [name in keyof FileFilter]: string | null },
+    page: Page,
+  ): Promise<{ items: StoredFile[]; total: number }> {
+    const filter = {
+      search: search || null,
+      visibility: visibility === null ? null : readVisibility(visibility),
+      userId: userId || null,
+    };
+    return this.#storage.search(filter, page);
+  }
+
+  /** @throws AppError `not_found`. */
+  async get(id: string): Promise<StoredFile> {
+    const file = await this.#storage.find(id);
+    if (file === null) throw missingFile();
+    return file;
+  }
+
+  /**
+   * Says who may download a file; that counts at once.
+   * @throws AppError `not_found`, `bad_request` for a visibility that there is not.
+   */
+  async setVisibility(id: string, body: Record<string, unknown>, admin: SignedIn): Promise<StoredFile> {
+    refuseOthers(body, ["visibility"]);
+    const visibility = readVisibility(body["visibility"]);
+    return this.#changes.transact(admin, async (tx) => {
+      const { before, file } = await this.#storage.setVisibility(tx, id, visibility);
+      if (before.visibility !== visibility)
+        await this.#audit.record(tx, admin, { action: "file.updated", target: id, before, after: file });
+      return file;
+    });
+  }
+
+  /**
+   * The records of any collection that hold the file's id.
+   * @throws AppError `not_found`, `unavailable` when it takes too long.
+   */
+  async uses(id: string, page: Page): Promise<{ items: FileUse[]; total: number }> {
+    await this.get(id);
+    return this.#records.fileUses(id, page);
+  }
+}
+
+function readVisibility(value: unknown): Visibility {
+  const visibility = VISIBILITIES.find((each) => each === value);
+  if (visibility !== undefined) return visibility;
+  const given = value === undefined ? "; it is missing" : `, not ${quote(value)}`;
+  throw new AppError("bad_request", `"visibility" must be ${oneOf(VISIBILITIES)}${given}.`);
+}
