@@ -126,6 +126,48 @@ test("a run whose file is gone is not made again, until the file is back", async
   expect((await runs("?limit=1")).items).toMatchObject([{ runId: failed?.runId, status: "completed" }]);
 });
 
+test("runs by status and by file", async () => {
+  const hold = "functions/items/hold.ts";
+  await opened.save({
+    [hold]: `
+      import { existsSync } from "node:fs";
+      export const onCreate = async () => { while (!existsSync("./go")) await new Promise((next) => setTimeout(next, 5)); };`,
+  });
+  // Of one record, the second waits for the first.
+  const { body } = await create("held");
+  await request("PUT", `/api/items/${String(body["id"])}`, { body: { name: "bad" } });
+  await until(() => scripts.functions.triggers().length === 2);
+  const counts = async (query: string) =>
+    (await runs(`?${query}&limit=1000`)).items.map(({ status, filePath }) => `${status} ${filePath}`);
+  let held: string[] = [];
+  while (held.length === 0) held = await counts(`status=running&filePath=${hold}`);
+  expect(held).toEqual([`running ${hold}`]);
+  expect(await counts(`status=completed&filePath=${hold}`)).toEqual([]);
+  expect(await counts(`filePath=${hold}`)).toEqual([`running ${hold}`]);
+  expect(await counts("filePath=functions/items")).toEqual([]);
+  expect(await counts("status=waiting")).toEqual([]);
+  const all = await counts("x=1");
+  const completed = await counts("status=completed");
+  expect(completed.length).toBeGreaterThan(0);
+  expect(new Set(completed.map((text) => text.split(" ")[0]))).toEqual(new Set(["completed"]));
+  const others = [...(await counts("status=failed")), ...(await counts("status=running")), ...completed];
+  expect(others.sort()).toEqual(all.sort());
+  const paged = (await runs(`?filePath=functions/items/check.ts&limit=1&offset=1`)).items;
+  const whole = await runs("?filePath=functions/items/check.ts&limit=1000");
+  expect(paged).toEqual(whole.items.slice(1, 2));
+  expect(whole.total).toBe(whole.items.length);
+  for (const status of ["done", "", "COMPLETED"]) {
+    const refused = await request("GET", `/api/admin/functions/runs?status=${status}`, { token });
+    expect([refused.status, String(refused.body["error"]?.["message"])]).toEqual([
+      400,
+      `"status" must be waiting, running, completed or failed, not "${status}".`,
+    ]);
+  }
+  await Bun.write(`${folder}/go`, "");
+  await scripts.functions.settled();
+  expect(await counts(`filePath=${hold}`)).toEqual([`completed ${hold}`]);
+});
+
 test("a job by hand: its run is in its history", async () => {
   const before = await seen();
   const started = await request("POST", "/api/admin/jobs/tidy/run", { token });

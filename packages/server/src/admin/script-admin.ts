@@ -2,7 +2,7 @@ import type { FunctionEntry, FunctionRun, JobEntry, JobRun } from "@socle/protoc
 import type { Waiter } from "../database/index.ts";
 import type { Functions } from "../functions/index.ts";
 import type { Jobs } from "../jobs/index.ts";
-import { AppError, quote, type SignedIn, toTimestamp } from "../kernel/index.ts";
+import { AppError, oneOf, quote, type SignedIn, toTimestamp } from "../kernel/index.ts";
 import type { AdminChanges } from "./admin-changes.ts";
 import type { Audit } from "./audit.ts";
 
@@ -12,6 +12,16 @@ const types: { readonly [handler: string]: FunctionEntry["type"] } = {
   onDelete: "delete",
   onLogin: "login",
 };
+
+const statuses = ["waiting", "running", "completed", "failed"] as const satisfies FunctionRun["status"][];
+
+/** @throws AppError `bad_request`. */
+function statusOf(text: string | null): FunctionRun["status"] | null {
+  if (text === null) return null;
+  const status = statuses.find((each) => each === text);
+  if (status !== undefined) return status;
+  throw new AppError("bad_request", `"status" must be ${oneOf(statuses)}, not ${quote(text)}.`);
+}
 
 /** Functions and jobs as admins see them: what there is, what has run, and running it again. */
 export class ScriptAdmin {
@@ -39,12 +49,12 @@ export class ScriptAdmin {
     }));
   }
 
-  functionRuns(page: {
-    limit: number;
-    offset: number;
-    waiter: Waiter;
-  }): Promise<{ items: FunctionRun[]; total: number }> {
-    return this.#functions.runs(page);
+  /** @throws AppError `bad_request` for a status that there is not, `unavailable` when it takes too long. */
+  functionRuns(
+    filter: { status: string | null; filePath: string | null },
+    page: { limit: number; offset: number; waiter: Waiter },
+  ): Promise<{ items: FunctionRun[]; total: number }> {
+    return this.#functions.runs({ status: statusOf(filter.status), filePath: filter.filePath || null }, page);
   }
 
   /** @throws AppError `not_found`, or `bad_request` for a run that is not over. */

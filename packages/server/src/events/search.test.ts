@@ -2,7 +2,7 @@ import { describe, expect, test } from "bun:test";
 import type { EventSource, Page } from "@socle/protocol";
 import { openApi } from "../../test/kit.ts";
 
-const { service, request, admin } = await openApi({ collections: [{ name: "posts", fields: [] }] });
+const { service, request, register, admin } = await openApi({ collections: [{ name: "posts", fields: [] }] });
 const token = await admin();
 const { database, events } = service;
 
@@ -58,6 +58,8 @@ describe.each([
     expect((await list(`type=posts.*&from=${time(0)}`)).total).toBe((until / 5) * 2);
     expect((await list(`type=posts.created,function.*&from=${time(0)}`)).total).toBe((until / 5) * 2);
     expect((await list("type=nothing.*")).total).toBe(0);
+    expect((await list(`actor=usr_nobody&from=${time(0)}`)).total).toBe(0);
+    expect((await list(`actor=&from=${time(0)}`)).total).toBe(until);
     // Both bounds are included.
     const window = await list(`from=${time(10)}&to=${time(19)}&limit=4&offset=2`);
     expect([window.total, window.items.map(({ timestamp }) => timestamp)]).toEqual([
@@ -82,4 +84,14 @@ test.each([
 ])("%s is refused", async (query) => {
   const { status, body } = await request("GET", `/api/admin/events?${query}`, { token });
   expect<unknown>([status, body["error"]?.["code"]]).toEqual([400, "bad_request"]);
+});
+
+test("by the user who caused it", async () => {
+  const { user, accessToken } = await register("ann@example.com");
+  await request("POST", "/api/posts", { token: accessToken, body: {} });
+  await request("POST", "/api/posts", { body: {} });
+  const types = async (query: string) => (await list(`actor=${user.id}${query}`)).items.map(({ type }) => type);
+  expect(await types("")).toEqual(["posts.created", "auth.register"]);
+  expect(await types("&type=posts.*")).toEqual(["posts.created"]);
+  expect(await types("&type=posts.deleted")).toEqual([]);
 });

@@ -1,3 +1,4 @@
+/** The search in the event log: by type, time, and who or which file it was. */
 import type { Reader, Value } from "../database/index.ts";
 import { type EventRow, LoggedEvent } from "./logged-event.ts";
 
@@ -8,6 +9,10 @@ export interface EventFilter {
   /** Milliseconds since 1970, both included; null for no bound. */
   readonly from: number | null;
   readonly to: number | null;
+  /** The id of the user who caused it. */
+  readonly actor?: string | null;
+  /** The `filePath` of its payload: that of a function or job. */
+  readonly filePath?: string | null;
 }
 
 export interface EventPlaces {
@@ -66,8 +71,16 @@ export async function searchEvents(
   const from = filter.from === null ? places.first : await placeAt(reader, filter.from, places);
   const until = filter.to === null ? places.last + 1 : await placeAt(reader, filter.to + 1, places);
   const type = filter.types === null ? { table: "_events", sql: "1", values: [] } : typeCondition(filter.types);
-  const where = `seq >= ? AND seq < ? AND ${type.sql}`;
-  const values = [from, until, ...type.values];
+  const { actor = null, filePath = null } = filter;
+  const conditions = ["seq >= ? AND seq < ?", type.sql];
+  const values: Value[] = [from, until, ...type.values];
+  const ask = (condition: string, value: string): void => {
+    conditions.push(condition);
+    values.push(value);
+  };
+  if (actor !== null) ask("actor = ?", actor);
+  if (filePath !== null) ask("json_extract(payload, '$.filePath') = ?", filePath);
+  const where = conditions.join(" AND ");
   const count = await reader.get<{ n: number }>(`SELECT count(*) AS n FROM ${type.table} WHERE ${where}`, ...values);
   const rows = await reader.all<EventRow>(
     `SELECT seq, at, time, type, source, actor, owner, payload, partial FROM ${type.table} WHERE ${where} ORDER BY seq DESC LIMIT ? OFFSET ?`,

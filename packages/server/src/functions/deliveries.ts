@@ -76,13 +76,6 @@ interface Before {
   readonly follows: number | null;
 }
 
-/** A delivery that is not over, as it is listed. */
-export interface OpenDelivery extends Pick<DeliveryHead, "id" | "path" | "handler"> {
-  /** When the event happened, in milliseconds since 1970. */
-  readonly at: number;
-  readonly eventType: string;
-}
-
 /** The place of a delivery's event in the log. */
 export function eventSeqOf({ id }: Pick<DeliveryHead, "id">): number {
   return Math.floor(id / maxPerEvent);
@@ -94,7 +87,8 @@ export function lastIdOf(eventSeq: number): number {
 }
 
 const heads = "d.id, h.path, h.handler, d.subject, d.failures, d.notBefore";
-const joined = "_deliveries AS d JOIN _handlers AS h ON h.id = d.handler";
+/** The table with the names of handlers. */
+export const joined = "_deliveries AS d JOIN _handlers AS h ON h.id = d.handler";
 
 /** The table of deliveries: one row for each event and each handler that wants it, until that has run. */
 export class Deliveries {
@@ -229,18 +223,6 @@ export class Deliveries {
       id = row.follows;
     }
     return JSON.stringify(Object.assign({}, base, ...changes.reverse()));
-  }
-
-  /** What is not over, newest first, with the event that each is for. */
-  async open(page: { limit: number; offset: number }): Promise<OpenDelivery[]> {
-    return this.#database.reader.all<OpenDelivery>(
-      `SELECT d.id, h.path, h.handler, coalesce(e.at, json_extract(d.event, '$.at')) AS at,
-         coalesce(e.type, json_extract(d.event, '$.type')) AS eventType
-       FROM ${joined} LEFT JOIN _events AS e ON e.seq = d.id / ${maxPerEvent}
-       WHERE d.failedAt IS NULL ORDER BY d.id DESC LIMIT ? OFFSET ?`,
-      page.limit,
-      page.offset,
-    );
   }
 
   /** How many are not over, and how many have failed for good. */

@@ -27,7 +27,7 @@ import {
 } from "../script-host/index.ts";
 import { Deliveries, type Delivery, type DeliveryHead, lastIdOf, maxPerEvent } from "./deliveries.ts";
 import { Dispatcher, type Verdict } from "./dispatcher.ts";
-import { listRuns, parseRunId, runIdOf } from "./runs.ts";
+import { listRuns, parseRunId, type RunFilter, runIdOf } from "./runs.ts";
 import { type Trigger, triggersOf } from "./triggers.ts";
 
 /** Deliveries that run at a time, in each process. */
@@ -150,11 +150,16 @@ export class Functions implements ScriptKind, EventRecorder {
   }
 
   /** Runs that are not over, then those that are, as long as the log has them; each newest first. */
-  runs(page: { limit: number; offset: number; waiter: Waiter }): Promise<{ items: FunctionRun[]; total: number }> {
+  runs(
+    filter: RunFilter,
+    page: { limit: number; offset: number; waiter: Waiter },
+  ): Promise<{ items: FunctionRun[]; total: number }> {
     return listRuns({
+      database: this.#options.database,
       deliveries: this.#deliveries,
       events: this.#options.events,
       running: this.#dispatcher.running(),
+      filter,
       page,
     });
   }

@@ -1,8 +1,10 @@
+/** Runs of functions as they are listed: those that are not over, then those that are. */
 import type { FunctionRun } from "@socle/protocol";
-import type { Waiter } from "../database/index.ts";
+import type { Database, Waiter } from "../database/index.ts";
 import { type EventLog, eventId, type LoggedEvent, parseEventId } from "../events/index.ts";
 import { toTimestamp } from "../kernel/index.ts";
-import { type Deliveries, eventSeqOf, maxPerEvent, type OpenDelivery } from "./deliveries.ts";
+import { type Deliveries, eventSeqOf, maxPerEvent } from "./deliveries.ts";
+import { type OpenDelivery, openDeliveries } from "./open-runs.ts";
 
 /** A run is named by its event and by its place among those of that event, so that all its attempts have one id. */
 export function runIdOf(event: string, deliveryId: number): string {
@@ -17,21 +19,47 @@ export function parseRunId(runId: string): { deliveryId: number; at: number } | 
   return { deliveryId: parsed.seq * maxPerEvent + Number.parseInt(place, 16), at: parsed.at };
 }
 
+/** Which runs are meant; null for any. */
+export interface RunFilter {
+  readonly status: FunctionRun["status"] | null;
+  readonly filePath: string | null;
+}
+
+const endOf = { completed: ["function.completed"], failed: ["function.failed"] };
+const ends = [...endOf.completed, ...endOf.failed];
+
 /** What is not over comes from the table of deliveries, what is from the event log. */
 export async function listRuns(options: {
+  database: Database;
   deliveries: Deliveries;
   events: EventLog;
   /** Ids of the deliveries that run at the moment. */
   running: ReadonlySet<number>;
+  filter: RunFilter;
   page: { limit: number; offset: number; waiter: Waiter };
 }): Promise<{ items: FunctionRun[]; total: number }> {
-  const { deliveries, events, running, page } = options;
-  const { open } = await deliveries.counts();
-  const waiting = await deliveries.open(page);
-  const ended = await events.search(
-    { types: ["function.completed", "function.failed"], from: null, to: null },
-    { ...page, limit: page.limit - waiting.length, offset: Math.max(0, page.offset - open) },
-  );
+  const { database, deliveries, events, running, page } = options;
+  const { status, filePath } = options.filter;
+  const isEnded = status === "completed" || status === "failed";
+  const open = isEnded
+    ? { items: [], total: 0 }
+    : await openDeliveries(
+        { database, countAll: async () => (await deliveries.counts()).open },
+        {
+          path: filePath,
+          among: status === "running" ? [...running] : null,
+          except: status === "waiting" ? [...running] : null,
+        },
+        page,
+      );
+  const waiting = open.items;
+  const hasEnded = status === null || isEnded;
+  const ended = hasEnded
+    ? await events.search(
+        { types: isEnded ? endOf[status] : ends, from: null, to: null, filePath },
+        { ...page, limit: page.limit - waiting.length, offset: Math.max(0, page.offset - open.total) },
+      )
+    : { items: [], total: 0 };
   const endedRuns = ended.items.map(toEndedRun);
   const ids = endedRuns.map(({ runId }) => parseRunId(runId)?.deliveryId ?? -1);
   const failed = await deliveries.failed(ids);
@@ -43,7 +71,7 @@ export async function listRuns(options: {
       return { ...run, canRetry: failedAt !== undefined && toTimestamp(failedAt) === run.endedAt };
     }),
   ];
-  return { items, total: open + ended.total };
+  return { items, total: open.total + ended.total };
 }
 
 function toOpenRun(delivery: OpenDelivery, isRunning: boolean): FunctionRun {

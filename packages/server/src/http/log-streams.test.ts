@@ -1,4 +1,4 @@
-import { expect, test } from "bun:test";
+import { beforeAll, describe, expect, test } from "bun:test";
 import type { LogEntry, Page } from "@socle/protocol";
 import { openServer, until } from "../../test/sockets.ts";
 
@@ -56,6 +56,38 @@ test("the list: the newest of the levels that are asked for, oldest first, in pa
   expect(await list("level=WARN&offset=9")).toEqual([[], 3, 100, 9]);
   for (const bad of ["level=LOUD", "level=", "level=WARN,", "limit=x", "offset=-1"])
     expect([bad, (await request("GET", `/api/admin/logs?${bad}`, { token })).status]).toEqual([bad, 400]);
+});
+
+describe("a search in the list", () => {
+  beforeAll(() => {
+    parts.logger.info("The Post office", { requestId: "req-77", n: 42 });
+    parts.logger.for("mailer").warn("Sent", { to: { name: "Zoë" }, error: new Error("refused by relay") });
+  });
+  test.each<[query: string, messages: string[]]>([
+    ["search=post%20OFF", ["The Post office"]],
+    ["search=MAILER", ["Sent"]],
+    ["search=eq-7", ["The Post office"]],
+    ["search=%22n%22:42", ["The Post office"]],
+    ["search=zo%C3%8B", ["Sent"]],
+    ["search=by%20RELAY", ["Sent"]],
+    ["search=by%20relay&level=INFO", []],
+    ["search=Post&limit=0", []],
+    ["search=nowhere", []],
+    [`search=${"x".repeat(200)}`, []],
+  ])("%s", async (query, messages) => {
+    const { status, body } = await request<Page<LogEntry>>("GET", `/api/admin/logs?${query}`, { token });
+    expect([status, body.items.map(({ message }) => message)]).toEqual([200, messages]);
+  });
+
+  test("of more than 200 characters is refused; an empty one is none", async () => {
+    const { status, body } = await request("GET", `/api/admin/logs?search=${"x".repeat(201)}`, { token });
+    expect([status, String(body["error"]?.["message"])]).toEqual([
+      400,
+      '"search" must be at most 200 characters, not 201.',
+    ]);
+    const all = await request("GET", "/api/admin/logs", { token });
+    expect((await request("GET", "/api/admin/logs?search=", { token })).body["total"]).toEqual(all.body["total"]);
+  });
 });
 
 test("entries come as they are logged, of the levels that are asked for", async () => {

@@ -15,7 +15,12 @@ export function eventRoutes(admin: Admin): AdminRoute[] {
       methods: {
         async GET(exchange, caller) {
           const query = pageQuery(exchange);
-          const filter = { types: typesOf(exchange), from: timeOf(exchange, "from"), to: timeOf(exchange, "to") };
+          const filter = {
+            types: typesOf(exchange),
+            from: timeOf(exchange, "from"),
+            to: timeOf(exchange, "to"),
+            actor: exchange.query("actor") || null,
+          };
           return exchange.json(
             200,
             toPage(await admin.events(filter, { ...query, waiter: waiterOf(exchange, caller) }), query),

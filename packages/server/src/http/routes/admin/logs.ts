@@ -1,11 +1,14 @@
 import { LOG_LEVELS, type LogLevel } from "@socle/protocol";
 import type { Admin } from "../../../admin/index.ts";
-import { AppError, oneOf, quote } from "../../../kernel/index.ts";
-import { toWire } from "../../../logging/index.ts";
+import { AppError, containsText, oneOf, quote } from "../../../kernel/index.ts";
+import { type LogEntry as RingEntry, toWire } from "../../../logging/index.ts";
 import type { Exchange } from "../../exchange.ts";
 import type { LogStreams } from "../../log-streams.ts";
 import { pageQuery, toPage } from "../../page-query.ts";
 import type { AdminRoute } from "./for-admins.ts";
+
+/** Characters of a text that is looked for. */
+const maxSearch = 200;
 
 /** `/api/admin/logs`: the most recent entries (spec, "Log entry"), and those to come. */
 export function logRoutes({ log }: Admin, streams: LogStreams): AdminRoute[] {
@@ -16,7 +19,9 @@ export function logRoutes({ log }: Admin, streams: LogStreams): AdminRoute[] {
         GET(exchange) {
           const query = pageQuery(exchange, 100);
           const levels = levelsOf(exchange);
-          const entries = log.entries().filter(({ level }) => levels.includes(level));
+          const wanted = searchOf(exchange);
+          const ofLevels = log.entries().filter(({ level }) => levels.includes(level));
+          const entries = wanted === null ? ofLevels : ofLevels.filter((entry) => contains(entry, wanted));
           // The newest of them, in the order in which they came.
           const end = Math.max(0, entries.length - query.offset);
           const items = entries.slice(Math.max(0, end - query.limit), end).map(toWire);
@@ -29,6 +34,24 @@ export function logRoutes({ log }: Admin, streams: LogStreams): AdminRoute[] {
       methods: { GET: (exchange, admin) => streams.open(exchange, admin, levelsOf(exchange)) },
     },
   ];
+}
+
+/** The text that is looked for; null for none. @throws AppError `bad_request` for one that is too long. */
+function searchOf(exchange: Exchange): string | null {
+  const text = exchange.query("search");
+  if (text === null || text === "") return null;
+  if (text.length <= maxSearch) return text;
+  throw new AppError("bad_request", `"search" must be at most ${maxSearch} characters, not ${text.length}.`);
+}
+
+/** Whether a text is part of an entry, as it is answered: of its message, source, request or fields. */
+function contains(entry: RingEntry, wanted: string): boolean {
+  if (containsText(entry.message, wanted) || containsText(entry.source, wanted)) return true;
+  if (entry.fields === undefined) return false;
+  const { requestId, fields } = toWire(entry);
+  return (
+    containsText(requestId ?? "", wanted) || (fields !== undefined && containsText(JSON.stringify(fields), wanted))
+  );
 }
 
 /** The levels that are asked for: exactly these; without any, all. @throws AppError `bad_request`. */

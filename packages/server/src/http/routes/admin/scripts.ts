@@ -14,10 +14,9 @@ export function scriptRoutes({ scripts }: Admin): AdminRoute[] {
       methods: {
         async GET(exchange, admin) {
           const query = pageQuery(exchange);
-          return exchange.json(
-            200,
-            toPage(await scripts.functionRuns({ ...query, waiter: waiterOf(exchange, admin) }), query),
-          );
+          const filter = { status: exchange.query("status"), filePath: exchange.query("filePath") };
+          const runs = await scripts.functionRuns(filter, { ...query, waiter: waiterOf(exchange, admin) });
+          return exchange.json(200, toPage(runs, query));
         },
       },
     },
