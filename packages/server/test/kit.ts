@@ -13,7 +13,7 @@ import { Answers } from "../src/http/answers.ts";
 import { Bodies } from "../src/http/bodies.ts";
 import { Callers } from "../src/http/callers.ts";
 import { Cors } from "../src/http/cors.ts";
-import { LogStreams } from "../src/http/log-streams.ts";
+import { LiveStreams } from "../src/http/live-streams.ts";
 import { RateLimiter } from "../src/http/rate-limiter.ts";
 import { Router } from "../src/http/router.ts";
 import { allRoutes } from "../src/http/routes/index.ts";
@@ -154,7 +154,7 @@ export async function openApi(options: {
     routes: allRoutes({
       ...parts,
       cors,
-      logStreams: new LogStreams({ log: ring, auth }),
+      liveStreams: new LiveStreams(auth),
       upgrade: () => false,
     }),
     files: null,

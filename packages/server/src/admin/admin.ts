@@ -3,7 +3,7 @@ import type { EffectiveConfig, EventEntry } from "@socle/protocol";
 import type { Auth } from "../auth/index.ts";
 import type { Collections } from "../collections/index.ts";
 import type { Database, Waiter } from "../database/index.ts";
-import type { EventFilter, EventLog } from "../events/index.ts";
+import type { EventFilter, EventLog, LoggedEvent } from "../events/index.ts";
 import type { Functions } from "../functions/index.ts";
 import type { Jobs } from "../jobs/index.ts";
 import type { Clock } from "../kernel/index.ts";
@@ -74,15 +74,15 @@ export class Admin {
     page: { limit: number; offset: number; waiter: Waiter },
   ): Promise<{ items: EventEntry[]; total: number }> {
     const { items, total } = await this.#events.search(filter, page);
-    const entries = items.map(({ id, type, timestamp, source, payload, actor, isPartial }) => ({
-      id,
-      type,
-      timestamp,
-      source,
-      payload,
-      actor,
-      ...(isPartial && { partial: true as const }),
-    }));
-    return { items: entries, total };
+    return { items: items.map(toEntry), total };
   }
+
+  /** Calls `listener` with every event from now on, once it is on disk. Answers how to stop that. */
+  listen(listener: (event: EventEntry) => void): () => void {
+    return this.#events.listen((event) => listener(toEntry(event)));
+  }
+}
+
+function toEntry({ id, type, timestamp, source, payload, actor, isPartial }: LoggedEvent): EventEntry {
+  return { id, type, timestamp, source, payload, actor, ...(isPartial && { partial: true as const }) };
 }

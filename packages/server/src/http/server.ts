@@ -13,7 +13,7 @@ import { Callers } from "./callers.ts";
 import { Cors } from "./cors.ts";
 import type { Exchange } from "./exchange.ts";
 import { Listener } from "./listener.ts";
-import { LogStreams } from "./log-streams.ts";
+import { LiveStreams } from "./live-streams.ts";
 import type { RateLimiter } from "./rate-limiter.ts";
 import { Router } from "./router.ts";
 import { allRoutes } from "./routes/index.ts";
@@ -77,14 +77,14 @@ export class HttpServer {
   /** The requests that have become sockets. */
   readonly #upgraded = new WeakMap<Connection, Exchange>();
   readonly #realtime: Realtime;
-  readonly #logStreams: LogStreams;
+  readonly #liveStreams: LiveStreams;
   readonly #trustedProxies: number;
 
   /** @throws SetupError when the port cannot be listened on. */
   constructor(options: HttpOptions) {
-    const { auth, realtime, files, admin, meter } = options;
+    const { auth, realtime, files, meter } = options;
     this.#realtime = realtime;
-    this.#logStreams = new LogStreams({ log: admin.log, auth });
+    this.#liveStreams = new LiveStreams(auth);
     this.#trustedProxies = options.trustedProxies;
     const cors = new Cors(options.corsOrigins);
     this.#callers = new Callers(options.connectionsPerAddress);
@@ -92,7 +92,7 @@ export class HttpServer {
       routes: allRoutes({
         ...options,
         cors,
-        logStreams: this.#logStreams,
+        liveStreams: this.#liveStreams,
         upgrade: (exchange, connection) => this.#upgrade(exchange, connection),
       }),
       files,
@@ -159,7 +159,7 @@ export class HttpServer {
   async stop(graceMs: number): Promise<void> {
     this.#router.refuse();
     this.#realtime.stop();
-    this.#logStreams.stop();
+    this.#liveStreams.stop();
     this.#listener.close();
     const end = performance.now() + graceMs;
     // Counts an answer until its last byte has left, also one that streams.

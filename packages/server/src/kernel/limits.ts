@@ -36,6 +36,8 @@ export const LIMITS = [
   "logins",
   /** Sessions of one user (`limits.sessionsPerUser`): the oldest ends. */
   "sessionsPerUser",
+  /** Live streams of the log and of events. */
+  "streams",
   /** Requests per second of one address (`limits.rate.*`). */
   "rate",
 ] as const;

@@ -5,7 +5,7 @@ import type { Realtime } from "../../realtime/index.ts";
 import type { Records } from "../../records/index.ts";
 import type { Storage } from "../../storage/index.ts";
 import type { Cors } from "../cors.ts";
-import type { LogStreams } from "../log-streams.ts";
+import type { LiveStreams } from "../live-streams.ts";
 import type { RateLimiter } from "../rate-limiter.ts";
 import type { Route } from "../router.ts";
 import type { StaticFiles } from "../static-files.ts";
@@ -24,7 +24,7 @@ export interface RouteOptions {
   storage: Storage;
   realtime: Realtime;
   admin: Admin;
-  logStreams: LogStreams;
+  liveStreams: LiveStreams;
   /** With it, metrics are answered to others than admins. */
   metricsToken: Secret | undefined;
   files: StaticFiles | null;

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import { lastSeq, openApi, setRole } from "../../../../test/kit.ts";
 import { system } from "../../../kernel/index.ts";
-import { LogStreams } from "../../log-streams.ts";
+import { LiveStreams } from "../../live-streams.ts";
 import { adminRoutes } from "./index.ts";
 
 const api = await openApi({ collections: [{ name: "posts", fields: [{ name: "title", type: "string" }] }] });
@@ -79,6 +79,8 @@ const requests: readonly (readonly [method: string, path: string, route: string,
   ["GET", "/metrics", "/metrics", 200],
 ];
 
+const liveStreams = ["/api/admin/logs/stream", "/api/admin/events/stream"];
+
 function whole(): object {
   return { collections: service.collections.all().map(({ definition }) => definition) };
 }
@@ -89,20 +91,22 @@ async function sessionOf(userId: string): Promise<string> {
 }
 
 test("the table has every route and method", () => {
-  const { auth } = service;
-  const logStreams = new LogStreams({ log: api.parts.admin.log, auth });
-  const all = adminRoutes({ admin: api.parts.admin, logStreams, bodyLimit: 1_000 }).flatMap(({ path, methods }) =>
+  const options = { admin: api.parts.admin, liveStreams: new LiveStreams(service.auth), bodyLimit: 1_000 };
+  const all = adminRoutes(options).flatMap(({ path, methods }) =>
     Object.keys(methods).map((method) => `${method} ${path}`),
   );
   const tested = requests.map(([method, , route]) => `${method} ${route}`);
-  // The stream of the log is tested on a real socket.
-  expect(all.filter((route) => !tested.includes(route))).toEqual(["GET /api/admin/logs/stream"]);
+  // Live streams are tested on a real socket.
+  expect(all.filter((route) => !tested.includes(route))).toEqual(liveStreams.map((path) => `GET ${path}`));
 });
 
 describe("who is no admin learns nothing and changes nothing", () => {
   test.each(callers)("%s", async (_who, token, status) => {
     const before = await lastSeq(service);
-    for (const [method, path, , , body] of [...requests, ["GET", "/api/admin/logs/stream", "", 200] as const]) {
+    for (const [method, path, , , body] of [
+      ...requests,
+      ...liveStreams.map((path) => ["GET", path, "", 200] as const),
+    ]) {
       // A bad body and a name that there is not are not looked at either.
       for (const sent of [body, body === undefined ? undefined : "{", body === undefined ? undefined : {}]) {
         const answer = await request(method, path, {

@@ -1,14 +1,15 @@
 import type { Admin } from "../../../admin/index.ts";
 import { AppError, parseDatetime, quote } from "../../../kernel/index.ts";
 import type { Exchange } from "../../exchange.ts";
+import type { LiveStreams } from "../../live-streams.ts";
 import { pageQuery, toPage } from "../../page-query.ts";
 import { type AdminRoute, waiterOf } from "./for-admins.ts";
 
 /** Types that one request may name. */
 const maxTypes = 20;
 
-/** `/api/admin/events`: the event log, the audit of admins among it. */
-export function eventRoutes(admin: Admin): AdminRoute[] {
+/** `/api/admin/events`: the event log, the audit of admins among it, and the events to come. */
+export function eventRoutes(admin: Admin, streams: LiveStreams): AdminRoute[] {
   return [
     {
       path: "/api/admin/events",
@@ -26,6 +27,12 @@ export function eventRoutes(admin: Admin): AdminRoute[] {
             toPage(await admin.events(filter, { ...query, waiter: waiterOf(exchange, caller) }), query),
           );
         },
+      },
+    },
+    {
+      path: "/api/admin/events/stream",
+      methods: {
+        GET: (exchange, caller) => streams.open(exchange, caller, (tell) => admin.listen(tell)),
       },
     },
   ];

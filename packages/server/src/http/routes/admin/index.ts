@@ -1,6 +1,6 @@
 /** `/api/admin/…` (spec, "Admin endpoints"), one file a noun. */
 import type { Admin } from "../../../admin/index.ts";
-import type { LogStreams } from "../../log-streams.ts";
+import type { LiveStreams } from "../../live-streams.ts";
 import type { Route } from "../../router.ts";
 import { collectionRoutes } from "./collections.ts";
 import { eventRoutes } from "./events.ts";
@@ -11,8 +11,8 @@ import { fileRoutes } from "./storage.ts";
 import { userRoutes } from "./users.ts";
 
 /** Every route for admins. */
-export function adminRoutes(options: { admin: Admin; logStreams: LogStreams; bodyLimit: number }): Route[] {
-  const { admin, logStreams, bodyLimit } = options;
+export function adminRoutes(options: { admin: Admin; liveStreams: LiveStreams; bodyLimit: number }): Route[] {
+  const { admin, liveStreams, bodyLimit } = options;
   return forAdmins([
     {
       path: "/api/admin/overview",
@@ -23,7 +23,7 @@ export function adminRoutes(options: { admin: Admin; logStreams: LogStreams; bod
     ...userRoutes(admin, bodyLimit),
     ...fileRoutes(admin, bodyLimit),
     ...scriptRoutes(admin),
-    ...logRoutes(admin, logStreams),
-    ...eventRoutes(admin),
+    ...logRoutes(admin, liveStreams),
+    ...eventRoutes(admin, liveStreams),
   ]);
 }

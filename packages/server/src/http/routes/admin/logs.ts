@@ -3,7 +3,7 @@ import type { Admin } from "../../../admin/index.ts";
 import { AppError, containsText, oneOf, quote } from "../../../kernel/index.ts";
 import { type LogEntry as RingEntry, toWire } from "../../../logging/index.ts";
 import type { Exchange } from "../../exchange.ts";
-import type { LogStreams } from "../../log-streams.ts";
+import type { LiveStreams } from "../../live-streams.ts";
 import { pageQuery, toPage } from "../../page-query.ts";
 import type { AdminRoute } from "./for-admins.ts";
 
@@ -11,7 +11,7 @@ import type { AdminRoute } from "./for-admins.ts";
 const maxSearch = 200;
 
 /** `/api/admin/logs`: the most recent entries (spec, "Log entry"), and those to come. */
-export function logRoutes({ log }: Admin, streams: LogStreams): AdminRoute[] {
+export function logRoutes({ log }: Admin, streams: LiveStreams): AdminRoute[] {
   return [
     {
       path: "/api/admin/logs",
@@ -31,7 +31,16 @@ export function logRoutes({ log }: Admin, streams: LogStreams): AdminRoute[] {
     },
     {
       path: "/api/admin/logs/stream",
-      methods: { GET: (exchange, admin) => streams.open(exchange, admin, levelsOf(exchange)) },
+      methods: {
+        GET(exchange, admin) {
+          const levels = levelsOf(exchange);
+          return streams.open(exchange, admin, (tell) =>
+            log.listen((entry) => {
+              if (levels.includes(entry.level)) tell(toWire(entry));
+            }),
+          );
+        },
+      },
     },
   ];
 }

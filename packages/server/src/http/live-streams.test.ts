@@ -1,18 +1,17 @@
+/** Live streams of the log and of events, and the list of the log. */
 import { beforeAll, describe, expect, test } from "bun:test";
-import type { LogEntry, Page } from "@socle/protocol";
+import type { EventEntry, LogEntry, Page } from "@socle/protocol";
 import { openServer, until } from "../../test/sockets.ts";
 
-const server = await openServer({});
+const server = await openServer({ collections: [{ name: "notes", fields: [{ name: "text", type: "text" }] }] });
 const { request, register, parts } = server;
 const token = await server.admin();
 
 /** Reads a stream until it ends. */
-async function listen(given: string, query = "") {
-  const response = await fetch(`${server.url}/api/admin/logs/stream${query}`, {
-    headers: { Authorization: `Bearer ${given}` },
-  });
-  const heard: LogEntry[] = [];
-  const state = { status: response.status, heard, isOver: false };
+async function listenTo<T>(path: string, given: string) {
+  const response = await fetch(`${server.url}/api/admin/${path}`, { headers: { Authorization: `Bearer ${given}` } });
+  const heard: T[] = [];
+  const state = { status: response.status, headers: response.headers, heard, isOver: false };
   let rest = "";
   const read = async (): Promise<void> => {
     const decoder = new TextDecoder();
@@ -30,6 +29,9 @@ async function listen(given: string, query = "") {
     });
   return state;
 }
+
+const listen = (given: string, query = "") => listenTo<LogEntry>(`logs/stream${query}`, given);
+const listenToEvents = (given: string) => listenTo<EventEntry>("events/stream", given);
 
 async function adminWith(email: string): Promise<{ id: string; given: string }> {
   const { user, accessToken } = await register(email);
@@ -107,14 +109,104 @@ test("it ends with the session, the role and the user, and hears nothing afterwa
     await adminWith("demoted@example.com"),
     await adminWith("deleted@example.com"),
   ];
-  const streams = await Promise.all([out, demoted, deleted].map(({ given }) => listen(given)));
+  const given = [out, demoted, deleted].map((each) => each.given);
+  const streams = await Promise.all(given.map((each) => listen(each)));
+  const ofEvents = await Promise.all(given.map(listenToEvents));
   const stays = await listen(token);
   await request("POST", "/api/auth/logout", { token: out.given });
   await request("PATCH", `/api/admin/users/${demoted.id}`, { token, body: { role: "authenticated" } });
   await request("DELETE", `/api/admin/users/${deleted.id}`, { token });
-  await until(() => streams.every(({ isOver }) => isOver));
+  await until(() => [...streams, ...ofEvents].every(({ isOver }) => isOver));
   parts.logger.warn("after");
   await until(() => stays.heard.some(({ message }) => message === "after"));
   expect(stays.isOver).toBe(false);
   for (const { heard } of streams) expect(heard.map(({ message }) => message)).not.toContain("after");
+  await request("POST", "/api/notes", { body: { text: "after" } });
+  for (const { heard } of ofEvents) expect(heard.map(({ type }) => type)).not.toContain("notes.created");
+});
+
+test("events come as they are on disk, of all types, the audit among them, with who caused them", async () => {
+  await request("POST", "/api/notes", { body: { text: "before" } });
+  const { user, accessToken } = await register("writer@example.com");
+  const stream = await listenToEvents(token);
+  expect([stream.status, stream.headers.get("content-type")]).toEqual([200, "text/event-stream"]);
+  const created = await request("POST", "/api/notes", { body: { text: "a\nb\r\n\u2028" }, token: accessToken });
+  await request("PATCH", `/api/admin/users/${user.id}`, { token, body: { role: "public" } });
+  await request("DELETE", `/api/notes/${String(created.body["id"])}`, { token });
+  await until(() => stream.heard.length === 3);
+  expect(stream.heard.map(({ type, source, actor }) => [type, source, actor === user.id])).toEqual([
+    ["notes.created", "collections", true],
+    ["admin.user.updated", "admin", false],
+    ["notes.deleted", "collections", false],
+  ]);
+  const { body } = await request<Page<EventEntry>>("GET", "/api/admin/events?limit=3", { token });
+  expect(stream.heard).toEqual(body.items.reverse());
+});
+
+test("whoever may not see them opens no stream", async () => {
+  const { accessToken } = await register("member@example.com");
+  for (const path of ["logs/stream", "events/stream"]) {
+    expect((await listenTo(path, accessToken)).status).toBe(403);
+    expect((await listenTo(path, "nonsense")).status).toBe(401);
+  }
+});
+
+test("a client that reads nothing is cut off, and others go on", async () => {
+  const url = new URL(server.url);
+  const ended = Promise.withResolvers<void>();
+  let received = 0;
+  const socket = await Bun.connect({
+    hostname: url.hostname,
+    port: Number(url.port),
+    socket: {
+      data(connection, bytes) {
+        // From the first answer on nothing is read, for a while.
+        if (received === 0) connection.pause();
+        received += bytes.byteLength;
+        // The last piece of an answer in pieces.
+        if (bytes.toString().endsWith("\r\n0\r\n\r\n")) ended.resolve();
+      },
+    },
+  });
+  socket.write(`GET /api/admin/events/stream HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${token}\r\n\r\n`);
+  await until(() => received > 0);
+  const quick = await listenToEvents(token);
+  const text = "x".repeat(500_000);
+  const before = process.memoryUsage.rss();
+  for (let n = 0; n < 40; n++) {
+    await request("POST", "/api/notes", { body: { text } });
+    await until(() => quick.heard.length === n + 1);
+  }
+  expect(process.memoryUsage.rss() - before).toBeLessThan(400e6);
+  expect(quick.isOver).toBe(false);
+  socket.resume();
+  await ended.promise;
+  // Of 20 MB it has got what waited, in the stream and on the way.
+  expect(received).toBeLessThan(12e6);
+  socket.end();
+});
+
+test("only so many are open at a time, and one that ends makes room", async () => {
+  const controller = new AbortController();
+  const open = async (method = "GET", signal = controller.signal): Promise<number> =>
+    (
+      await fetch(`${server.url}/api/admin/events/stream`, {
+        method,
+        headers: { Authorization: `Bearer ${token}` },
+        signal,
+      })
+    ).status;
+  // Those of the tests before this one are open, too.
+  let opened = 0;
+  while ((await open()) === 200) opened += 1;
+  expect(opened).toBeGreaterThan(30);
+  expect([opened <= 64, await open()]).toEqual([true, 503]);
+  expect((await request("GET", "/metrics", { token })).status).toBe(200);
+  controller.abort();
+  const end = performance.now() + 5_000;
+  let status = 503;
+  while (status !== 200 && performance.now() < end) status = await open("GET", new AbortController().signal);
+  expect(status).toBe(200);
+  // HEAD opens none.
+  for (let n = 0; n < 70; n++) expect(await open("HEAD", new AbortController().signal)).toBe(200);
 });

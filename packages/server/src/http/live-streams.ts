@@ -1,34 +1,41 @@
-import type { LogLevel } from "@socle/protocol";
+/** Live streams: entries of the log, or events, as they come, for admins, as server-sent events (HTML standard, 9.2). */
 import type { Auth } from "../auth/index.ts";
-import type { SignedIn } from "../kernel/index.ts";
-import { type LogRing, toWire } from "../logging/index.ts";
+import { overloaded, type SignedIn } from "../kernel/index.ts";
 import type { Exchange } from "./exchange.ts";
 
 /** How often it is looked at whether the session has ended by another process, or by time. */
 const lookMs = 1_000;
 /** A comment after so many looks keeps proxies from closing a stream that is silent. */
 const looksPerComment = 15;
-/** Entries that may wait for a client; one that is slower is cut off. */
-const maxWaiting = 1_000;
+/** Bytes that may wait for a client; one that is slower is cut off. */
+const maxWaiting = 2 * 1_024 ** 2;
+/** Streams that may be open. */
+const maxStreams = 64;
 
 const encoder = new TextEncoder();
 
-/** Live tails of the log, as server-sent events (HTML standard, 9.2). Each ends with the session that asked for it. */
-export class LogStreams {
-  readonly #log: LogRing;
+/** Calls `tell` with each item from now on. Answers how to stop that. */
+type Source = (tell: (item: object) => void) => () => void;
+
+/** Each ends with the session that asked for it. */
+export class LiveStreams {
   readonly #auth: Auth;
   readonly #open = new Set<() => void>();
 
-  constructor(options: { log: LogRing; auth: Auth }) {
-    this.#log = options.log;
-    this.#auth = options.auth;
+  constructor(auth: Auth) {
+    this.#auth = auth;
   }
 
-  /** Answers with every entry of some levels from now on. */
-  async open(exchange: Exchange, admin: SignedIn, levels: readonly LogLevel[]): Promise<Response> {
+  /**
+   * Answers with every item of a source from now on.
+   * @throws AppError `unavailable` when too many streams are open.
+   */
+  async open(exchange: Exchange, admin: SignedIn, source: Source): Promise<Response> {
     const { expiresAt } = await this.#auth.connect(exchange.token() ?? "");
-    const body = this.#stream(admin, levels, expiresAt);
-    return exchange.respond(200, body, {
+    if (this.#open.size >= maxStreams)
+      throw overloaded("streams", `${maxStreams} live streams are open already; close one of them first.`);
+    const isHead = exchange.request.method === "HEAD";
+    return exchange.respond(200, isHead ? null : this.#stream(admin, source, expiresAt), {
       "Content-Type": "text/event-stream",
       "Cache-Control": "no-store",
       "X-Accel-Buffering": "no",
@@ -40,7 +47,7 @@ export class LogStreams {
     for (const end of [...this.#open]) end();
   }
 
-  #stream(admin: SignedIn, levels: readonly LogLevel[], expiresAt: number): ReadableStream<Uint8Array> {
+  #stream(admin: SignedIn, source: Source, expiresAt: number): ReadableStream<Uint8Array> {
     let end = (): void => undefined;
     return new ReadableStream<Uint8Array>(
       {
@@ -50,9 +57,7 @@ export class LogStreams {
             else controller.enqueue(encoder.encode(text));
           };
           const stops = [
-            this.#log.listen((entry) => {
-              if (levels.includes(entry.level)) say(`data: ${JSON.stringify(toWire(entry))}\n\n`);
-            }),
+            source((item) => say(`data: ${JSON.stringify(item)}\n\n`)),
             this.#auth.listenToSessions(({ sessionId }) => {
               if (sessionId === null || sessionId === admin.sessionId) void this.#check(admin).catch(() => end());
             }),
@@ -78,7 +83,7 @@ export class LogStreams {
           end();
         },
       },
-      { highWaterMark: maxWaiting },
+      new ByteLengthQueuingStrategy({ highWaterMark: maxWaiting }),
     );
   }
 
