@@ -6,6 +6,7 @@ import { chmod, mkdir, mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import packageJson from "../package.json" with { type: "json" };
+import { buildDashboard } from "./build-dashboard.ts";
 import { compile } from "./compile.ts";
 import { lookInto } from "./look-into.ts";
 import { must, root } from "./run.ts";
@@ -46,6 +47,7 @@ async function fetchRuntime({ target, windows }: Platform, folder: string): Prom
 }
 
 const release = join(root, "dist", "release");
+await buildDashboard();
 await rm(release, { recursive: true, force: true });
 await mkdir(release, { recursive: true });
 const sums: string[] = [];

@@ -11,7 +11,10 @@ test("every package that is compiled in has a permissive licence and stands on t
 });
 
 test("a licence that is not permissive, or none, is a problem; so is a page that is not up to date", () => {
-  const planted = [...dependencies(["server", "dashboard"]), { path: "planted", name: "planted", version: "1.0.0", licence: "AGPL-3.0-only" }];
+  const planted = [
+    ...dependencies(["server", "dashboard"]),
+    { path: "planted", name: "planted", version: "1.0.0", licence: "AGPL-3.0-only" },
+  ];
   expect(problemsOf(planted)).toEqual([
     expect.stringContaining("planted has the licence AGPL-3.0-only"),
     expect.stringContaining("docs/licences.md is not what"),

@@ -8,6 +8,7 @@ import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { Glob } from "bun";
 import { dependencies } from "./dependencies.ts";
+import { embedDashboard } from "./embed-dashboard.ts";
 import { root, start } from "./run.ts";
 
 const server = "packages/server/src";
@@ -53,6 +54,7 @@ export async function compile(outfile: string, target?: Target): Promise<void> {
   const source = await mkdtemp(join(tmpdir(), "socle-build-"));
   try {
     await copySource(source);
+    await embedDashboard(join(root, "packages/dashboard/dist"), join(source, server, "http"));
     await mkdir(dirname(outfile), { recursive: true });
     const code = await start(
       [

@@ -13,11 +13,13 @@ import { Answers } from "../src/http/answers.ts";
 import { Bodies } from "../src/http/bodies.ts";
 import { Callers } from "../src/http/callers.ts";
 import { Cors } from "../src/http/cors.ts";
+import type { Dashboard } from "../src/http/dashboard.ts";
 import { LiveStreams } from "../src/http/live-streams.ts";
 import { RateLimiter } from "../src/http/rate-limiter.ts";
 import { Router } from "../src/http/router.ts";
 import { allRoutes } from "../src/http/routes/index.ts";
 import type { HttpOptions } from "../src/http/server.ts";
+import type { StaticFiles } from "../src/http/static-files.ts";
 import { system } from "../src/kernel/index.ts";
 import { type LogEntry, Logger, LogRing, type LogSink, RequestMeter } from "../src/logging/index.ts";
 import { Realtime } from "../src/realtime/index.ts";
@@ -81,6 +83,9 @@ export async function openApi(options: {
   collections?: readonly object[];
   settings?: Record<string, string>;
   folder?: string;
+  /** What is served beside the API; nothing without these. */
+  files?: StaticFiles;
+  dashboard?: Dashboard;
   /** See `ScriptsOptions`. */
   now?: () => number;
 }): Promise<TestApi> {
@@ -131,13 +136,15 @@ export async function openApi(options: {
     log: ring,
     meter,
   });
+  const { files = null, dashboard = null } = options;
   const parts: TestParts = {
     ...service,
     realtime,
     admin,
     meter,
     logger,
-    files: null,
+    files,
+    dashboard,
     version: "test",
     bodyLimit: config["limits.body"],
     rates: RateLimiter.from(config),
@@ -157,7 +164,8 @@ export async function openApi(options: {
       liveStreams: new LiveStreams(auth),
       upgrade: () => false,
     }),
-    files: null,
+    files,
+    dashboard,
     cors,
     authenticate: (token) => auth.authenticate(token),
     addressOf: (request) => request.headers.get("x-test-address") ?? "test",

@@ -4,12 +4,13 @@ import type { EffectiveConfig } from "@socle/protocol";
 import { Admin } from "../admin/index.ts";
 import type { Config } from "../config/index.ts";
 import { EventRetention } from "../events/index.ts";
-import { firstAdminPath, HttpServer, RateLimiter, StaticFiles } from "../http/index.ts";
+import { dashboardSetupPath, firstAdminPath, HttpServer, RateLimiter } from "../http/index.ts";
 import { AppError, count, quote, SetupError } from "../kernel/index.ts";
 import { type Logger, type LogRing, RequestMeter } from "../logging/index.ts";
 import { Realtime } from "../realtime/index.ts";
 import { firstSteps } from "./first-steps.ts";
 import { Scripts } from "./scripts.ts";
+import { openDashboard, openStaticFiles } from "./served-files.ts";
 import { openService, type Service } from "./service.ts";
 import { typesFile, writeTypes } from "./types-file.ts";
 import { version } from "./version.ts";
@@ -87,6 +88,7 @@ export class App {
         maxSubscriptions: config["limits.subscriptions"],
       });
       const meter = new RequestMeter();
+      const dashboard = await openDashboard(config, logger);
       const { functions, jobs } = scripts;
       const admin = new Admin({
         ...service,
@@ -109,6 +111,7 @@ export class App {
         limits: service.limits,
         metricsToken: config["metrics.token"],
         files: openStaticFiles(config),
+        dashboard,
         logger: logger.for("http"),
         version,
         host: config.host,
@@ -134,7 +137,7 @@ export class App {
         maxBytes: config["events.maxBytes"],
       });
       retention.start(stopping.signal);
-      await inviteFirstAdmin(admin, http.url, options);
+      await inviteFirstAdmin(admin, `${http.url}${dashboard === null ? firstAdminPath : dashboardSetupPath}`, options);
       logger.info(`The API is at ${http.url}/api/{collection}`);
       logger.notice(`Listening on ${http.url}`);
       if (options.isDevelopment === true) await develop({ service, scripts, config, logger, applied });
@@ -205,32 +208,19 @@ async function develop(options: {
   watchDefinitions({ service, folder: join(config.folder, "collections"), applied, logger });
 }
 
-/** The folder of static files, which must not hold what is not for everybody. */
-function openStaticFiles(config: Config): StaticFiles | null {
-  const folder = config.public;
-  const secrets = [config.folder, config.database, config.storage].filter((path) => !path.startsWith("s3://"));
-  const hasFallback = config.publicFallback;
-  if (folder === undefined && hasFallback)
-    throw new SetupError("publicFallback: needs the key public, the folder with the app's index.html");
-  return folder === undefined ? null : new StaticFiles({ folder, secrets, hasFallback });
-}
-
 /** What there is and what there is not, before anybody is let in. */
 async function announce(service: Service, config: Config, logger: Logger): Promise<void> {
   const names = service.collections.all().map(({ name }) => name);
   logger.info(`Database ${config.database}, ${count(names.length, "collection")}`, { collections: names });
-  if (config["dashboard.enabled"]) logger.warn("This build has no dashboard; /_/ is not served");
 }
 
-/** While there is no admin, whoever reads the log may make one. */
-async function inviteFirstAdmin({ firstAdmin }: Admin, url: string, options: AppOptions): Promise<void> {
+/** While there is no admin, whoever reads the log may make one, at this address. */
+async function inviteFirstAdmin({ firstAdmin }: Admin, address: string, options: AppOptions): Promise<void> {
   const { logger, adminCommand } = options;
   const token = await firstAdmin.invite();
   if (token === null) return;
   logger.notice(`There is no admin yet. Make one with: ${adminCommand}`);
-  logger.notice(
-    `Or make the first admin with this link, once and within 30 minutes: ${url}${firstAdminPath}?token=${token}`,
-  );
+  logger.notice(`Or make the first admin with this link, once and within 30 minutes: ${address}?token=${token}`);
 }
 
 async function seedAdmin(service: Service, config: Config, logger: Logger): Promise<void> {

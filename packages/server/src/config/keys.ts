@@ -53,6 +53,10 @@ export const keys = {
     "a browser gets index.html for a path without a file (single-page apps); needs public",
   ),
   "dashboard.enabled": key(boolean, true, "serve the admin dashboard under /_/"),
+  "dashboard.path": optional(
+    text,
+    "folder of another build of the dashboard, served in place of the one in the executable",
+  ),
   "auth.jwtSecret": optional(secret, "key that signs access tokens; when absent, one is made and kept in the database"),
   "auth.accessTokenTtl": key(duration(1_000), "1h", "lifetime of an access token"),
   "auth.refreshTokenTtl": key(duration(1_000), "30d", "lifetime of a session without a refresh"),

@@ -29,7 +29,7 @@ export interface LoadedConfig {
 }
 
 const paths = Object.keys(keys) as KeyPath[];
-const pathPaths: readonly KeyPath[] = ["database", "storage", "public"];
+const pathPaths: readonly KeyPath[] = ["database", "storage", "public", "dashboard.path"];
 
 /** The variables that hold secrets. Whoever has read the configuration has no more need of them. */
 export const secretVariables: readonly string[] = paths

@@ -1,5 +1,8 @@
 /** HTTP: routes, one file a noun; the error → status table; CORS; the server itself. */
 
+export { Dashboard, dashboardSetupPath } from "./dashboard.ts";
+export { dashboardBuild } from "./dashboard-build.ts";
+export { EmbeddedFiles } from "./embedded-files.ts";
 export { RateLimiter } from "./rate-limiter.ts";
 export { firstAdminPath } from "./routes/first-admin.ts";
 export { HttpServer } from "./server.ts";

@@ -5,6 +5,7 @@ import { type Answers, NoRoom } from "./answers.ts";
 import type { Bodies } from "./bodies.ts";
 import type { Callers } from "./callers.ts";
 import type { Cors } from "./cors.ts";
+import { Dashboard } from "./dashboard.ts";
 import { type Authenticate, Exchange, type ExchangeService, pathOf } from "./exchange.ts";
 import { adminOf } from "./routes/admin/for-admins.ts";
 import type { StaticFiles } from "./static-files.ts";
@@ -82,6 +83,7 @@ export class Router {
   readonly #limits: LimitMeter;
   readonly #logger: Logger;
   readonly #files: StaticFiles | null;
+  readonly #dashboard: Dashboard | null;
   readonly #meter: RequestMeter;
   readonly #idPrefix = crypto.randomUUID().slice(0, 8);
   #count = 0;
@@ -102,6 +104,7 @@ export class Router {
     limits: LimitMeter;
     logger: Logger;
     files: StaticFiles | null;
+    dashboard: Dashboard | null;
     meter: RequestMeter;
   }) {
     this.#routes = options.routes;
@@ -111,6 +114,7 @@ export class Router {
     this.#limits = options.limits;
     this.#logger = options.logger;
     this.#files = options.files;
+    this.#dashboard = options.dashboard;
     this.#meter = options.meter;
   }
 
@@ -149,9 +153,12 @@ export class Router {
     );
   }
 
-  /** A static file, where there are some and no route has the path. */
+  /** The dashboard or a static file, where there are some and no route has the path. */
   async #file(exchange: Exchange, pathname: string): Promise<Answer> {
     const files = this.#files;
+    const dashboard = Dashboard.owns(pathname) ? this.#dashboard : null;
+    if (dashboard !== null)
+      return this.#byMethod({ path: pathname, methods: { GET: () => dashboard.answer(exchange, pathname) } }, exchange);
     if (files === null || (await files.findFor(exchange.request, pathname)) === null)
       throw new AppError("not_found", "There is nothing at this path.");
     const GET: Handler = () => files.answer(exchange, pathname);

@@ -11,6 +11,7 @@ import { Answers } from "./answers.ts";
 import { Bodies } from "./bodies.ts";
 import { Callers } from "./callers.ts";
 import { Cors } from "./cors.ts";
+import type { Dashboard } from "./dashboard.ts";
 import type { Exchange } from "./exchange.ts";
 import { Listener } from "./listener.ts";
 import { LiveStreams } from "./live-streams.ts";
@@ -30,6 +31,8 @@ export interface HttpOptions {
   metricsToken: Secret | undefined;
   /** What is served where no route is; null for nothing. */
   files: StaticFiles | null;
+  /** What is served under `/_/`; null for nothing. */
+  dashboard: Dashboard | null;
   logger: Logger;
   version: string;
   host: string;
@@ -82,7 +85,7 @@ export class HttpServer {
 
   /** @throws SetupError when the port cannot be listened on. */
   constructor(options: HttpOptions) {
-    const { auth, realtime, files, meter } = options;
+    const { auth, realtime, files, dashboard, meter } = options;
     this.#realtime = realtime;
     this.#liveStreams = new LiveStreams(auth);
     this.#trustedProxies = options.trustedProxies;
@@ -96,6 +99,7 @@ export class HttpServer {
         upgrade: (exchange, connection) => this.#upgrade(exchange, connection),
       }),
       files,
+      dashboard,
       cors,
       authenticate: (token) => auth.authenticate(token),
       addressOf: (request) => this.#addressOf(request),

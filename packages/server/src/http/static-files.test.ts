@@ -6,7 +6,7 @@ import { StaticFiles } from "./static-files.ts";
 
 const folder = temporaryFolder();
 await Bun.write(join(folder, "index.html"), "<p>page</p>");
-const files = new StaticFiles({ folder, secrets: [], hasFallback: true });
+const files = new StaticFiles({ key: "public", folder, secrets: [], hasFallback: true });
 
 function isPage(path: string): Promise<boolean> {
   const request = new Request("http://socle.test/", { headers: { Accept: "text/html" } });

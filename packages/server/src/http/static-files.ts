@@ -1,3 +1,4 @@
+/** Static files of a folder: found by their paths, never outside of it, and compressed where that helps. */
 import { realpathSync, statSync } from "node:fs";
 import { realpath, stat } from "node:fs/promises";
 import { basename, dirname, join, relative, sep } from "node:path";
@@ -25,8 +26,8 @@ function realPathOf(path: string): string {
 /** What the API and the dashboard keep for themselves. */
 const reserved = ["api", "_"];
 
-/** The parts of a path as names of files; null when one of them cannot be, is hidden, or is another's. */
-function namesOf(pathname: string): string[] | null {
+/** The parts of a path as names of files; null when one of them cannot be, or is hidden. */
+export function namesOf(pathname: string): string[] | null {
   const names: string[] = [];
   for (const part of pathname.split("/").filter((each) => each !== "")) {
     let name: string;
@@ -40,8 +41,12 @@ function namesOf(pathname: string): string[] | null {
     if (isHidden || /[/\\\0]/.test(name)) return null;
     names.push(name);
   }
-  if (reserved.includes(names[0] ?? "")) return null;
   return names;
+}
+
+/** Whether a browser asks for a page, as it does from its address bar. */
+export function asksForPage({ method, headers }: Request): boolean {
+  return (method === "GET" || method === "HEAD") && /(^|[\s,])text\/html\s*(;|,|$)/i.test(headers.get("accept") ?? "");
 }
 
 /** A file that a path stands for. */
@@ -80,37 +85,46 @@ function gone(): never {
   throw new AppError("not_found", "There is nothing at this path.");
 }
 
-/** A folder of static files, served as they are (configuration key `public`). */
+interface StaticFilesOptions {
+  /** The configuration key that names the folder. */
+  key: "public" | "dashboard.path";
+  folder: string;
+  /** Paths of files and folders that nobody may read. */
+  secrets: readonly string[];
+  /** Whether paths without a file are pages of the single-page app `index.html`. */
+  hasFallback?: boolean;
+}
+
+/** A folder of static files, served as they are. */
 export class StaticFiles {
   readonly #folder: string;
   readonly #hasFallback: boolean;
+  /** Names that are not served, because the whole of the service is served beside the folder. */
+  readonly #reserved: readonly string[];
   readonly #compressedFiles = new CompressedFiles();
 
-  /**
-   * @param options.secrets paths of files and folders that nobody may read.
-   * @param options.hasFallback whether paths without a file are pages of the single-page app `index.html`.
-   * @throws SetupError when `folder` is no folder, or holds one of the secrets.
-   */
-  constructor({ folder, secrets, hasFallback }: { folder: string; secrets: readonly string[]; hasFallback: boolean }) {
+  /** @throws SetupError when `folder` is no folder, or holds one of the secrets. */
+  constructor({ key, folder, secrets, hasFallback = false }: StaticFilesOptions) {
     let isFolder: boolean;
     try {
       isFolder = statSync(folder).isDirectory();
     } catch (thrown) {
-      throw new SetupError(`public ${folder}: is no folder that can be read: ${messageOf(thrown)}`);
+      throw new SetupError(`${key} ${folder}: is no folder that can be read: ${messageOf(thrown)}`);
     }
-    if (!isFolder) throw new SetupError(`public ${folder}: is a file; it must be a folder`);
+    if (!isFolder) throw new SetupError(`${key} ${folder}: is a file; it must be a folder`);
     this.#folder = realpathSync(folder);
     this.#hasFallback = hasFallback;
+    this.#reserved = key === "public" ? reserved : [];
     for (const secret of secrets)
       if (contains(this.#folder, realPathOf(secret)))
         throw new SetupError(
-          `public ${folder}: everybody could read ${secret}, which it is or holds; use a folder of its own, such as ./public`,
+          `${key} ${folder}: everybody could read ${secret}, which it is or holds; use a folder of its own, such as ./${key.split(".")[0]}`,
         );
   }
 
   /** What is at a path, if anything. A link that leads out of the folder leads nowhere. */
   async find(pathname: string): Promise<Found | null> {
-    const names = namesOf(pathname);
+    const names = this.#namesOf(pathname);
     if (names === null) return null;
     const isFolderPath = pathname.endsWith("/");
     const path = join(this.#folder, ...names, ...(isFolderPath ? ["index.html"] : []));
@@ -119,21 +133,35 @@ export class StaticFiles {
     return isFolderPath || (await this.find(`${pathname}/`)) === null ? null : "folder";
   }
 
+  /** Whether there is a file at a path; that of `/` is `index.html`. */
+  async has(pathname: string): Promise<boolean> {
+    const found = await this.find(pathname);
+    return found !== null && found !== "folder";
+  }
+
+  /** The parts of a path; null for what is another's, too. */
+  #namesOf(pathname: string): string[] | null {
+    const names = namesOf(pathname);
+    return names === null || this.#reserved.includes(names[0] ?? "") ? null : names;
+  }
+
   /**
    * The answer for a path: the file, or `index.html` for a page of a single-page app, if that is configured. Such a
    * page is a GET from a browser's address bar (it accepts HTML) of a path whose last part has no ending.
    */
-  async findFor({ method, headers }: Request, pathname: string): Promise<Found | null> {
+  async findFor(request: Request, pathname: string): Promise<Found | null> {
     const found = await this.find(pathname);
-    if (found !== null || !this.#hasFallback || namesOf(pathname) === null) return found;
-    const isPage =
-      (method === "GET" || method === "HEAD") &&
-      /(^|[\s,])text\/html\s*(;|,|$)/i.test(headers.get("accept") ?? "") &&
-      !pathname.slice(pathname.lastIndexOf("/") + 1).includes(".");
+    if (found !== null || !this.#hasFallback || this.#namesOf(pathname) === null) return found;
+    const isPage = asksForPage(request) && !pathname.slice(pathname.lastIndexOf("/") + 1).includes(".");
     return isPage ? this.find("/") : null;
   }
 
-  async answer(exchange: Exchange, pathname: string): Promise<Response> {
+  /** @param headers on top of the file's own. */
+  async answer(
+    exchange: Exchange,
+    pathname: string,
+    headers: Readonly<Record<string, string>> = {},
+  ): Promise<Response> {
     const found = await this.findFor(exchange.request, pathname);
     if (found === null) return gone();
     if (found === "folder") {
@@ -156,6 +184,7 @@ export class StaticFiles {
         ...(isVariable && { Vary: "Accept-Encoding" }),
         // Parts are those of the file as it is: a request for one is not answered compressed.
         ...(coding !== null && { "Content-Encoding": coding, "Accept-Ranges": "none" }),
+        ...headers,
       },
       read: async (range) => (range === null ? body : body.slice(range.start, range.end)),
     });

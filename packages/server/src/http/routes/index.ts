@@ -5,6 +5,7 @@ import type { Realtime } from "../../realtime/index.ts";
 import type { Records } from "../../records/index.ts";
 import type { Storage } from "../../storage/index.ts";
 import type { Cors } from "../cors.ts";
+import type { Dashboard } from "../dashboard.ts";
 import type { LiveStreams } from "../live-streams.ts";
 import type { RateLimiter } from "../rate-limiter.ts";
 import type { Route } from "../router.ts";
@@ -28,6 +29,7 @@ export interface RouteOptions {
   /** With it, metrics are answered to others than admins. */
   metricsToken: Secret | undefined;
   files: StaticFiles | null;
+  dashboard: Dashboard | null;
   version: string;
   /** Bytes. */
   bodyLimit: number;
