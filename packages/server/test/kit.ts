@@ -85,6 +85,7 @@ export async function openApi(options: {
   folder?: string;
   /** What is served beside the API; nothing without these. */
   files?: StaticFiles;
+  readiness?: () => Promise<readonly string[]>;
   dashboard?: Dashboard;
   /** See `ScriptsOptions`. */
   now?: () => number;
@@ -145,6 +146,7 @@ export async function openApi(options: {
     logger,
     files,
     dashboard,
+    readiness: options.readiness ?? (async () => []),
     version: "test",
     bodyLimit: config["limits.body"],
     rates: RateLimiter.from(config),

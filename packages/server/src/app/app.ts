@@ -9,6 +9,7 @@ import { AppError, count, quote, SetupError } from "../kernel/index.ts";
 import { type Logger, type LogRing, RequestMeter } from "../logging/index.ts";
 import { Realtime } from "../realtime/index.ts";
 import { firstSteps } from "./first-steps.ts";
+import { Readiness } from "./readiness.ts";
 import { Scripts } from "./scripts.ts";
 import { openDashboard, openStaticFiles } from "./served-files.ts";
 import { openService, type Service } from "./service.ts";
@@ -101,6 +102,13 @@ export class App {
         log,
         meter,
       });
+      const files = config.storage.startsWith("s3://") ? [] : [config.storage];
+      const readiness = new Readiness({
+        database: service.database,
+        paths: [config.database, ...files],
+        minFree: config["limits.diskFree"],
+        stopping: stopping.signal,
+      });
       http = new HttpServer({
         auth: service.auth,
         records: service.records,
@@ -112,6 +120,7 @@ export class App {
         metricsToken: config["metrics.token"],
         files: openStaticFiles(config),
         dashboard,
+        readiness: () => readiness.reasons(),
         logger: logger.for("http"),
         version,
         host: config.host,

@@ -11,6 +11,7 @@ import { LimitMeter, type Logger } from "../logging/index.ts";
 import { Records } from "../records/index.ts";
 import { openDriver, Storage, storageSchema } from "../storage/index.ts";
 import { keepFilesPrivate, warnOfOpenFiles } from "./file-modes.ts";
+import { refuseMissingDatabase } from "./missing-database.ts";
 
 export interface ServiceOptions {
   config: Config;
@@ -40,6 +41,7 @@ export interface Service {
  * @throws SetupError with one readable line; the database is closed again then.
  */
 export async function openService({ config, logger, onFatal }: ServiceOptions): Promise<Service> {
+  refuseMissingDatabase(config);
   keepFilesPrivate();
   const databaseLogger = logger.for("database");
   const database = new Database({

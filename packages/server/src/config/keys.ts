@@ -45,6 +45,11 @@ export const keys = {
     "how many reverse proxies stand in front; that many entries of X-Forwarded-For are believed",
   ),
   database: key(text, "./socle.db", "path of the database file; made when missing"),
+  "database.mustExist": key(
+    boolean,
+    false,
+    "refuse to start when the database file is missing or empty, rather than make one: for a volume that may not be mounted",
+  ),
   storage: key(storagePlace, "./storage", "folder for uploaded files, or s3://BUCKET/PREFIX"),
   public: optional(text, "folder of static files that are served at /, index.html first"),
   publicFallback: key(
@@ -98,6 +103,11 @@ export const keys = {
     "passwords that wait to be hashed; half of them for one address or user",
   ),
   "limits.sessionsPerUser": key(wholeNumber(1, 10_000), 100, "sessions of one user; a further login ends the oldest"),
+  "limits.diskFree": key(
+    size(0, 1_024 ** 5),
+    "64MiB",
+    "free bytes on the disks of database and files below which /health/ready says 503",
+  ),
   "limits.wal": key(
     size(8 * 1_024 ** 2, 1_024 ** 4),
     "64MiB",

@@ -42,7 +42,9 @@ function flatten(object: Record<string, unknown>, file: string, prefix = ""): Ma
   for (const [name, value] of Object.entries(object)) {
     const path = `${prefix}${name}`;
     const group = paths.filter((candidate) => candidate.startsWith(`${path}.`));
-    if (group.length === 0) {
+    // `database` is a key and the beginning of others.
+    const isKey = group.length === 0 || (Object.hasOwn(keys, path) && !isObject(value));
+    if (isKey) {
       values.set(path, value);
     } else if (isObject(value)) {
       for (const [inner, innerValue] of flatten(value, file, `${path}.`)) values.set(inner, innerValue);

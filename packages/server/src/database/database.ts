@@ -133,6 +133,11 @@ export class Database {
     return this.#writer.transact(work);
   }
 
+  /** A write that changes nothing, through log and flush: it proves that the disk takes one. @throws AppError as `transact`. */
+  async probe(): Promise<void> {
+    await this.transact((tx) => tx.run("UPDATE _schema SET version = version WHERE module = 'events'"));
+  }
+
   /** Has `guard` look again at callers when their right is used. Auth registers it. */
   guardCallers(guard: CallerGuard): void {
     this.#callerGuard = guard;

@@ -284,11 +284,11 @@ export class Router {
     this.#logger.error(message, { requestId, method: request.method, path: shownPath(request), error });
   }
 
-  /** With many at once, one line a second says so. */
+  /** With many, one line a minute says so. */
   #turnedAway({ requestId, request }: Exchange, error: AppError): void {
     this.#unsaid += 1;
     const now = performance.now();
-    if (now - this.#saidAt < 1_000) return;
+    if (now - this.#saidAt < 60_000) return;
     this.#saidAt = now;
     const cause = error.cause === undefined ? error.message : messageOf(error.cause);
     const requests = this.#unsaid;

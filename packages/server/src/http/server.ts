@@ -33,6 +33,8 @@ export interface HttpOptions {
   files: StaticFiles | null;
   /** What is served under `/_/`; null for nothing. */
   dashboard: Dashboard | null;
+  /** Why the service is not ready; empty when it is. */
+  readiness: () => Promise<readonly string[]>;
   logger: Logger;
   version: string;
   host: string;

@@ -1,20 +1,28 @@
 import { LOG_LEVELS, type LogEntry, type LogFields, type LogLevel, type LogSink } from "./entry.ts";
+import { Repeats } from "./repeats.ts";
 
 /** What the parts of the service write to. An entry below the level costs one comparison. */
 export class Logger {
   readonly #sinks: readonly LogSink[];
   readonly #threshold: number;
   readonly #source: string;
+  readonly #repeats: Repeats;
 
-  constructor(options: { level: LogLevel; sinks: readonly LogSink[]; source?: string }) {
+  constructor(options: { level: LogLevel; sinks: readonly LogSink[]; source?: string; repeats?: Repeats }) {
     this.#sinks = options.sinks;
+    this.#repeats = options.repeats ?? new Repeats();
     this.#threshold = LOG_LEVELS.indexOf(options.level);
     this.#source = options.source ?? "socle";
   }
 
   /** The same log, for another part of the service. */
   for(source: string): Logger {
-    return new Logger({ level: LOG_LEVELS[this.#threshold] ?? "INFO", sinks: this.#sinks, source });
+    return new Logger({
+      level: LOG_LEVELS[this.#threshold] ?? "INFO",
+      sinks: this.#sinks,
+      source,
+      repeats: this.#repeats,
+    });
   }
 
   debug(message: string, fields?: LogFields): void {
@@ -42,7 +50,10 @@ export class Logger {
     if (LOG_LEVELS.indexOf(level) >= this.#threshold) this.#put(level, message, fields);
   }
 
-  #put(level: LogLevel, message: string, fields: LogFields | undefined): void {
+  #put(level: LogLevel, message: string, given: LogFields | undefined): void {
+    const leftOut = this.#repeats.admit({ level, source: this.#source, message, fields: given });
+    if (leftOut === null) return;
+    const fields = leftOut === 0 ? given : { ...given, leftOut };
     const entry: LogEntry = {
       timestamp: new Date().toISOString(),
       level,

@@ -1,6 +1,6 @@
-import { describe, expect, test } from "bun:test";
-import { Secret } from "../kernel/index.ts";
-import { Logger, LogRing, lineSink } from "./index.ts";
+import { describe, expect, spyOn, test } from "bun:test";
+import { AppError, Secret } from "../kernel/index.ts";
+import { type LogEntry, Logger, LogRing, lineSink } from "./index.ts";
 
 test("the ring keeps the newest entries, oldest first", () => {
   const ring = new LogRing(3);
@@ -10,6 +10,34 @@ test("the ring keeps the newest entries, oldest first", () => {
   expect(messages()).toEqual(["1"]);
   for (const message of ["2", "3", "4", "5"]) logger.warn(message);
   expect(messages()).toEqual(["3", "4", "5"]);
+});
+
+test("what a disk that does not serve makes parts say again and again is written once a minute, with a count", () => {
+  let now = 0;
+  const clock = spyOn(performance, "now").mockImplementation(() => now);
+  const entries: LogEntry[] = [];
+  const logger = new Logger({ level: "INFO", sinks: [(entry) => entries.push(entry)] });
+  const full = new AppError("unavailable", "The disk is full.");
+  const say = (): void => {
+    logger.for("jobs").error("What was run could not be recorded", { error: full });
+    logger.for("events").error("The event log could not be trimmed", { error: full });
+    // Others are written each time.
+    logger.for("functions").error("posts/notify.ts failed", { error: new Error("no") });
+  };
+  for (let n = 0; n < 5; n++) say();
+  now = 59_999;
+  say();
+  now = 60_000;
+  say();
+  clock.mockRestore();
+  const disk = entries.filter(({ source }) => source !== "functions");
+  expect(disk.map(({ source, fields }) => [source, fields?.["leftOut"]])).toEqual([
+    ["jobs", undefined],
+    ["events", undefined],
+    ["jobs", 5],
+    ["events", 5],
+  ]);
+  expect(entries.length - disk.length).toBe(7);
 });
 
 test("what is below the level is not logged; the source is the part that speaks", () => {

@@ -34,10 +34,12 @@ async function run({ options: given, terminal }: Invocation, mode: "serve" | "de
   const adminCommand = shellCommand(terminal.program, "admin", "create", "EMAIL", ...inConfig);
   // Heard from here on: whoever has read `Listening` may stop the service at once.
   const stopped = terminal.untilSignal();
-  const app = await App.start({ config, effective, logger, log, onFatal, environment, isDevelopment, adminCommand });
+  let app: App | null = null;
+  // Until there is something to load again, the signal is heard and means nothing: it must not end the process.
   terminal.onHangup(() => {
-    app.reload().catch((error) => logger.error("Functions and jobs could not be loaded again", { error }));
+    app?.reload().catch((error) => logger.error("Functions and jobs could not be loaded again", { error }));
   });
+  app = await App.start({ config, effective, logger, log, onFatal, environment, isDevelopment, adminCommand });
   const steps = isDevelopment && config["log.format"] === "text" ? await app.firstSteps() : [];
   if (steps.length > 0)
     print(`\nNo records yet. The way to the first one:\n\n${steps.map((step) => `  ${step}\n`).join("")}\n`);

@@ -1,5 +1,6 @@
 /** The health answers (spec, "Health"), and `/` where there is a page for it. */
 import type { Health } from "@socle/protocol";
+import { AppError } from "../../kernel/index.ts";
 import type { Dashboard } from "../dashboard.ts";
 import type { Route } from "../router.ts";
 import { asksForPage, type StaticFiles } from "../static-files.ts";
@@ -8,13 +9,17 @@ interface HealthOptions {
   version: string;
   files: StaticFiles | null;
   dashboard: Dashboard | null;
+  /** Why the service is not ready; empty when it is. */
+  readiness: () => Promise<readonly string[]>;
 }
 
+const fresh = { "Content-Type": "application/json", "Cache-Control": "no-store" };
+
 /**
- * `GET /` and `GET /health`. With a folder of static files, `/` is its `index.html` if it has one; else a browser is led to
+ * `GET /`, `GET /health` and `GET /health/ready`. With a folder of static files, `/` is its `index.html` if it has one; else a browser is led to
  * the dashboard, if that is served.
  */
-export function healthRoutes({ version, files, dashboard }: HealthOptions): Route[] {
+export function healthRoutes({ version, files, dashboard, readiness }: HealthOptions): Route[] {
   const body: Health = { status: "ok", version };
   return [
     {
@@ -31,5 +36,18 @@ export function healthRoutes({ version, files, dashboard }: HealthOptions): Rout
       },
     },
     { path: "/health", methods: { GET: (exchange) => exchange.json(200, body) } },
+    {
+      path: "/health/ready",
+      methods: {
+        async GET(exchange) {
+          const reasons = await readiness();
+          if (reasons.length === 0) return exchange.respond(200, JSON.stringify(body), fresh);
+          // Not an error that is thrown: it is the answer, and no line of the log.
+          return exchange.error(new AppError("unavailable", `Not ready: ${reasons.join("; ")}.`), {
+            headers: { "Cache-Control": "no-store", "Retry-After": "1" },
+          });
+        },
+      },
+    },
   ];
 }

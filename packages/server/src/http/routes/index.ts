@@ -30,6 +30,7 @@ export interface RouteOptions {
   metricsToken: Secret | undefined;
   files: StaticFiles | null;
   dashboard: Dashboard | null;
+  readiness: () => Promise<readonly string[]>;
   version: string;
   /** Bytes. */
   bodyLimit: number;

@@ -1,0 +1,72 @@
+/** Readiness: ready, and each reason not to be. */
+import { expect, test } from "bun:test";
+import { join } from "node:path";
+import { openApi, quietLogger, temporaryFolder } from "../../test/kit.ts";
+import { Database } from "../database/index.ts";
+import { eventSchema } from "../events/index.ts";
+import { Readiness } from "./readiness.ts";
+
+async function open(options: { sync?: () => Promise<void>; minFree?: number } = {}) {
+  const path = join(temporaryFolder(), "socle.db");
+  const { sync, minFree = 0 } = options;
+  const database = new Database({ path, logger: quietLogger(), onFatal: () => undefined, ...(sync && { sync }) });
+  const stopping = new AbortController();
+  const readiness = new Readiness({ database, paths: [path], minFree, stopping: stopping.signal });
+  return { database, stopping, readiness };
+}
+
+test("a service that can write is ready; one that stops is not", async () => {
+  const { database, stopping, readiness } = await open();
+  await database.prepare([eventSchema]);
+  expect(await readiness.reasons()).toEqual([]);
+  stopping.abort();
+  expect(await readiness.reasons()).toEqual(["the service is stopping"]);
+  await database.close();
+});
+
+test("a disk without room is a reason, told once for each disk", async () => {
+  const { database, stopping, readiness } = await open({ minFree: 2 ** 60 });
+  const reasons = await readiness.reasons();
+  expect(reasons).toHaveLength(1);
+  expect(reasons[0]).toMatch(/^the disk has \d+ MiB free, and needs 1099511627776$/);
+  stopping.abort();
+  await database.close();
+});
+
+test("a disk that does not take a write is a reason", async () => {
+  const { database, stopping, readiness } = await open({ sync: () => Promise.reject(new Error("EIO")) });
+  expect(await readiness.reasons()).toEqual([expect.stringContaining("the database cannot be written: ")]);
+  stopping.abort();
+  await database.close();
+});
+
+test("a disk that takes for ever is a reason, and questions share one write", async () => {
+  let writes = 0;
+  const { promise, resolve } = Promise.withResolvers<void>();
+  const sync = (): Promise<void> => {
+    writes += 1;
+    return promise;
+  };
+  const { database, stopping, readiness } = await open({ sync });
+  const answers = await Promise.all(Array.from({ length: 50 }, () => readiness.reasons()));
+  expect(new Set(answers.flat())).toEqual(new Set(["a write takes longer than 2 s"]));
+  expect(writes).toBe(1);
+  resolve();
+  stopping.abort();
+  await database.close();
+});
+
+test("GET /health/ready answers 200, or 503 with the reasons; /health stays", async () => {
+  let reasons: string[] = [];
+  const { request } = await openApi({ readiness: async () => reasons });
+  const ready = await request("GET", "/health/ready");
+  expect(ready).toMatchObject({ status: 200, body: { status: "ok" } });
+  expect(ready.headers.get("cache-control")).toBe("no-store");
+  reasons = ["the disk has 3 MiB free, and needs 64", "a write takes longer than 2 s"];
+  const not = await request("GET", "/health/ready");
+  const message = "Not ready: the disk has 3 MiB free, and needs 64; a write takes longer than 2 s.";
+  expect(not).toMatchObject({ status: 503, body: { error: { code: "unavailable", message } } });
+  expect(not.headers.get("retry-after")).toBe("1");
+  expect((await request("GET", "/health")).status).toBe(200);
+  expect((await request("POST", "/health/ready", { body: {} })).status).toBe(405);
+});

@@ -1,0 +1,102 @@
+/**
+ * Readiness (`GET /health/ready`): whether the service can do its work now. Alive is another question (`GET /health`): a
+ * service that is alive and not ready gets no requests from a balancer, and is not restarted.
+ */
+import { statfs } from "node:fs/promises";
+import { dirname } from "node:path";
+import type { Database } from "../database/index.ts";
+import { messageOf } from "../kernel/index.ts";
+
+/** A write that takes longer says that the disk does not serve. */
+const writeWithinMs = 2_000;
+/** Answers are shared so long: a flood of questions is one write a second. */
+const keptMs = 1_000;
+/** The longest that the event loop may have been held within the last seconds. */
+const maxLagMs = 1_000;
+const lagWindowMs = 10_000;
+const tickMs = 250;
+
+export interface ReadinessOptions {
+  database: Database;
+  /** Paths whose disks need room: the database, and the folder of files when there is one. */
+  paths: readonly string[];
+  /** Bytes that each of these disks must have free. */
+  minFree: number;
+  /** Aborted when the service begins to stop. */
+  stopping: AbortSignal;
+}
+
+export class Readiness {
+  readonly #options: ReadinessOptions;
+  readonly #lag: EventLoopLag;
+  #latest: { at: number; reasons: Promise<string[]> } | null = null;
+
+  constructor(options: ReadinessOptions) {
+    this.#options = options;
+    this.#lag = new EventLoopLag(options.stopping);
+  }
+
+  /** Why the service is not ready; empty when it is. */
+  reasons(): Promise<string[]> {
+    if (this.#options.stopping.aborted) return Promise.resolve(["the service is stopping"]);
+    const now = performance.now();
+    if (this.#latest === null || now - this.#latest.at > keptMs) this.#latest = { at: now, reasons: this.#look() };
+    return this.#latest.reasons;
+  }
+
+  async #look(): Promise<string[]> {
+    const lag = this.#lag.longest();
+    const held = lag > maxLagMs ? `the event loop was held for ${Math.round(lag)} ms` : null;
+    const reasons = [
+      held,
+      await this.#write(),
+      ...(await Promise.all(this.#options.paths.map((path) => this.#room(path)))),
+    ];
+    return [...new Set(reasons.filter((reason) => reason !== null))];
+  }
+
+  async #write(): Promise<string | null> {
+    const { promise: late, resolve } = Promise.withResolvers<string>();
+    const timer = setTimeout(() => resolve(`a write takes longer than ${writeWithinMs / 1_000} s`), writeWithinMs);
+    const written = this.#options.database.probe().then(
+      () => null,
+      (error: unknown) => `the database cannot be written: ${messageOf(error)}`,
+    );
+    const reason = await Promise.race([written, late]);
+    clearTimeout(timer);
+    return reason;
+  }
+
+  async #room(path: string): Promise<string | null> {
+    const { minFree } = this.#options;
+    try {
+      const { bavail, bsize } = await statfs(path).catch(() => statfs(dirname(path)));
+      const free = bavail * bsize;
+      if (free >= minFree) return null;
+      return `the disk has ${Math.floor(free / 1_024 ** 2)} MiB free, and needs ${Math.ceil(minFree / 1_024 ** 2)}`;
+    } catch (error) {
+      return `the disk cannot be looked at: ${messageOf(error)}`;
+    }
+  }
+}
+
+/** How long the event loop was held lately: a timer that comes late tells it. */
+class EventLoopLag {
+  #recent: { at: number; lag: number }[] = [];
+
+  constructor(signal: AbortSignal) {
+    let due = performance.now() + tickMs;
+    const timer = setInterval(() => {
+      const now = performance.now();
+      this.#recent = this.#recent.filter(({ at }) => now - at < lagWindowMs);
+      if (now - due > tickMs) this.#recent.push({ at: now, lag: now - due });
+      due = now + tickMs;
+    }, tickMs).unref();
+    signal.addEventListener("abort", () => clearInterval(timer), { once: true });
+  }
+
+  /** Milliseconds. */
+  longest(): number {
+    return Math.max(0, ...this.#recent.map(({ lag }) => lag));
+  }
+}
