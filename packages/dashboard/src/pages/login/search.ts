@@ -3,21 +3,21 @@ import { type RawSearch, textParam } from "../../kit/search-params.ts";
 
 export interface LoginSearch {
   /** The page to go to afterwards, below `/_/`. */
-  from?: string;
+  from?: string | undefined;
 }
 
 export function readLoginSearch(search: RawSearch): LoginSearch {
   const from = textParam(search, "from");
   // An address of this dashboard alone: never one of another site.
-  return from !== undefined && /^\/(?![/\\])/.test(from) ? { from } : {};
+  // Every key is named, also one without a value: the router passes on what a reader leaves out.
+  return { from: from !== undefined && /^\/(?![/\\])/.test(from) ? from : undefined };
 }
 
 export interface SetupSearch {
   /** The token of the set-up link. */
-  token?: string;
+  token?: string | undefined;
 }
 
 export function readSetupSearch(search: RawSearch): SetupSearch {
-  const token = textParam(search, "token");
-  return token === undefined ? {} : { token };
+  return { token: textParam(search, "token") };
 }

@@ -1,0 +1,111 @@
+/** The dashboard in a real browser, on the built executable: what its end-to-end tests share. */
+import AxeBuilder from "@axe-core/playwright";
+import type { BrowserContext, Page } from "playwright-core";
+import { openWindow } from "./browser.ts";
+import { post, project, type Running, serve } from "./kit.ts";
+
+export const admin = { email: "admin@example.com", password: "correct horse battery" };
+
+export interface Dashboard {
+  readonly server: Running;
+  readonly folder: string;
+  /** The token of the admin. */
+  readonly token: string;
+  /** A request of the admin; fails the test when it is refused. */
+  api(method: string, path: string, body?: object): Promise<unknown>;
+  /** A window of its own, signed in, at a page. */
+  open(path: string, options?: WindowOptions): Promise<Page>;
+}
+
+export interface WindowOptions {
+  theme?: "light" | "dark";
+  width?: number;
+  height?: number;
+}
+
+/** Everything that a page has complained about: errors of scripts, refused requests of the content security policy. */
+const complaints = new WeakMap<Page, string[]>();
+
+export function complaintsOf(page: Page): string[] {
+  return complaints.get(page) ?? [];
+}
+
+async function windowOf({ theme = "light", width = 1_280, height = 860 }: WindowOptions): Promise<BrowserContext> {
+  return openWindow({ colorScheme: theme, viewport: { width, height } });
+}
+
+function listen(page: Page): void {
+  const heard: string[] = [];
+  complaints.set(page, heard);
+  page.on("pageerror", (error) => heard.push(String(error)));
+  page.on("console", (message) => {
+    // A request that the service refuses is told by the page itself.
+    if (message.type() === "error" && !message.text().startsWith("Failed to load resource")) heard.push(message.text());
+  });
+}
+
+/** A window that nobody has signed in to. */
+export async function openAnonymously(url: string, options: WindowOptions = {}): Promise<Page> {
+  const page = await (await windowOf(options)).newPage();
+  listen(page);
+  await page.goto(url);
+  return page;
+}
+
+/** Starts a service with an admin. @param options.files paths in its folder with what they hold: functions, jobs. */
+export async function openDashboard(
+  options: { collections?: readonly object[]; config?: object; files?: Readonly<Record<string, string>> } = {},
+): Promise<Dashboard> {
+  const folder = await project(options);
+  for (const [path, content] of Object.entries(options.files ?? {})) await Bun.write(`${folder}/${path}`, content);
+  const env = { SERVICE_ADMIN_EMAIL: admin.email, SERVICE_ADMIN_PASSWORD: admin.password };
+  const server = await serve(folder, { env });
+  const { accessToken } = (await (await post(`${server.url}/api/auth/login`, admin)).json()) as { accessToken: string };
+  return {
+    server,
+    folder,
+    token: accessToken,
+    async api(method, path, body) {
+      const response = await fetch(server.url + path, {
+        method,
+        headers: { Authorization: `Bearer ${accessToken}`, "Content-Type": "application/json" },
+        ...(body !== undefined && { body: JSON.stringify(body) }),
+      });
+      if (!response.ok) throw new Error(`${method} ${path}: ${response.status} ${await response.text()}`);
+      return response.status === 204 ? null : response.json();
+    },
+    async open(path, window = {}) {
+      const context = await windowOf(window);
+      const login = await post(`${server.url}/api/auth/login`, admin);
+      const { accessToken, refreshToken } = (await login.json()) as { accessToken: string; refreshToken: string };
+      await context.addInitScript((tokens) => {
+        // Only where there is none yet: a page that is loaded again has newer ones.
+        if (sessionStorage.getItem("socle.tokens") === null) sessionStorage.setItem("socle.tokens", tokens);
+      }, JSON.stringify({ accessToken, refreshToken }));
+      const page = await context.newPage();
+      listen(page);
+      await page.goto(`${server.url}/_${path}`);
+      await settled(page);
+      return page;
+    },
+  };
+}
+
+/** Resolves when the page shows its content, and no skeleton any more. */
+export async function settled(page: Page): Promise<void> {
+  await page.locator("h1").first().waitFor();
+  await page.waitForFunction(`document.querySelector('[aria-busy="true"]') === null`);
+}
+
+/** What axe finds, a line each (WCAG 2.2 AA and best practices). */
+export async function violationsOf(page: Page): Promise<string[]> {
+  const { violations } = await new AxeBuilder({ page }).analyze();
+  return violations.flatMap(({ id, help, nodes }) =>
+    nodes.map(({ target, failureSummary }) => `${id}: ${help} at ${target.join(" ")}: ${failureSummary}`),
+  );
+}
+
+/** Pixels by which the page is wider than its window. */
+export function overflowOf(page: Page): Promise<number> {
+  return page.evaluate<number>("document.documentElement.scrollWidth - innerWidth");
+}
