@@ -4,7 +4,7 @@ import { ModalsProvider } from "@mantine/modals";
 import { Notifications } from "@mantine/notifications";
 import { QueryClientProvider } from "@tanstack/react-query";
 import { RouterProvider } from "@tanstack/react-router";
-import { ShortcutProvider } from "../kit/index.ts";
+import { ShortcutProvider } from "../kit/shortcuts.tsx";
 import { queryClient } from "../service/queries.ts";
 import { text } from "../texts/index.ts";
 import { router } from "./router.tsx";

@@ -10,7 +10,7 @@ import {
   Outlet,
   redirect,
 } from "@tanstack/react-router";
-import { ErrorState } from "../kit/index.ts";
+import { ErrorState } from "../kit/states.tsx";
 import { readEventSearch } from "../pages/events/search.ts";
 import { readFunctionSearch } from "../pages/functions/search.ts";
 import { readJobSearch } from "../pages/jobs/search.ts";
@@ -25,7 +25,6 @@ import { readStorageSearch } from "../pages/storage/search.ts";
 import { readUserSearch } from "../pages/users/search.ts";
 import { restoreSession } from "../service/session.ts";
 import { NotFoundPage } from "./not-found.tsx";
-import { Shell } from "./shell.tsx";
 
 const root = createRootRoute({ component: Outlet, notFoundComponent: NotFoundPage });
 
@@ -47,7 +46,7 @@ const setup = createRoute({
 const inside = createRoute({
   getParentRoute: () => root,
   id: "inside",
-  component: Shell,
+  component: lazyRouteComponent(() => import("./shell.tsx"), "Shell"),
   beforeLoad: async ({ location }) => {
     if ((await restoreSession()) === null)
       throw redirect({ to: "/login", search: location.href === "/" ? {} : { from: location.href }, replace: true });

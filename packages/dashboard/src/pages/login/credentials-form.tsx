@@ -3,7 +3,7 @@ import { Alert, Button, PasswordInput, Stack, TextInput } from "@mantine/core";
 import { SocleError } from "@socle/client";
 import type { Credentials } from "@socle/protocol";
 import { type FormEvent, useState } from "react";
-import { messageOf } from "../../kit/index.ts";
+import { messageOf } from "../../kit/states.tsx";
 import { text } from "../../texts/index.ts";
 
 export function CredentialsForm(props: {

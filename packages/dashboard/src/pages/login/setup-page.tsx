@@ -3,7 +3,7 @@ import { Button, Stack, Text } from "@mantine/core";
 import { SocleError } from "@socle/client";
 import { useQuery } from "@tanstack/react-query";
 import { getRouteApi, Link, useNavigate } from "@tanstack/react-router";
-import { ErrorState, RowsSkeleton } from "../../kit/index.ts";
+import { ErrorState, RowsSkeleton } from "../../kit/states.tsx";
 import { client } from "../../service/client.ts";
 import { setUp } from "../../service/session.ts";
 import { text } from "../../texts/index.ts";
