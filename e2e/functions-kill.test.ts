@@ -38,6 +38,36 @@ function scriptProcesses({ pid }: Running): string[] {
   return lines.filter((line) => line.includes("script-host")).map((line) => line.trim().split(" ")[0] ?? "");
 }
 
+test("a process that is killed from outside blames no run: each is made again, and none is listed as failed", async () => {
+  const slow = `
+import { appendFileSync } from "node:fs";
+export const onCreate = async ({ record }: any) => {
+  appendFileSync("started.log", record.n + "\\n");
+  await Bun.sleep(150);
+  appendFileSync("done.log", record.n + "\\n");
+};
+`;
+  const cwd = await scriptProject({ collections: [collection("items")], files: { "functions/items/slow.ts": slow } });
+  const server = await serve(cwd);
+  const started = async (): Promise<number> =>
+    (
+      await Bun.file(join(cwd, "started.log"))
+        .text()
+        .catch(() => "")
+    ).split("\n").length - 1;
+  // One at a time: each is the only run that its process has.
+  for (let n = 0; n < 3; n++) {
+    const before = await started();
+    await post(`${server.url}/api/items`, { n });
+    while ((await started()) === before) await Bun.sleep(2);
+    for (const pid of scriptProcesses(server)) process.kill(Number(pid), "SIGKILL");
+    while (waiting(cwd) > 0) await Bun.sleep(10);
+  }
+  expect((await Bun.file(join(cwd, "done.log")).text()).trim().split("\n").map(Number)).toEqual([0, 1, 2]);
+  using database = new Database(join(cwd, "socle.db"), { readonly: true });
+  expect(database.query("SELECT count(*) AS n FROM _events WHERE type = 'function.failed'").get()).toEqual({ n: 0 });
+}, 60_000);
+
 test(`${creates} creates, the service killed ${kills} times and its functions as often`, async () => {
   const cwd = await scriptProject({
     collections: [collection("items"), effects],

@@ -107,7 +107,8 @@ describe("a process that is lost", () => {
       await write(cwd, { [path]: mode === "dev" ? "export const onCreate = (\n" : says("new") });
       if (mode === "dev") await until(() => server.output().includes("its last version keeps running"));
       const before = children(server);
-      for (const pid of before) process.kill(Number(pid), "SIGKILL");
+      // One that a reload has replaced may have ended meanwhile.
+      for (const pid of before) Bun.spawnSync(["kill", "-9", pid], { stderr: "ignore" });
       await until(() => children(server).some((pid) => !before.includes(pid)));
       await post(`${server.url}/api/a`, { n: 1 });
       await until(() => server.output().includes("says old"));

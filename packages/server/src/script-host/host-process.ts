@@ -22,6 +22,8 @@ export interface ProcessOptions {
 export interface ProcessEnd {
   /** In words: the signal or the exit code, and its last words. */
   readonly how: string;
+  /** The signal that has ended it; null when none did, or when that is not known. */
+  readonly signal: string | null;
 }
 
 /** A process of the same executable, in a group of its own, with a channel for messages. */
@@ -87,7 +89,7 @@ export class HostProcess<Out extends object, In> {
     const { signalCode, exitCode } = this.#child;
     const how = signalCode === null ? `exit code ${exitCode}` : `signal ${signalCode}`;
     const said = lastWords.trim().split("\n").slice(-3).join(" ").trim();
-    return { how: said === "" ? how : `${how}: ${said}` };
+    return { how: said === "" ? how : `${how}: ${said}`, signal: signalCode === null ? null : String(signalCode) };
   }
 }
 

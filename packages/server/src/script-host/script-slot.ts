@@ -21,6 +21,13 @@ const maxEnded = 1_000;
 const firstPauseMs = 100;
 const longestPauseMs = 5_000;
 
+/** Signals that an operator or the machine, when it is out of memory, ends processes with. */
+const outsideSignals: readonly string[] = ["SIGKILL", "SIGTERM", "SIGHUP", "SIGINT"];
+/** Times that a run may be alone in a process which such a signal ends, and is made again all the same. */
+const maxKills = 3;
+/** How often that has happened to a task. */
+const killsOf = new WeakMap<ScriptTask, number>();
+
 /** What must be known of an attempt after its end; what it was about is not kept. */
 interface Ended {
   readonly path: string;
@@ -188,7 +195,7 @@ export class ScriptSlot {
     this.#isReady = true;
     // It may have ended in the moment after its last file.
     if (this.#process === null || this.#process.hasExited) {
-      void this.#replace({ how: "it was lost during its start" });
+      void this.#replace({ how: "it was lost during its start", signal: null });
       return;
     }
     this.#watch.wake();
@@ -238,7 +245,7 @@ export class ScriptSlot {
     this.#waiting.unshift(...attempts.filter((attempt) => !victims.includes(attempt)));
     const message = this.#endMessage(end);
     const [only] = victims;
-    const isCertain = only !== undefined && this.#sent === 1;
+    const isCertain = only !== undefined && this.#sent === 1 && !this.#isForgiven(only, end);
     for (const victim of victims) {
       if (isCertain || victim.trials >= maxTrials) victim.fail(message);
       else this.#tried.push(victim);
@@ -250,6 +257,14 @@ export class ScriptSlot {
         : `; ${count(victims.length, "run")} ${were} in it, each is run again, alone`;
     this.#options.logger.warn(`The process of functions and jobs was lost: it ${message}${beside}`);
     this.#checkIdle();
+  }
+
+  /** Whether a process was killed from outside, which is no run's doing. A run that kills its own process looks alike: it is blamed in the end. */
+  #isForgiven({ task }: Attempt, { signal }: ProcessEnd): boolean {
+    if (this.#endReason !== null || signal === null || !outsideSignals.includes(signal)) return false;
+    const kills = (killsOf.get(task) ?? 0) + 1;
+    killsOf.set(task, kills);
+    return kills <= maxKills;
   }
 
   /** Makes an attempt again, in a process that has nothing else. */
