@@ -21,7 +21,7 @@ import { allRoutes } from "../src/http/routes/index.ts";
 import type { HttpOptions } from "../src/http/server.ts";
 import type { StaticFiles } from "../src/http/static-files.ts";
 import { system } from "../src/kernel/index.ts";
-import { type LogEntry, Logger, LogRing, type LogSink, RequestMeter } from "../src/logging/index.ts";
+import { EventLoopLag, type LogEntry, Logger, LogRing, type LogSink, RequestMeter } from "../src/logging/index.ts";
 import { Realtime } from "../src/realtime/index.ts";
 
 /** A folder that is gone after the file's tests. */
@@ -136,6 +136,9 @@ export async function openApi(options: {
     logger,
     log: ring,
     meter,
+    lag: new EventLoopLag(AbortSignal.abort()),
+    disks: [config.database],
+    processesLost: () => scripts.processesLost,
   });
   const { files = null, dashboard = null } = options;
   const parts: TestParts = {

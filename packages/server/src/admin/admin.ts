@@ -7,7 +7,7 @@ import type { EventFilter, EventLog, LoggedEvent } from "../events/index.ts";
 import type { Functions } from "../functions/index.ts";
 import type { Jobs } from "../jobs/index.ts";
 import type { Clock } from "../kernel/index.ts";
-import type { LimitMeter, Logger, LogRing, RequestMeter } from "../logging/index.ts";
+import type { EventLoopLag, LimitMeter, Logger, LogRing, RequestMeter } from "../logging/index.ts";
 import type { Realtime } from "../realtime/index.ts";
 import type { Records } from "../records/index.ts";
 import type { Storage } from "../storage/index.ts";
@@ -37,6 +37,11 @@ export interface AdminOptions {
   /** The most recent entries of the logger. */
   log: LogRing;
   meter: RequestMeter;
+  lag: EventLoopLag;
+  /** Paths whose disks the service writes to. */
+  disks: readonly string[];
+  /** How often the process of the user's code was lost. */
+  processesLost: () => number;
   limits: LimitMeter;
 }
 

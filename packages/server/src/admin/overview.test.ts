@@ -73,6 +73,32 @@ test("metrics: for the token of the configuration and for admins, in Prometheus'
     samples.add(sample);
   }
   expect([...types.values()].every((type) => ["gauge", "counter", "histogram"].includes(type))).toBe(true);
-  expect([...samples]).toEqual(expect.arrayContaining(["socle_files", "socle_files_size_bytes"]));
+  expect([...samples]).toEqual(
+    expect.arrayContaining([
+      "socle_files",
+      "socle_files_size_bytes",
+      "socle_http_requests_in_flight",
+      'socle_database_flush_duration_seconds_bucket{le="+Inf"}',
+      "socle_database_flush_failures_total",
+      'socle_database_writes_refused_total{cause="full"}',
+      "socle_database_checkpoint_lag_bytes",
+      "socle_events",
+      "socle_events_size_bytes",
+      "socle_events_oldest_age_seconds",
+      "socle_event_loop_lag_seconds",
+      "socle_function_oldest_waiting_seconds",
+      'socle_runs_total{kind="job",status="failed"}',
+      'socle_run_duration_seconds_count{kind="function"}',
+      "socle_script_processes_lost_total",
+      'socle_limit_reached_total{limit="logins"}',
+      'socle_limit_reached_total{limit="socketFrames"}',
+    ]),
+  );
+  expect([...samples].some((sample) => sample.startsWith("socle_disk_free_bytes{path="))).toBe(true);
+  // Every write of this test was flushed, and none was refused.
+  const numberOf = (name: string): number => Number(lines.find((line) => line.startsWith(`${name} `))?.split(" ")[1]);
+  expect(numberOf("socle_database_flush_duration_seconds_count")).toBeGreaterThan(2);
+  expect(numberOf('socle_database_writes_refused_total{cause="full"}')).toBe(0);
+  expect(numberOf("socle_events")).toBeGreaterThan(2);
   expect([...types.keys()]).toContain("socle_http_request_duration_seconds");
 });

@@ -3,12 +3,15 @@ import type { Overview } from "@socle/protocol";
 import type { Users } from "../auth/index.ts";
 import type { Collections } from "../collections/index.ts";
 import type { Database } from "../database/index.ts";
+import type { EventLog } from "../events/index.ts";
 import type { Functions } from "../functions/index.ts";
-import { nextTurn } from "../kernel/index.ts";
-import type { LimitMeter, RequestMeter } from "../logging/index.ts";
+import type { Jobs } from "../jobs/index.ts";
+import { freeBytes, nextTurn, openDescriptors } from "../kernel/index.ts";
+import type { EventLoopLag, LimitMeter, RequestMeter } from "../logging/index.ts";
 import type { Realtime } from "../realtime/index.ts";
 import type { Records } from "../records/index.ts";
 import type { Storage } from "../storage/index.ts";
+import { RunMeter } from "./run-meter.ts";
 
 export interface OverviewOptions {
   version: string;
@@ -18,6 +21,13 @@ export interface OverviewOptions {
   users: Users;
   storage: Storage;
   functions: Functions;
+  jobs: Jobs;
+  events: EventLog;
+  lag: EventLoopLag;
+  /** Paths whose disks the service writes to. */
+  disks: readonly string[];
+  /** How often the process of the user's code was lost. */
+  processesLost: () => number;
   realtime: Realtime;
   meter: RequestMeter;
   limits: LimitMeter;
@@ -26,10 +36,12 @@ export interface OverviewOptions {
 /** How the service is doing, at one look; and the same as metrics. */
 export class Overviews {
   readonly #options: OverviewOptions;
+  readonly #runs: RunMeter;
   readonly #startedAt = Date.now() - performance.now();
 
   constructor(options: OverviewOptions) {
     this.#options = options;
+    this.#runs = new RunMeter(options.events);
   }
 
   async now(): Promise<Overview> {
@@ -54,8 +66,25 @@ export class Overviews {
   /** In the text format of Prometheus, version 0.0.4. */
   async metrics(): Promise<string> {
     const { metricsText } = await import("./metrics-text.ts");
-    const { meter, limits } = this.#options;
-    return metricsText(await this.now(), { requests: meter.totals(), limits: limits.totals() });
+    const { database, disks, events, functions, jobs, lag, limits, meter, processesLost } = this.#options;
+    const free = await Promise.all(disks.map(async (path) => [path, await freeBytes(path).catch(() => 0)] as const));
+    const oldest = await functions.oldest();
+    return metricsText(await this.now(), {
+      requests: meter.totals(),
+      inFlight: meter.inFlight,
+      limits: limits.totals(),
+      database: database.meter,
+      uncopiedLog: database.uncopiedLog,
+      lagMs: lag.longest(),
+      descriptors: openDescriptors(),
+      free,
+      eventLog: await events.extent(),
+      oldestDelivery: oldest,
+      runs: this.#runs,
+      jobs: jobs.list().map(({ job }) => job.name),
+      processesLost: processesLost(),
+      now: Date.now(),
+    });
   }
 
   async #counts(): Promise<Overview["collections"]> {

@@ -6,7 +6,7 @@ import type { Config } from "../config/index.ts";
 import { EventRetention } from "../events/index.ts";
 import { dashboardSetupPath, firstAdminPath, HttpServer, RateLimiter } from "../http/index.ts";
 import { AppError, count, quote, SetupError } from "../kernel/index.ts";
-import { type Logger, type LogRing, RequestMeter } from "../logging/index.ts";
+import { EventLoopLag, type Logger, type LogRing, RequestMeter } from "../logging/index.ts";
 import { Realtime } from "../realtime/index.ts";
 import { firstSteps } from "./first-steps.ts";
 import { Readiness } from "./readiness.ts";
@@ -89,6 +89,7 @@ export class App {
         maxSubscriptions: config["limits.subscriptions"],
       });
       const meter = new RequestMeter();
+      const lag = new EventLoopLag(stopping.signal);
       const dashboard = await openDashboard(config, logger);
       const { functions, jobs } = scripts;
       const admin = new Admin({
@@ -101,11 +102,14 @@ export class App {
         logger: logger.for("admin"),
         log,
         meter,
+        lag,
+        disks: disksOf(config),
+        processesLost: () => scripts.processesLost,
       });
-      const files = config.storage.startsWith("s3://") ? [] : [config.storage];
       const readiness = new Readiness({
+        lag,
         database: service.database,
-        paths: [config.database, ...files],
+        paths: disksOf(config),
         minFree: config["limits.diskFree"],
         stopping: stopping.signal,
       });
@@ -186,6 +190,11 @@ export class App {
     await this.#retention.settled();
     await this.#service.close(Math.max(0, end - performance.now()));
   }
+}
+
+/** Paths whose disks the service writes to: the database, and the files where they are not in a bucket. */
+function disksOf({ database, storage }: Config): string[] {
+  return storage.startsWith("s3://") ? [database] : [database, storage];
 }
 
 /** Reloads what changes, and keeps the types up to date. */

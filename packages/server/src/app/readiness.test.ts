@@ -4,6 +4,7 @@ import { join } from "node:path";
 import { openApi, quietLogger, temporaryFolder } from "../../test/kit.ts";
 import { Database } from "../database/index.ts";
 import { eventSchema } from "../events/index.ts";
+import { EventLoopLag } from "../logging/index.ts";
 import { Readiness } from "./readiness.ts";
 
 async function open(options: { sync?: () => Promise<void>; minFree?: number } = {}) {
@@ -11,7 +12,8 @@ async function open(options: { sync?: () => Promise<void>; minFree?: number } = 
   const { sync, minFree = 0 } = options;
   const database = new Database({ path, logger: quietLogger(), onFatal: () => undefined, ...(sync && { sync }) });
   const stopping = new AbortController();
-  const readiness = new Readiness({ database, paths: [path], minFree, stopping: stopping.signal });
+  const lag = new EventLoopLag(stopping.signal);
+  const readiness = new Readiness({ database, paths: [path], minFree, lag, stopping: stopping.signal });
   return { database, stopping, readiness };
 }
 

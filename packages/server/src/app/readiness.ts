@@ -2,10 +2,9 @@
  * Readiness (`GET /health/ready`): whether the service can do its work now. Alive is another question (`GET /health`): a
  * service that is alive and not ready gets no requests from a balancer, and is not restarted.
  */
-import { statfs } from "node:fs/promises";
-import { dirname } from "node:path";
 import type { Database } from "../database/index.ts";
-import { messageOf } from "../kernel/index.ts";
+import { freeBytes, messageOf } from "../kernel/index.ts";
+import type { EventLoopLag } from "../logging/index.ts";
 
 /** A write that takes longer says that the disk does not serve. */
 const writeWithinMs = 2_000;
@@ -13,8 +12,6 @@ const writeWithinMs = 2_000;
 const keptMs = 1_000;
 /** The longest that the event loop may have been held within the last seconds. */
 const maxLagMs = 1_000;
-const lagWindowMs = 10_000;
-const tickMs = 250;
 
 export interface ReadinessOptions {
   database: Database;
@@ -22,18 +19,17 @@ export interface ReadinessOptions {
   paths: readonly string[];
   /** Bytes that each of these disks must have free. */
   minFree: number;
+  lag: EventLoopLag;
   /** Aborted when the service begins to stop. */
   stopping: AbortSignal;
 }
 
 export class Readiness {
   readonly #options: ReadinessOptions;
-  readonly #lag: EventLoopLag;
   #latest: { at: number; reasons: Promise<string[]> } | null = null;
 
   constructor(options: ReadinessOptions) {
     this.#options = options;
-    this.#lag = new EventLoopLag(options.stopping);
   }
 
   /** Why the service is not ready; empty when it is. */
@@ -45,7 +41,7 @@ export class Readiness {
   }
 
   async #look(): Promise<string[]> {
-    const lag = this.#lag.longest();
+    const lag = this.#options.lag.longest();
     const held = lag > maxLagMs ? `the event loop was held for ${Math.round(lag)} ms` : null;
     const reasons = [
       held,
@@ -70,33 +66,11 @@ export class Readiness {
   async #room(path: string): Promise<string | null> {
     const { minFree } = this.#options;
     try {
-      const { bavail, bsize } = await statfs(path).catch(() => statfs(dirname(path)));
-      const free = bavail * bsize;
+      const free = await freeBytes(path);
       if (free >= minFree) return null;
       return `the disk has ${Math.floor(free / 1_024 ** 2)} MiB free, and needs ${Math.ceil(minFree / 1_024 ** 2)}`;
     } catch (error) {
       return `the disk cannot be looked at: ${messageOf(error)}`;
     }
-  }
-}
-
-/** How long the event loop was held lately: a timer that comes late tells it. */
-class EventLoopLag {
-  #recent: { at: number; lag: number }[] = [];
-
-  constructor(signal: AbortSignal) {
-    let due = performance.now() + tickMs;
-    const timer = setInterval(() => {
-      const now = performance.now();
-      this.#recent = this.#recent.filter(({ at }) => now - at < lagWindowMs);
-      if (now - due > tickMs) this.#recent.push({ at: now, lag: now - due });
-      due = now + tickMs;
-    }, tickMs).unref();
-    signal.addEventListener("abort", () => clearInterval(timer), { once: true });
-  }
-
-  /** Milliseconds. */
-  longest(): number {
-    return Math.max(0, ...this.#recent.map(({ lag }) => lag));
   }
 }

@@ -39,6 +39,7 @@ export class Scripts {
   readonly #root: string;
   readonly #service: Service;
   readonly #database: string;
+  #processesLost = 0;
   /** The state of the files that was loaded last. */
   #loaded = "";
   #watching: Timer | null = null;
@@ -87,10 +88,18 @@ export class Scripts {
         options: { root, bodyLimit: config["limits.body"], umask: usualUmask() },
       },
       memoryLimit: config["scripts.memory"],
+      onLost: () => {
+        this.#processesLost += 1;
+      },
       logger: this.#logger,
       answer: (call, caller) => calls.answer(call, caller),
       toCallError: (thrown, method) => calls.toCallError(thrown, method),
     });
+  }
+
+  /** How often the process of the user's code was lost and another took its place, since the start. */
+  get processesLost(): number {
+    return this.#processesLost;
   }
 
   /** Loads what is there, and runs what waits. Without schedules, jobs run by hand alone. */

@@ -167,6 +167,12 @@ export class Checkpointer {
     }
   }
 
+  /** Bytes of the log that are not copied into the database file yet. */
+  get uncopied(): number {
+    const state = this.#look();
+    return state === null ? 0 : (state.log - state.checkpointed) * this.#pageSize;
+  }
+
   /** Has the worker copy what can be copied. */
   #copy({ log, checkpointed }: CheckpointResult, now: number): void {
     if (checkpointed < log && now >= this.#heldUntil) this.#begin();

@@ -8,6 +8,7 @@ import { FrugalReader, TooManyVisits, VisitBudget } from "./frugal-reader.ts";
 import { addFunctions } from "./functions.ts";
 import { DatabaseLock } from "./lock.ts";
 import type { LongRead } from "./long-read.ts";
+import { DatabaseMeter } from "./meter.ts";
 import { asSetupError, openDatabaseFile, openLogSync, openReader, openWriter, resolvePath } from "./open-file.ts";
 import { ReaderThreads } from "./reader-threads.ts";
 import { SnapshotReader } from "./snapshot-reader.ts";
@@ -55,6 +56,7 @@ const adminReads = { maxWaiting: 30, waitingShare: 15, limitMs: Number.POSITIVE_
 /** The embedded database: `reader` for what is committed, `transact` for every change. */
 export class Database {
   readonly path: string;
+  readonly meter = new DatabaseMeter();
   readonly #logger: Logger;
   readonly #writer: Writer;
   readonly #writeConnection: Connection;
@@ -105,11 +107,12 @@ export class Database {
       for (const reads of [this.#threads, this.#queryThreads, this.#reader]) this.#checkpointer.add(reads);
       this.#writer = new Writer({
         connection: writer,
-        flusher: new Flusher(options.sync ?? log.sync),
+        flusher: new Flusher(options.sync ?? log.sync, this.meter),
         checkpointer: this.#checkpointer,
         reader: this.#reader,
         openThread: () => new ThreadConnection(path),
         onFatal: options.onFatal,
+        meter: this.meter,
         logger,
       });
       const onLost = (error: SetupError): void => this.#writer.refuse(error);
@@ -237,6 +240,11 @@ export class Database {
   /** Bytes of the database file and of its log. */
   sizes(): { database: number; log: number } {
     return { database: statSync(this.path).size, log: statSync(`${this.path}-wal`).size };
+  }
+
+  /** Bytes of the log that no checkpoint has copied into the database file yet. */
+  get uncopiedLog(): number {
+    return this.#checkpointer.uncopied;
   }
 
   /** A number that changes when another process has written, so that what is kept in memory can be read again. */

@@ -1,15 +1,19 @@
+import { DatabaseMeter } from "./meter.ts";
+
 /**
  * Makes commits durable. One flush runs at a time; whoever asks while one runs shares the next, because the running
  * one may have started before their commit was written.
  */
 export class Flusher {
   readonly #sync: () => Promise<void>;
+  readonly #meter: DatabaseMeter;
   #running: Promise<void> | null = null;
   #next: Promise<void> | null = null;
 
   /** `sync` resolves when everything that was written to the log before its call is on disk. */
-  constructor(sync: () => Promise<void>) {
+  constructor(sync: () => Promise<void>, meter: DatabaseMeter = new DatabaseMeter()) {
     this.#sync = sync;
+    this.#meter = meter;
   }
 
   /** Resolves when all that was committed before the call is on disk. After a failure every flush fails. */
@@ -22,13 +26,17 @@ export class Flusher {
 
   #start(): Promise<void> {
     this.#next = null;
+    const start = performance.now();
     const flush = this.#sync();
     this.#running = flush;
     flush.then(
       () => {
+        this.#meter.flushes.observe(performance.now() - start);
         if (this.#running === flush) this.#running = null;
       },
-      () => undefined,
+      () => {
+        this.#meter.flushFailures += 1;
+      },
     );
     return flush;
   }

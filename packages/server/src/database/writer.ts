@@ -2,8 +2,9 @@ import { AppError, type Awaitable } from "../kernel/index.ts";
 import type { Logger } from "../logging/index.ts";
 import type { Checkpointer } from "./checkpointer.ts";
 import type { Connection } from "./connection.ts";
-import { asUnavailable, hasMetDamage, stopping } from "./errors.ts";
+import { asUnavailable, hasMetDamage, refusalCause, stopping } from "./errors.ts";
 import type { Flusher } from "./flusher.ts";
+import type { DatabaseMeter } from "./meter.ts";
 import type { SnapshotReader } from "./snapshot-reader.ts";
 import type { ThreadConnection } from "./thread-connection.ts";
 import type { Reader, Transactor, Value } from "./types.ts";
@@ -102,6 +103,7 @@ export class Writer {
   readonly #reader: SnapshotReader;
   readonly #openThread: () => ThreadConnection;
   readonly #onFatal: (error: unknown) => void;
+  readonly #meter: DatabaseMeter;
   readonly #logger: Logger;
   #queue: Job[] = [];
   /** Those in the queue. */
@@ -124,6 +126,7 @@ export class Writer {
     openThread: () => ThreadConnection;
     /** Called once, when a flush has failed and nothing can be promised any more. */
     onFatal: (error: unknown) => void;
+    meter: DatabaseMeter;
     logger: Logger;
   }) {
     this.#connection = options.connection;
@@ -132,6 +135,7 @@ export class Writer {
     this.#reader = options.reader;
     this.#openThread = options.openThread;
     this.#onFatal = options.onFatal;
+    this.#meter = options.meter;
     this.#logger = options.logger;
   }
 
@@ -223,7 +227,7 @@ export class Writer {
       this.#connection.run("COMMIT");
       this.#queue.unshift(...batch.splice(done));
     } catch (thrown) {
-      for (const job of batch) job.reject(asUnavailable(thrown));
+      for (const job of batch) job.reject(this.#refused(thrown));
       this.#takeBack();
       return;
     }
@@ -282,7 +286,7 @@ export class Writer {
         tx.end();
       }
     } catch (thrown) {
-      job.reject(asUnavailable(thrown));
+      job.reject(this.#refused(thrown));
     }
     clearInterval(flushing);
     this.#reader.release({ isMigrated });
@@ -331,7 +335,7 @@ export class Writer {
       job.outcome = { value, tx };
       return tx.isDependedOn;
     } catch (thrown) {
-      job.outcome = { error: asUnavailable(thrown) };
+      job.outcome = { error: this.#refused(thrown) };
       if (hasMetDamage(thrown)) return false;
       // Some errors (a full disk) end the whole transaction; then nothing of this batch was written.
       if (!this.#connection.inTransaction) throw thrown;
@@ -341,6 +345,13 @@ export class Writer {
     } finally {
       tx.end();
     }
+  }
+
+  /** The error as the caller gets it; a disk that did not serve is counted. */
+  #refused(thrown: unknown): unknown {
+    const cause = refusalCause(thrown);
+    if (cause !== null) this.#meter.refuse(cause);
+    return asUnavailable(thrown);
   }
 
   #takeBack(): void {

@@ -223,6 +223,14 @@ export class EventLog {
       : recorder.record(tx, appended);
   }
 
+  /** How large the log is: events, bytes, and the time of its oldest event (milliseconds since 1970). */
+  async extent(): Promise<{ events: number; bytes: number; oldest: number | null }> {
+    const { reader } = this.#database;
+    const first = await reader.get<Place>("SELECT seq, coalesce(time, at) AS at FROM _events ORDER BY seq LIMIT 1");
+    const events = first === null ? 0 : this.#flushedSeq - first.seq + 1;
+    return { events, bytes: await this.size.bytes(reader), oldest: first?.at ?? null };
+  }
+
   /** Calls `listener` with every event from now on. Answers how to stop that. */
   listen(listener: EventListener): () => void {
     this.#listeners.add(listener);

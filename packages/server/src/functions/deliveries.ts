@@ -233,6 +233,16 @@ export class Deliveries {
     return { open: (row?.n ?? 0) - (row?.failed ?? 0), failed: row?.failed ?? 0 };
   }
 
+  /** When the event happened that has waited longest for a handler, in milliseconds since 1970; null when none waits. */
+  async oldest(): Promise<number | null> {
+    const row = await this.#database.reader.get<{ at: number | null }>(
+      `SELECT coalesce(e.time, e.at, json_extract(d.event, '$.time'), json_extract(d.event, '$.at')) AS at
+       FROM _deliveries AS d LEFT JOIN _events AS e ON e.seq = d.id / ${maxPerEvent}
+       WHERE d.failedAt IS NULL ORDER BY d.id LIMIT 1`,
+    );
+    return row?.at ?? null;
+  }
+
   /** When those of some deliveries that have failed for good did so last. They can be run again. */
   async failed(ids: readonly number[]): Promise<Map<number, number>> {
     const rows = await this.#database.reader.all<{ id: number; failedAt: number }>(

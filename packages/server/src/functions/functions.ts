@@ -149,6 +149,11 @@ export class Functions implements ScriptKind, EventRecorder {
     return { waiting: open - running, running, failed };
   }
 
+  /** When the event happened that has waited longest for a run; null when none waits. */
+  oldest(): Promise<number | null> {
+    return this.#deliveries.oldest();
+  }
+
   /** Runs that are not over, then those that are, as long as the log has them; each newest first. */
   runs(
     filter: RunFilter,

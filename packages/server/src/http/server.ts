@@ -141,6 +141,7 @@ export class HttpServer {
       });
     try {
       this.#listener = new Listener({ ...options, serve });
+      options.meter.watch(() => this.#listener.pendingRequests);
     } catch (thrown) {
       throw cannotListen(options, thrown);
     }

@@ -5,6 +5,7 @@ export { BoundedMap } from "./bounded-map.ts";
 export { Clock, toTimestamp } from "./clock.ts";
 export { parseDatetime } from "./datetime.ts";
 export { canStartThread, countsDescriptorsSlowly, descriptorLimit, openDescriptors } from "./descriptors.ts";
+export { freeBytes } from "./disk.ts";
 export { FairGate } from "./fair-gate.ts";
 export { Gate } from "./gate.ts";
 export { newId, randomToken } from "./ids.ts";

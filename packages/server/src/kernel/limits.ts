@@ -16,6 +16,8 @@ export const LIMITS = [
   "connectionsPerAddress",
   /** Bytes that wait in one socket (`realtime.bufferLimit`). */
   "socketBuffer",
+  /** Frames of one socket that wait to be followed: a flood closes it. */
+  "socketFrames",
   /** Bytes that wait in all sockets (`realtime.bufferTotal`). */
   "socketBuffers",
   /** Subscriptions of all sockets (`limits.subscriptions`). */

@@ -18,6 +18,7 @@ export class RequestMeter {
   readonly #totals = new Float64Array(methods.length * classes);
   readonly #histogram = new Float64Array(buckets);
   #sumMs = 0;
+  #inFlight: () => number = () => 0;
   /** Which minute since 1970 each place of the ring is about. */
   readonly #minuteOf = new Float64Array(minutes);
   readonly #requests = new Uint32Array(minutes);
@@ -38,6 +39,16 @@ export class RequestMeter {
     this.#histogram[bucket] = (this.#histogram[bucket] ?? 0) + 1;
     this.#latency[at * buckets + bucket] = (this.#latency[at * buckets + bucket] ?? 0) + 1;
     this.#sumMs += ms;
+  }
+
+  /** Has `inFlight` tell how many requests are being answered. */
+  watch(inFlight: () => number): void {
+    this.#inFlight = inFlight;
+  }
+
+  /** Requests that are being answered now. */
+  get inFlight(): number {
+    return this.#inFlight();
   }
 
   /** The last hour, oldest first; the last one is not over. */

@@ -41,7 +41,10 @@ export class Connection implements Replayed, Buffered {
     this.#address = client.address;
     this.#feed = feed;
     this.#replays = new Replays(this, feed);
-    this.#inbox = new Inbox(feed.inboxes, () => this.close(1008, "Frames come faster than they can be followed"));
+    this.#inbox = new Inbox(feed.inboxes, () => {
+      if (this.isOpen) feed.flooded(client.address);
+      this.close(1008, "Frames come faster than they can be followed");
+    });
   }
 
   get listener(): Listener {

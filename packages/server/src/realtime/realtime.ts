@@ -165,6 +165,7 @@ export class Realtime {
     const replaying = (): number => this.#replaying;
     return {
       channels: new ChannelTable(maxSubscriptions, limits),
+      flooded: (address) => limits.reached("socketFrames", { address }),
       inboxes: new Inboxes(),
       get place() {
         return events.flushedSeq;

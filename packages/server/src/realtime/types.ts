@@ -50,6 +50,8 @@ export interface Feed {
   replayText(event: EventHead, listener: Listener, collection: string | null): Promise<ReplayText>;
   /** Whether there is a collection of this name, or the name is null: else nobody writes events of it. */
   exists(collection: string | null): boolean;
+  /** A socket is closed because its frames come too fast. */
+  flooded(address: string): void;
   /** A socket was sent some bytes by itself. */
   sent(bytes: number): void;
   /** A socket begins or ends its replays. */

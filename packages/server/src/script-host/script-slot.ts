@@ -41,6 +41,8 @@ export interface SlotOptions extends CallOptions {
   /** Bytes of resident memory. */
   readonly memoryLimit: number;
   readonly logger: Logger;
+  /** Called when a process has ended by itself, or had to be ended. */
+  onLost(): void;
 }
 
 /**
@@ -255,6 +257,7 @@ export class ScriptSlot {
       isCertain || victims.length === 0
         ? ""
         : `; ${count(victims.length, "run")} ${were} in it, each is run again, alone`;
+    this.#options.onLost();
     this.#options.logger.warn(`The process of functions and jobs was lost: it ${message}${beside}`);
     this.#checkIdle();
   }
