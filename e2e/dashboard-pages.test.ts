@@ -1,0 +1,63 @@
+/** Every page of the dashboard: accessible in both themes, without complaints of the browser, and fit for a phone. */
+import { afterAll, describe, expect, test } from "bun:test";
+import { complaintsOf, overflowOf, settled, violationsOf } from "./dashboard.ts";
+import { openFilledDashboard, pages } from "./dashboard-data.ts";
+
+const dashboard = await openFilledDashboard();
+afterAll(() => dashboard.server.stop());
+
+describe.each(["light", "dark"] as const)("in the %s theme", (theme) => {
+  test.each(Object.entries(pages))("%s: axe finds nothing, and the browser has no complaint", async (_, path) => {
+    const page = await dashboard.open(path, { theme });
+    await settled(page);
+    expect(await violationsOf(page)).toEqual([]);
+    expect(complaintsOf(page)).toEqual([]);
+    await page.context().close();
+  });
+});
+
+test.each(Object.entries(pages))("%s does not scroll sideways at 390 px, and is accessible there", async (_, path) => {
+  const page = await dashboard.open(path, { width: 390, height: 800 });
+  await settled(page);
+  expect(await overflowOf(page)).toBe(0);
+  expect(await violationsOf(page)).toEqual([]);
+  await page.context().close();
+});
+
+test("the first paint needs at most 200 KB of script, compressed", async () => {
+  const index = await (await fetch(`${dashboard.server.url}/_/`)).text();
+  const scripts = [...index.matchAll(/(?:src|href)="([^"]+\.js)"/g)].map(([, path = ""]) => path);
+  expect(scripts.length).toBeGreaterThan(0);
+  let bytes = 0;
+  for (const path of scripts) {
+    const script = await (await fetch(new URL(path, `${dashboard.server.url}/_/`))).arrayBuffer();
+    bytes += Bun.gzipSync(script, { level: 9 }).length;
+  }
+  expect(bytes).toBeLessThan(200 * 1_024);
+});
+
+test("the list of shortcuts and the palette: every page is reached by keyboard", async () => {
+  const page = await dashboard.open("/");
+  await page.keyboard.press("?");
+  const list = page.getByRole("dialog", { name: "Keyboard shortcuts" });
+  await list.getByText("Find a page, a collection or an action").waitFor();
+  expect(await violationsOf(page)).toEqual([]);
+  await page.keyboard.press("Escape");
+  await list.waitFor({ state: "detached" });
+  await page.keyboard.press("g");
+  await page.keyboard.press("u");
+  await page.getByRole("heading", { level: 1, name: "Users" }).waitFor();
+  await page.keyboard.press("Control+k");
+  await page.getByPlaceholder("A page, a collection, an action …").fill("records of pos");
+  await page.keyboard.press("Enter");
+  await page.waitForURL("**/_/collections/posts");
+  await page.context().close();
+});
+
+test("an address that no page has says so, and leads back", async () => {
+  const page = await dashboard.open("/nothing/here");
+  await page.getByRole("heading", { name: "There is no such page" }).waitFor();
+  await page.getByRole("link", { name: "Go to the overview" }).click();
+  await page.getByRole("heading", { level: 1, name: "Overview" }).waitFor();
+  await page.context().close();
+});

@@ -1,0 +1,8 @@
+/** `npm run screenshots`: a picture of each page of the dashboard in both themes, in docs/images. Needs the built executable. */
+import { mkdir } from "node:fs/promises";
+import { join } from "node:path";
+import { root, start } from "./run.ts";
+
+await mkdir(join(root, "docs/images"), { recursive: true });
+// A test file: it has the browser and the service of the tests, which end with it.
+process.exit(await start([process.execPath, "test", "--timeout=120000", "./e2e/pictures/screenshots.test.ts"]));
