@@ -9,6 +9,7 @@ import { Admin } from "../src/admin/index.ts";
 import { openService, Scripts, type Service } from "../src/app/index.ts";
 import type { SchemaChange } from "../src/collections/index.ts";
 import { type Config, loadConfig } from "../src/config/index.ts";
+import { AccessLog } from "../src/http/access-log.ts";
 import { Answers } from "../src/http/answers.ts";
 import { Bodies } from "../src/http/bodies.ts";
 import { Callers } from "../src/http/callers.ts";
@@ -142,6 +143,7 @@ export async function openApi(options: {
   });
   const { files = null, dashboard = null } = options;
   const parts: TestParts = {
+    access: new AccessLog({ percent: config["log.access"], logger: logger.for("access") }),
     ...service,
     realtime,
     admin,
@@ -177,6 +179,7 @@ export async function openApi(options: {
     answers: new Answers({ limit: parts.answersLimit, onLimit: () => undefined }),
     bodies: new Bodies(parts.bodiesLimit),
     callers: new Callers(parts.connectionsPerAddress),
+    access: parts.access,
     limits: service.limits,
     logger,
     meter,

@@ -4,7 +4,7 @@ import type { EffectiveConfig } from "@socle/protocol";
 import { Admin } from "../admin/index.ts";
 import type { Config } from "../config/index.ts";
 import { EventRetention } from "../events/index.ts";
-import { dashboardSetupPath, firstAdminPath, HttpServer, RateLimiter } from "../http/index.ts";
+import { AccessLog, dashboardSetupPath, firstAdminPath, HttpServer, RateLimiter } from "../http/index.ts";
 import { AppError, count, quote, SetupError } from "../kernel/index.ts";
 import { EventLoopLag, type Logger, type LogRing, RequestMeter } from "../logging/index.ts";
 import { Realtime } from "../realtime/index.ts";
@@ -125,6 +125,7 @@ export class App {
         files: openStaticFiles(config),
         dashboard,
         readiness: () => readiness.reasons(),
+        access: new AccessLog({ percent: config["log.access"], logger: logger.for("access") }),
         logger: logger.for("http"),
         version,
         host: config.host,

@@ -156,6 +156,11 @@ export const keys = {
   "metrics.token": optional(secret, "with this bearer token, /metrics answers to others than admins"),
   "log.level": key(textOf<LogLevel>(LOG_LEVELS), "INFO", "least level that is logged"),
   "log.format": key(textOf<LogFormat>(logFormats), "text", "how the terminal's log is written"),
+  "log.access": key(
+    wholeNumber(0, 100),
+    0,
+    "percent of requests that are logged, chosen at random; 0 logs none, 100 all",
+  ),
   "log.slowQuery": key(
     duration(0),
     "100ms",

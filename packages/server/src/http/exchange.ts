@@ -291,3 +291,8 @@ export class Exchange {
 export function pathOf(request: Request): string {
   return /^(?:[a-z]+:\/\/[^/?#]*)?([^?#]*)/i.exec(request.url)?.[1] ?? "/";
 }
+
+/** The path as the log has it. */
+export function shownPath(request: Request): string {
+  return excerpt(pathOf(request), 200);
+}

@@ -1,12 +1,13 @@
 import type { ErrorBody } from "@socle/protocol";
-import { AppError, excerpt, isObject, messageOf } from "../kernel/index.ts";
+import { AppError, isObject, messageOf } from "../kernel/index.ts";
 import type { LimitMeter, Logger, RequestMeter } from "../logging/index.ts";
+import type { AccessLog } from "./access-log.ts";
 import { type Answers, NoRoom } from "./answers.ts";
 import type { Bodies } from "./bodies.ts";
 import type { Callers } from "./callers.ts";
 import type { Cors } from "./cors.ts";
 import { Dashboard } from "./dashboard.ts";
-import { type Authenticate, Exchange, type ExchangeService, pathOf } from "./exchange.ts";
+import { type Authenticate, Exchange, type ExchangeService, pathOf, shownPath } from "./exchange.ts";
 import { adminOf } from "./routes/admin/for-admins.ts";
 import type { StaticFiles } from "./static-files.ts";
 
@@ -85,6 +86,7 @@ export class Router {
   readonly #files: StaticFiles | null;
   readonly #dashboard: Dashboard | null;
   readonly #meter: RequestMeter;
+  readonly #access: AccessLog;
   readonly #idPrefix = crypto.randomUUID().slice(0, 8);
   #count = 0;
   #isStopping = false;
@@ -106,6 +108,7 @@ export class Router {
     files: StaticFiles | null;
     dashboard: Dashboard | null;
     meter: RequestMeter;
+    access: AccessLog;
   }) {
     this.#routes = options.routes;
     const { cors, authenticate, addressOf, answers, bodies, callers } = options;
@@ -116,6 +119,7 @@ export class Router {
     this.#files = options.files;
     this.#dashboard = options.dashboard;
     this.#meter = options.meter;
+    this.#access = options.access;
   }
 
   /** The table in the form in which `Bun.serve` takes it. */
@@ -260,7 +264,10 @@ export class Router {
   }
 
   #counted<T extends Answer>(answer: T, exchange: Exchange, start: number): T {
-    this.#meter.count(exchange.request.method, answer?.status ?? 101, performance.now() - start);
+    const status = answer?.status ?? 101;
+    const ms = performance.now() - start;
+    this.#meter.count(exchange.request.method, status, ms);
+    this.#access.note(exchange, status, ms);
     // A request that has become a socket is open until that is closed.
     if (answer !== undefined) exchange.made();
     return answer;
@@ -308,9 +315,4 @@ export class Router {
     else if (thrown.code === "unavailable") this.#turnedAway(exchange, thrown);
     return exchange.error(thrown);
   }
-}
-
-/** The path as the log has it. */
-function shownPath(request: Request): string {
-  return excerpt(pathOf(request), 200);
 }

@@ -6,6 +6,7 @@ import type { LimitMeter, Logger, RequestMeter } from "../logging/index.ts";
 import type { Connection, Realtime } from "../realtime/index.ts";
 import type { Records } from "../records/index.ts";
 import type { Storage } from "../storage/index.ts";
+import type { AccessLog } from "./access-log.ts";
 import { addressKey } from "./address.ts";
 import { Answers } from "./answers.ts";
 import { Bodies } from "./bodies.ts";
@@ -27,6 +28,7 @@ export interface HttpOptions {
   realtime: Realtime;
   admin: Admin;
   meter: RequestMeter;
+  access: AccessLog;
   limits: LimitMeter;
   metricsToken: Secret | undefined;
   /** What is served where no route is; null for nothing. */
@@ -114,6 +116,7 @@ export class HttpServer {
       limits: options.limits,
       logger: options.logger,
       meter,
+      access: options.access,
     });
     const sockets = realtime.handlers();
     const serve = (port: number): Server<Connection> =>
