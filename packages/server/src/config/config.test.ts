@@ -83,7 +83,7 @@ const values: { [path in KeyPath]: [unknown, string, unknown] } = {
   "metrics.token": ["hush", "hush", "hush"],
   "log.level": ["WARN", "warn", "WARN"],
   "log.format": ["json", "JSON", "json"],
-  "log.access": [100, "5", 5],
+  "log.access": [5, "5", 5],
   "log.slowQuery": ["2s", "2", 2_000],
 };
 

@@ -1,5 +1,5 @@
 import type { ErrorBody } from "@socle/protocol";
-import { AppError, JsonText, type Principal, type SignedIn } from "../kernel/index.ts";
+import { AppError, excerpt, JsonText, type Principal, type SignedIn } from "../kernel/index.ts";
 import type { FileBody } from "../storage/index.ts";
 import { onePiece, type Pieces, partsOf, streamOf } from "./answer-stream.ts";
 import { type Answers, countedBytes, type Hold, NoRoom } from "./answers.ts";
