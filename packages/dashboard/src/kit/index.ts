@@ -10,6 +10,7 @@ export {
   formatNumber,
   formatRelative,
 } from "./format.ts";
+export { JsonEditor, type JsonEditorProps } from "./json-editor/index.ts";
 export { notifyDone, notifyError, notifyFailure } from "./notify.ts";
 export { FilledPage, Page } from "./page.tsx";
 export { Panel } from "./panel.tsx";

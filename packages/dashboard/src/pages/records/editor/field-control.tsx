@@ -1,26 +1,114 @@
 /** The control for a value of a field, by its type. */
-import { TextInput } from "@mantine/core";
+import { Skeleton } from "@mantine/core";
 import type { FieldDefinition, JsonValue } from "@socle/protocol";
+import { lazy, type ReactNode, Suspense, useCallback, useEffect, useRef } from "react";
+import { text } from "../../../texts/index.ts";
+import { BooleanControl } from "./controls/boolean-control.tsx";
+import type { ControlProps } from "./controls/control.ts";
+import { NumberControl } from "./controls/number-control.tsx";
+import { StringControl } from "./controls/string-control.tsx";
+import classes from "./editor.module.css";
+import { fieldHint } from "./naming.ts";
+
+// Calendars, drop zones and search boxes are loaded by the first field that needs them.
+const DatetimeControl = lazy(async () => ({
+  default: (await import("./controls/datetime-control.tsx")).DatetimeControl,
+}));
+const JsonControl = lazy(async () => ({ default: (await import("./controls/json-control.tsx")).JsonControl }));
+const RelationControl = lazy(async () => ({
+  default: (await import("./controls/relation-control.tsx")).RelationControl,
+}));
+const FileControl = lazy(async () => ({ default: (await import("./controls/file-control.tsx")).FileControl }));
 
 export interface FieldControlProps {
   field: FieldDefinition;
   value: JsonValue;
+  /**
+   * Called with the value. A number or a time that is not finished comes as the text that was typed, which the service
+   * would refuse: `onInvalid` tells. JSON that is not finished does not come.
+   */
   onChange: (value: JsonValue) => void;
   /** The service's or the control's own complaint. */
   error?: string | undefined;
   /** A label above it; without one it has the field's name as its accessible name only, as in a cell of a grid. */
   label?: string | undefined;
   autoFocus?: boolean | undefined;
+  /** Called with what is wrong with the text in the control, and with null when it is a value again. */
+  onInvalid?: ((problem: string | null) => void) | undefined;
+  /** For json: the text as it was typed, where a form keeps it. */
+  typed?: string | undefined;
+  onTyped?: ((text: string) => void) | undefined;
 }
 
-export function FieldControl({ field, value, onChange, error, label }: FieldControlProps) {
+export function FieldControl(props: FieldControlProps) {
+  const { field, value, onChange, error, label, autoFocus = false, onInvalid, typed, onTyped } = props;
+  const latest = useRef(onInvalid);
+  useEffect(() => {
+    latest.current = onInvalid;
+  });
+  const tellInvalid = useCallback((problem: string | null) => latest.current?.(problem), []);
+  const control: ControlProps = {
+    field,
+    value,
+    onChange,
+    error,
+    label: label === undefined ? undefined : <FieldLabel field={field} label={label} />,
+    size: label === undefined ? "xs" : "sm",
+    autoFocus,
+    onInvalid: tellInvalid,
+  };
   return (
-    <TextInput
-      label={label}
-      aria-label={field.name}
-      value={String(value ?? "")}
-      onChange={(event) => onChange(event.currentTarget.value)}
-      error={error}
-    />
+    <div className={classes["control"]} data-control>
+      <Suspense fallback={<ControlSkeleton label={control.label} />}>{controlOf(control, typed, onTyped)}</Suspense>
+    </div>
+  );
+}
+
+function controlOf(control: ControlProps, typed: string | undefined, onTyped: ((text: string) => void) | undefined) {
+  switch (control.field.type) {
+    case "string":
+    case "text":
+      return <StringControl {...control} />;
+    case "integer":
+    case "float":
+      return <NumberControl {...control} />;
+    case "boolean":
+      return <BooleanControl {...control} />;
+    case "datetime":
+      return <DatetimeControl {...control} />;
+    case "json":
+      return <JsonControl {...control} typed={typed} onTyped={onTyped} />;
+    case "relation":
+      return <RelationControl {...control} />;
+    case "file":
+      return <FileControl {...control} />;
+  }
+}
+
+/** The name with its mark, and the type and the rules as a quiet hint that is no part of the accessible name. */
+function FieldLabel({ field, label }: { field: FieldDefinition; label: string }) {
+  return (
+    <span className={classes["labelLine"]}>
+      <span className={classes["labelName"]}>
+        {label}
+        {field.required === true && (
+          <span aria-hidden title={text.editor.required} className={classes["required"]}>
+            {" *"}
+          </span>
+        )}
+      </span>
+      <span className={classes["hint"]} aria-hidden title={fieldHint(field)}>
+        {fieldHint(field)}
+      </span>
+    </span>
+  );
+}
+
+function ControlSkeleton({ label }: { label: ReactNode }) {
+  return (
+    <div role="status" aria-label={text.common.loading}>
+      {label}
+      <Skeleton height={label === undefined ? 30 : 36} />
+    </div>
   );
 }

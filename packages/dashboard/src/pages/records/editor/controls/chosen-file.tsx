@@ -1,0 +1,120 @@
+/** A stored file as a field shows it: a preview, the name, the size, a download. */
+import { ActionIcon, Badge, Group, Image, Skeleton, Text, Tooltip } from "@mantine/core";
+import { SocleError } from "@socle/client";
+import type { StoredFile } from "@socle/protocol";
+import { IconDownload, IconFile } from "@tabler/icons-react";
+import { queryOptions, useMutation, useQuery } from "@tanstack/react-query";
+import { type ReactNode, useEffect, useState } from "react";
+import { formatBytes, IdText, messageOf, notifyFailure } from "../../../../kit/index.ts";
+import { client } from "../../../../service/client.ts";
+import { text } from "../../../../texts/index.ts";
+import classes from "./controls.module.css";
+import { saveBlob } from "./save-blob.ts";
+
+/** Images that have no thumbnail are shown whole, up to this size. */
+const maxWhole = 2 * 1_024 * 1_024;
+
+export function fileQuery(id: string) {
+  return queryOptions({
+    queryKey: ["storage", "one", id],
+    queryFn: () => client.admin.file(id),
+    staleTime: 60_000,
+    retry: false,
+  });
+}
+
+/** The picture of a file as an address of the browser, which is given back when the component goes. */
+function usePicture(file: StoredFile | undefined): string | null {
+  const isImage = file?.mimeType.startsWith("image/") === true;
+  const query = useQuery({
+    queryKey: ["storage", "picture", file?.id],
+    enabled: isImage,
+    staleTime: Number.POSITIVE_INFINITY,
+    gcTime: 60_000,
+    retry: false,
+    queryFn: async ({ signal }) => {
+      if (file === undefined) return null;
+      const hasThumbnail = /^image\/(png|jpeg|webp)$/.test(file.mimeType);
+      if (!hasThumbnail && file.size > maxWhole) return null;
+      return client.storage.download(file.id, hasThumbnail ? { thumb: "200x200", signal } : { signal });
+    },
+  });
+  const [url, setUrl] = useState<string | null>(null);
+  const blob = query.data ?? null;
+  useEffect(() => {
+    if (blob === null) return undefined;
+    const made = URL.createObjectURL(blob);
+    setUrl(made);
+    return () => {
+      setUrl(null);
+      URL.revokeObjectURL(made);
+    };
+  }, [blob]);
+  return url;
+}
+
+interface ChosenFileProps {
+  id: string;
+  isCompact?: boolean;
+  actions?: ReactNode;
+}
+
+export function ChosenFile({ id, isCompact = false, actions }: ChosenFileProps) {
+  const query = useQuery(fileQuery(id));
+  const picture = usePicture(isCompact ? undefined : query.data);
+  const download = useMutation({
+    mutationFn: async (file: StoredFile) => saveBlob(await client.storage.download(file.id), file.filename),
+    onError: notifyFailure,
+  });
+  const file = query.data;
+  if (isCompact) return <span className={classes["pickerText"]}>{file?.filename ?? id}</span>;
+  if (query.isPending) return <Skeleton height={48} mb="xs" />;
+  const isGone = query.error instanceof SocleError && query.error.status === 404;
+  return (
+    <Group gap="sm" wrap="nowrap" mb="xs">
+      <div className={classes["picture"]}>
+        {picture !== null && file !== undefined ? (
+          <Image src={picture} alt={text.editor.imageOf(file.filename)} fit="cover" w={48} h={48} />
+        ) : (
+          <IconFile size={20} stroke={1.5} aria-hidden />
+        )}
+      </div>
+      <div className={classes["fileText"]}>
+        <Text size="sm" truncate title={file?.filename}>
+          {file?.filename ?? (isGone ? text.editor.fileGone : text.editor.fileUnknown)}
+        </Text>
+        <Group gap={6} c="dimmed" fz="xs" className="numbers">
+          {file !== undefined ? (
+            <>
+              <span>{formatBytes(file.size)}</span>
+              <span>{file.mimeType}</span>
+              <Badge size="xs" variant="default" tt="none" fw={500}>
+                {file.visibility === "public" ? text.editor.public : text.editor.protected}
+              </Badge>
+            </>
+          ) : (
+            !isGone && query.error !== null && <span>{messageOf(query.error)}</span>
+          )}
+          <IdText id={id} />
+        </Group>
+      </div>
+      <Group gap={2} wrap="nowrap">
+        {file !== undefined && (
+          <Tooltip label={text.editor.download}>
+            <ActionIcon
+              variant="subtle"
+              color="gray"
+              size="sm"
+              loading={download.isPending}
+              onClick={() => download.mutate(file)}
+              aria-label={`${text.editor.download} ${file.filename}`}
+            >
+              <IconDownload size={15} />
+            </ActionIcon>
+          </Tooltip>
+        )}
+        {actions}
+      </Group>
+    </Group>
+  );
+}

@@ -1,0 +1,70 @@
+/** The control for `integer` and `float`: a text input, because number inputs of browsers and libraries round. */
+import { TextInput } from "@mantine/core";
+import type { JsonValue } from "@socle/protocol";
+import { type KeyboardEvent, useEffect, useState } from "react";
+import { text } from "../../../../texts/index.ts";
+import { parseNumber, stepNumber } from "../numbers.ts";
+import { ClearButton, canClear } from "./clear-button.tsx";
+import { type ControlProps, inputOrder, isCompact } from "./control.ts";
+import classes from "./controls.module.css";
+
+function written(value: JsonValue): string {
+  return typeof value === "number" || typeof value === "string" ? String(value) : "";
+}
+
+export function NumberControl(props: ControlProps) {
+  const { field, value, onChange, error, label, size, autoFocus, onInvalid } = props;
+  const type = field.type === "integer" ? "integer" : "float";
+  const [typed, setTyped] = useState(written(value));
+  const parsed = parseNumber(typed, type);
+  // "1.50" and 1.5 are one value: what was typed stays as long as it means the value.
+  const isTyped = value === null ? typed.trim() === "" : "value" in parsed ? parsed.value === value : typed === value;
+  const shown = isTyped ? typed : written(value);
+  const current = parseNumber(shown, type);
+  const problem = shown.trim() !== "" && "problem" in current ? text.editor.problems[current.problem] : null;
+  useEffect(() => onInvalid(problem), [problem, onInvalid]);
+
+  const change = (next: string): void => {
+    setTyped(next);
+    const read = parseNumber(next, type);
+    // A text that is no number goes up as it is: the draft keeps it, and nobody takes it for a value.
+    onChange(next.trim() === "" ? null : "value" in read ? read.value : next);
+  };
+  const step = (event: KeyboardEvent): void => {
+    if ((event.key !== "ArrowUp" && event.key !== "ArrowDown") || !("value" in current)) return;
+    event.preventDefault();
+    const size = (event.shiftKey ? 10 : 1) * (event.key === "ArrowUp" ? 1 : -1);
+    const { min, max } = field;
+    const next = stepNumber(current.value, size, {
+      ...(min !== undefined && { min }),
+      ...(max !== undefined && { max }),
+    });
+    if (next !== null) change(String(next));
+  };
+  const isRounded = "value" in current && !current.isExact;
+  return (
+    <TextInput
+      label={label}
+      size={size}
+      error={error ?? problem}
+      autoFocus={autoFocus}
+      data-autofocus={autoFocus || undefined}
+      aria-label={label === undefined ? field.name : undefined}
+      aria-required={field.required === true || undefined}
+      inputMode={type === "integer" ? "numeric" : "decimal"}
+      autoComplete="off"
+      value={shown}
+      placeholder={field.required === true ? "" : text.editor.notSet}
+      onChange={(event) => change(event.currentTarget.value)}
+      onKeyDown={isCompact(props) ? undefined : step}
+      description={isRounded ? text.editor.storedAs(String(current.value)) : null}
+      inputWrapperOrder={inputOrder}
+      rightSection={canClear(props) ? <ClearButton field={field} onChange={() => change("")} /> : undefined}
+      classNames={{
+        input: `numbers ${classes["nullable"] ?? ""}`,
+        description: classes["note"] ?? "",
+        label: classes["label"] ?? "",
+      }}
+    />
+  );
+}

@@ -1,0 +1,61 @@
+/** Controls for `string` and `text`. The empty string and null are two values, and look different. */
+import { Text, Textarea, TextInput } from "@mantine/core";
+import { type ReactNode, useState } from "react";
+import { text } from "../../../../texts/index.ts";
+import { ClearButton, canClear } from "./clear-button.tsx";
+import { type ControlProps, inputOrder, isCompact } from "./control.ts";
+import classes from "./controls.module.css";
+import { isLargeText, LargeText } from "./large-text.tsx";
+
+export function StringControl(props: ControlProps) {
+  const { field, value, onChange, error, label, size, autoFocus } = props;
+  const [isForced, force] = useState(false);
+  const [wasLarge] = useState(() => typeof value === "string" && isLargeText(value));
+  const content = typeof value === "string" ? value : "";
+  if (wasLarge && !isForced && isLargeText(content)) {
+    return <LargeText content={content} field={field} label={label} error={error} onEdit={() => force(true)} />;
+  }
+  const shared = {
+    label,
+    size,
+    error,
+    autoFocus,
+    "data-autofocus": autoFocus || undefined,
+    "aria-label": label === undefined ? field.name : undefined,
+    "aria-required": field.required === true || undefined,
+    value: content,
+    placeholder: value === null ? (field.required === true ? "" : text.editor.notSet) : text.editor.empty,
+    description: lengthNote(content, field.max),
+    inputWrapperOrder: inputOrder,
+    rightSection: canClear(props) ? <ClearButton field={field} onChange={onChange} /> : undefined,
+    classNames: { input: classes["nullable"] ?? "", description: classes["note"] ?? "", label: classes["label"] ?? "" },
+  };
+  const hasLines = field.type === "text" || content.includes("\n");
+  if (!hasLines) {
+    return <TextInput {...shared} onChange={(event) => onChange(event.currentTarget.value)} />;
+  }
+  // Measuring a long text at each key takes longer than typing it: such a one scrolls in a fixed height.
+  const isLong = content.length > 20_000;
+  const rows = isCompact(props) ? { minRows: 1, maxRows: 5 } : { minRows: 2, maxRows: 14 };
+  return (
+    <Textarea
+      {...shared}
+      {...(isLong ? { rows: isCompact(props) ? 5 : 14 } : { autosize: true, ...rows })}
+      onChange={(event) => onChange(event.currentTarget.value)}
+    />
+  );
+}
+
+/** The length beside its bound, when four fifths of it are used. */
+function lengthNote(content: string, max: number | undefined): ReactNode {
+  // A code point is one or two units, so a short text needs no counting.
+  if (max === undefined || content.length < max * 0.8) return null;
+  let length = 0;
+  for (const _ of content) length += 1;
+  if (length < max * 0.8) return null;
+  return (
+    <Text span size="xs" className="numbers" c={length > max ? "var(--mantine-color-error)" : "dimmed"}>
+      {text.editor.length(length, max)}
+    </Text>
+  );
+}

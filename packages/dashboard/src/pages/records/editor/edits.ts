@@ -1,0 +1,164 @@
+/**
+ * What was changed in a form and not saved yet: for each touched field the new value, and what the record had when the
+ * change began. From the record and the edits everything else follows: what is changed, what is sent, what somebody else
+ * has changed meanwhile.
+ */
+import type { FieldDefinition, JsonValue, StoredRecord } from "@socle/protocol";
+import { parseDateTime } from "./datetimes.ts";
+import { type NumberProblem, parseNumber } from "./numbers.ts";
+
+export type Edit = (
+  | { readonly value: JsonValue }
+  /** JSON as it was typed, which may be no JSON yet. */
+  | { readonly text: string }
+) & {
+  /** The fingerprint of the record's value when the edit began. */
+  readonly from: string;
+};
+
+export type Edits = { readonly [field: string]: Edit };
+
+export type ValueProblem = NumberProblem | "notADateTime" | "notJson";
+
+export type Parsed = { readonly value: JsonValue } | { readonly problem: ValueProblem };
+
+/** Names a value. Short ones stand for themselves; of long ones the length and a hash (cyrb53) do. */
+export function fingerprint(value: JsonValue): string {
+  const json = JSON.stringify(value);
+  if (json.length <= 64) return json;
+  let a = 0xdeadbeef;
+  let b = 0x41c6ce57;
+  for (let i = 0; i < json.length; i += 1) {
+    const code = json.charCodeAt(i);
+    a = Math.imul(a ^ code, 2_654_435_761);
+    b = Math.imul(b ^ code, 1_597_334_677);
+  }
+  a = Math.imul(a ^ (a >>> 16), 2_246_822_507) ^ Math.imul(b ^ (b >>> 13), 3_266_489_909);
+  b = Math.imul(b ^ (b >>> 16), 2_246_822_507) ^ Math.imul(a ^ (a >>> 13), 3_266_489_909);
+  return `#${json.length}:${(b >>> 0).toString(16)}${(a >>> 0).toString(16)}`;
+}
+
+/** Reads JSON. The empty text is null: there is no value. */
+export function parseJson(text: string): Parsed {
+  if (text.trim() === "") return { value: null };
+  try {
+    return { value: JSON.parse(text) as JsonValue };
+  } catch {
+    return { problem: "notJson" };
+  }
+}
+
+export function formatJson(value: JsonValue): string {
+  return value === null ? "" : JSON.stringify(value, null, 2);
+}
+
+/** What is read of a text is kept: a form asks for it at each key. */
+const read = new WeakMap<Edit, Parsed>();
+
+/** The value of an edit, or why the field cannot take it. Numbers and times that are not finished are texts. */
+export function parsedEdit(field: FieldDefinition, edit: Edit): Parsed {
+  const known = read.get(edit);
+  if (known !== undefined) return known;
+  const parsed = "text" in edit ? parseJson(edit.text) : parsedValue(field, edit.value);
+  read.set(edit, parsed);
+  return parsed;
+}
+
+function parsedValue({ type }: FieldDefinition, value: JsonValue): Parsed {
+  if (typeof value !== "string") return { value };
+  if (type === "integer" || type === "float") {
+    const parsed = parseNumber(value, type);
+    return "problem" in parsed ? parsed : { value: parsed.value };
+  }
+  // A time with its zone is one already; the control has read the others.
+  if (type === "datetime" && parseDateTime(value, "utc") === null) return { problem: "notADateTime" };
+  return { value };
+}
+
+function valueIn(record: StoredRecord | null, name: string): JsonValue {
+  return record?.[name] ?? null;
+}
+
+/** Whether an edit makes a difference. In a new record every touched field does. */
+export function isChanged(field: FieldDefinition, edit: Edit | undefined, record: StoredRecord | null): boolean {
+  if (edit === undefined) return false;
+  if (record === null) return true;
+  const parsed = parsedEdit(field, edit);
+  return "problem" in parsed || fingerprint(parsed.value) !== fingerprint(valueIn(record, field.name));
+}
+
+export function changedFields(
+  fields: readonly FieldDefinition[],
+  edits: Edits,
+  record: StoredRecord | null,
+): readonly FieldDefinition[] {
+  return fields.filter((field) => isChanged(field, edits[field.name], record));
+}
+
+export interface Body {
+  readonly values: { readonly [field: string]: JsonValue };
+  /** Fields whose text is no value; the request waits for them. */
+  readonly problems: { readonly [field: string]: ValueProblem };
+}
+
+/** What a request carries: the changed fields and nothing else. */
+export function bodyOf(fields: readonly FieldDefinition[], edits: Edits, record: StoredRecord | null): Body {
+  const values: { [field: string]: JsonValue } = {};
+  const problems: { [field: string]: ValueProblem } = {};
+  for (const field of changedFields(fields, edits, record)) {
+    const edit = edits[field.name];
+    if (edit === undefined) continue;
+    const parsed = parsedEdit(field, edit);
+    if ("problem" in parsed) problems[field.name] = parsed.problem;
+    else values[field.name] = parsed.value;
+  }
+  return { values, problems };
+}
+
+/** Edited fields that somebody else has changed since, to something other than what was typed here. */
+export function conflicts(
+  fields: readonly FieldDefinition[],
+  edits: Edits,
+  record: StoredRecord | null,
+): readonly FieldDefinition[] {
+  if (record === null) return [];
+  return changedFields(fields, edits, record).filter(
+    ({ name }) => edits[name]?.from !== fingerprint(valueIn(record, name)),
+  );
+}
+
+/** Their values win: the edits of these fields go. */
+export function withoutEdits(edits: Edits, fields: readonly FieldDefinition[]): Edits {
+  const names = new Set(fields.map(({ name }) => name));
+  return Object.fromEntries(Object.entries(edits).filter(([name]) => !names.has(name)));
+}
+
+/** Our values win: the edits of these fields begin anew, from what the record has now. */
+export function rebased(edits: Edits, fields: readonly FieldDefinition[], record: StoredRecord): Edits {
+  const next: { [field: string]: Edit } = { ...edits };
+  for (const { name } of fields) {
+    const edit = edits[name];
+    if (edit !== undefined) next[name] = { ...edit, from: fingerprint(valueIn(record, name)) };
+  }
+  return next;
+}
+
+/** The edits that make a new record like this one, with what was changed in it. */
+export function editsForCopy(fields: readonly FieldDefinition[], edits: Edits, record: StoredRecord): Edits {
+  const next: { [field: string]: Edit } = {};
+  const nothing = fingerprint(null);
+  for (const { name } of fields) {
+    const edit = edits[name];
+    if (edit !== undefined) next[name] = { ...edit, from: nothing };
+    else if (valueIn(record, name) !== null) next[name] = { value: valueIn(record, name), from: nothing };
+  }
+  return next;
+}
+
+/** A value for the form: the edit's, else the record's. */
+export function shownValue(field: FieldDefinition, edit: Edit | undefined, record: StoredRecord | null): JsonValue {
+  if (edit === undefined) return valueIn(record, field.name);
+  if ("value" in edit) return edit.value;
+  const parsed = parsedEdit(field, edit);
+  return "problem" in parsed ? null : parsed.value;
+}

@@ -1,0 +1,63 @@
+/** A field of the form: its control, the mark that it is changed, and the way back. */
+import { ActionIcon, Tooltip } from "@mantine/core";
+import type { FieldDefinition, JsonValue } from "@socle/protocol";
+import { IconArrowBackUp } from "@tabler/icons-react";
+import { memo, useCallback } from "react";
+import { text } from "../../../texts/index.ts";
+import classes from "./editor.module.css";
+import { FieldControl } from "./field-control.tsx";
+import { shortValue } from "./naming.ts";
+
+interface FieldRowProps {
+  field: FieldDefinition;
+  value: JsonValue;
+  /** For json. */
+  typed: string | undefined;
+  isChanged: boolean;
+  error: string | undefined;
+  /** Their value, where somebody else has changed the field meanwhile. */
+  theirs: JsonValue | undefined;
+  autoFocus: boolean;
+  onValue: (field: FieldDefinition, value: JsonValue) => void;
+  onTyped: (field: FieldDefinition, typed: string) => void;
+  onReset: (field: FieldDefinition) => void;
+}
+
+/** A form may have a hundred fields: a row draws itself again only when its own field changes. */
+export const FieldRow = memo(function FieldRow(props: FieldRowProps) {
+  const { field, value, typed, isChanged, error, theirs, autoFocus, onValue, onTyped, onReset } = props;
+  const change = useCallback((next: JsonValue) => onValue(field, next), [field, onValue]);
+  const type = useCallback((next: string) => onTyped(field, next), [field, onTyped]);
+  return (
+    <div className={classes["row"]} data-field={field.name} data-changed={isChanged || undefined}>
+      {isChanged && (
+        <div className={classes["reset"]}>
+          <Tooltip label={text.editor.reset(field.name)}>
+            <ActionIcon
+              variant="subtle"
+              size="xs"
+              aria-label={text.editor.reset(field.name)}
+              onClick={() => onReset(field)}
+            >
+              <IconArrowBackUp size={14} />
+            </ActionIcon>
+          </Tooltip>
+        </div>
+      )}
+      <FieldControl
+        field={field}
+        value={value}
+        label={field.name}
+        error={error}
+        autoFocus={autoFocus}
+        onChange={change}
+        {...(field.type === "json" && { typed, onTyped: type })}
+      />
+      {theirs !== undefined && (
+        <p className={classes["theirs"]}>
+          {text.editor.theirs} <span className="mono">{shortValue(theirs, 200)}</span>
+        </p>
+      )}
+    </div>
+  );
+});

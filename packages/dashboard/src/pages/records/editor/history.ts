@@ -1,0 +1,63 @@
+/** The history of one record, from its events: what each of them changed. */
+import type { EventEntry } from "@socle/protocol";
+
+export interface FieldChange {
+  readonly field: string;
+  /** Undefined where the log does not say it. */
+  readonly before: unknown;
+  readonly after: unknown;
+}
+
+export interface HistoryEntry {
+  readonly event: EventEntry;
+  readonly kind: "created" | "updated" | "deleted";
+  readonly changes: readonly FieldChange[];
+  /** False where an older event would be needed to say what changed. */
+  readonly isComplete: boolean;
+}
+
+const systemFields = ["id", "createdAt", "updatedAt"];
+
+type Values = { readonly [field: string]: unknown };
+
+function differences(before: Values, after: Values): FieldChange[] {
+  const names = Object.keys(after).filter((name) => !systemFields.includes(name));
+  return names
+    .filter((name) => JSON.stringify(before[name]) !== JSON.stringify(after[name]))
+    .map((field) => ({ field, before: before[field], after: after[field] }));
+}
+
+function kindOf(event: EventEntry): HistoryEntry["kind"] {
+  if (event.type.endsWith(".created")) return "created";
+  return event.type.endsWith(".deleted") ? "deleted" : "updated";
+}
+
+/** @param events those of one record, newest first. The answer is in the same order. */
+export function historyOf(events: readonly EventEntry[]): readonly HistoryEntry[] {
+  const entries: HistoryEntry[] = [];
+  // What is known of the record before the event that comes next; null for nothing.
+  let known: Values | null = null;
+  for (const event of [...events].reverse()) {
+    const kind = kindOf(event);
+    const { payload } = event;
+    if (kind === "deleted") {
+      entries.push({ event, kind, changes: [], isComplete: true });
+      known = null;
+      continue;
+    }
+    if (kind === "created") {
+      const filled = Object.fromEntries(Object.entries(payload).filter(([, value]) => value !== null));
+      entries.push({ event, kind, changes: differences({}, filled), isComplete: true });
+      known = payload;
+      continue;
+    }
+    // An event of a large record says what changed, and not what was before.
+    if (event.partial === true)
+      entries.push({ event, kind, changes: differences(known ?? {}, payload), isComplete: true });
+    else if (known === null) entries.push({ event, kind, changes: [], isComplete: false });
+    else entries.push({ event, kind, changes: differences(known, payload), isComplete: true });
+    // Of a partial event alone it stays unknown what the other fields had.
+    known = event.partial === true ? (known === null ? null : { ...known, ...payload }) : payload;
+  }
+  return entries.reverse();
+}

@@ -1,0 +1,76 @@
+/** How records are called: a readable name, the fields that a search looks into, the rules of a field in few words. */
+import { filter } from "@socle/client";
+import type { FieldDefinition, JsonValue, StoredRecord } from "@socle/protocol";
+
+const usualNames = ["name", "title", "label", "subject", "email", "username", "slug", "key", "code"];
+const maxSearched = 6;
+const maxPreviewed = 5;
+
+/** The field whose value calls a record by name; null where a collection has none. */
+export function nameField(fields: readonly FieldDefinition[]): FieldDefinition | null {
+  const strings = fields.filter(({ type }) => type === "string");
+  for (const name of usualNames) {
+    const found = strings.find((field) => field.name.toLowerCase() === name);
+    if (found !== undefined) return found;
+  }
+  return strings.find(({ required }) => required === true) ?? strings[0] ?? null;
+}
+
+/** The fields that a search looks into: the one with the name first. */
+export function searchedFields(fields: readonly FieldDefinition[]): readonly FieldDefinition[] {
+  const first = nameField(fields);
+  const others = fields.filter((field) => field.type === "string" && field !== first);
+  return [...(first === null ? [] : [first]), ...others].slice(0, maxSearched);
+}
+
+/** The filter that finds a text in any of the fields; undefined where there is nothing to look for or into. */
+export function searchFilter(fields: readonly FieldDefinition[], words: string): string | undefined {
+  const text = words.trim();
+  const searched = searchedFields(fields);
+  if (text === "" || searched.length === 0) return undefined;
+  return searched.map(({ name }) => `${name} ${filter`~ ${text}`}`).join(" || ");
+}
+
+/** Fields that a preview shows: short ones, the name first. */
+export function previewedFields(fields: readonly FieldDefinition[]): readonly FieldDefinition[] {
+  const first = nameField(fields);
+  const others = fields.filter((field) => field !== first && field.type !== "text" && field.type !== "json");
+  return [...(first === null ? [] : [first]), ...others].slice(0, maxPreviewed);
+}
+
+/** A record by its name, else by its id. */
+export function recordName(record: StoredRecord, fields: readonly FieldDefinition[]): string {
+  const field = nameField(fields);
+  const value = field === null ? null : record[field.name];
+  return typeof value === "string" && value.trim() !== "" ? clip(value, 120) : record.id;
+}
+
+/** A text in one line, cut after some characters. */
+export function clip(text: string, length: number): string {
+  const line = text.slice(0, length + 1).replace(/\s+/g, " ");
+  return line.length > length ? `${line.slice(0, length)}…` : line;
+}
+
+/** A value in one line. */
+export function shortValue(value: JsonValue, length = 120): string {
+  if (typeof value === "string") return value === "" ? '""' : clip(value, length);
+  return clip(JSON.stringify(value), length);
+}
+
+/** Whether a text is a whole id of a record or a user. */
+export function isId(text: string, prefix: "rec" | "usr" | "fil"): boolean {
+  return new RegExp(`^${prefix}_[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$`).test(text);
+}
+
+/** The type and the rules of a field in few words: "string · 3–80 · unique". */
+export function fieldHint(field: FieldDefinition): string {
+  const { min, max } = field;
+  const parts: string[] = [field.type === "relation" ? `→ ${field.collection ?? "?"}` : field.type];
+  if (min !== undefined && max !== undefined) parts.push(`${min}–${max}`);
+  else if (min !== undefined) parts.push(`≥ ${min}`);
+  else if (max !== undefined) parts.push(`≤ ${max}`);
+  if (field.regex !== undefined) parts.push(`/${clip(field.regex, 40)}/`);
+  if (field.unique === true) parts.push("unique");
+  if (field.owner === true) parts.push("owner");
+  return parts.join(" · ");
+}

@@ -1,0 +1,57 @@
+/** Numbers as people type them. A number is taken only where nothing of it is lost; the text that was typed stays until then. */
+
+export type NumberProblem = "notANumber" | "notWhole" | "tooLarge";
+
+export type ParsedNumber =
+  /** `isExact` is false where a float keeps fewer digits than were typed. */
+  { readonly value: number; readonly isExact: boolean } | { readonly problem: NumberProblem };
+
+/** A decimal number without its leading and trailing zeros: `12.50` is 125 × 10^-1. */
+interface Decimal {
+  readonly isNegative: boolean;
+  readonly digits: string;
+  readonly exponent: number;
+}
+
+const decimalPattern = /^([+-]?)(\d*)(?:\.(\d*))?(?:e([+-]?\d+))?$/i;
+
+function decimalOf(text: string): Decimal | null {
+  const match = decimalPattern.exec(text);
+  if (match === null) return null;
+  const [, sign = "", whole = "", fraction = "", power = "0"] = match;
+  const all = `${whole}${fraction}`;
+  if (all === "") return null;
+  const digits = all.replace(/^0+/, "").replace(/0+$/, "");
+  const trailing = all.length - all.replace(/0+$/, "").length;
+  if (digits === "") return { isNegative: false, digits, exponent: 0 };
+  return { isNegative: sign === "-", digits, exponent: Number(power) - fraction.length + trailing };
+}
+
+function isSame(a: Decimal, b: Decimal | null): boolean {
+  return b !== null && a.isNegative === b.isNegative && a.digits === b.digits && a.exponent === b.exponent;
+}
+
+/** Reads a number of the field's type. Spaces around it do not count; the empty text is no number. */
+export function parseNumber(text: string, type: "integer" | "float"): ParsedNumber {
+  // Minus signs of other keyboards and of pasted text.
+  const trimmed = text.trim().replace(/^[−–]/, "-");
+  const decimal = decimalOf(trimmed);
+  if (decimal === null) return { problem: "notANumber" };
+  const value = Number(trimmed);
+  if (type === "integer") {
+    if (decimal.exponent < 0) return { problem: "notWhole" };
+    if (!Number.isSafeInteger(value)) return { problem: "tooLarge" };
+    return { value: value === 0 ? 0 : value, isExact: true };
+  }
+  if (!Number.isFinite(value)) return { problem: "tooLarge" };
+  return { value: value === 0 ? 0 : value, isExact: isSame(decimal, decimalOf(String(value))) };
+}
+
+/** A number one step further, within the bounds of the field; null where there is none. */
+export function stepNumber(value: number, step: number, { min, max }: { min?: number; max?: number }): number | null {
+  // Sums of floats have digits that nobody typed: 0.1 + 1 = 1.1, not 1.1000000000000001.
+  const sum = Number((value + step).toPrecision(15));
+  const next = Number.isSafeInteger(value) ? value + step : sum;
+  if (Math.abs(next) > Number.MAX_SAFE_INTEGER) return null;
+  return Math.min(Math.max(next, min ?? next), max ?? next);
+}

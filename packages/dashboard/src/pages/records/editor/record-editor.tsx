@@ -1,0 +1,216 @@
+/** The inside of the drawer: head, tabs, form, foot. `record-drawer.tsx` loads it when a record is first opened. */
+import { Alert, Button, Group, Kbd, Tabs, Text } from "@mantine/core";
+import { notifications } from "@mantine/notifications";
+import { SocleError } from "@socle/client";
+import type { StoredRecord } from "@socle/protocol";
+import { useQuery, useQueryClient } from "@tanstack/react-query";
+import { type KeyboardEvent, type RefObject, useEffect, useState } from "react";
+import { confirmDanger, ErrorState, keyNames, notifyDone } from "../../../kit/index.ts";
+import { client } from "../../../service/client.ts";
+import { text } from "../../../texts/index.ts";
+import classes from "./editor.module.css";
+import { EditorFrame, FormSkeleton } from "./editor-frame.tsx";
+import { EventsTab } from "./events-tab.tsx";
+import { JsonTab } from "./json-tab.tsx";
+import { recordName } from "./naming.ts";
+import type { DrawerHandlers, RecordDrawerProps } from "./record-drawer.tsx";
+import { RecordFields } from "./record-form.tsx";
+import { RecordHead } from "./record-head.tsx";
+import { NEW_RECORD, recordQuery } from "./record-query.ts";
+import { drafts } from "./use-draft.ts";
+import { useLiveRecord } from "./use-live-record.ts";
+import { useRecordForm } from "./use-record-form.ts";
+
+interface RecordEditorProps extends RecordDrawerProps {
+  handlers: RefObject<DrawerHandlers | null>;
+}
+
+export function RecordEditor(props: RecordEditorProps) {
+  const { collection, recordId } = props;
+  const isNew = recordId === NEW_RECORD;
+  const query = useQuery(recordQuery(collection.name, recordId));
+  const live = useLiveRecord(collection.name, recordId);
+  if (isNew) return <LoadedEditor {...props} record={null} isDeleted={false} changedAt={null} />;
+  if (query.data !== undefined) {
+    const isGone = live.isDeleted || (query.error instanceof SocleError && query.error.status === 404);
+    return <LoadedEditor {...props} record={query.data} isDeleted={isGone} changedAt={live.changedAt} />;
+  }
+  return (
+    <EditorFrame title={text.editor.record(collection.name)}>
+      <div className={classes["body"]}>
+        {query.isError ? <NotLoaded error={query.error} onRetry={query.refetch} /> : <FormSkeleton />}
+      </div>
+    </EditorFrame>
+  );
+}
+
+function NotLoaded({ error, onRetry }: { error: unknown; onRetry: () => void }) {
+  if (!(error instanceof SocleError) || error.status !== 404) return <ErrorState error={error} onRetry={onRetry} />;
+  return (
+    <Alert color="orange" variant="light" title={text.editor.gone} role="alert">
+      {text.editor.goneBody}
+    </Alert>
+  );
+}
+
+interface LoadedEditorProps extends RecordEditorProps {
+  record: StoredRecord | null;
+  isDeleted: boolean;
+  changedAt: string | null;
+}
+
+/** Closing keeps what was typed; the notification is the way to give it up. */
+function tellOfDraft(collection: string, recordId: string): void {
+  const id = `draft:${collection}/${recordId}`;
+  const discard = (): void => {
+    drafts.remove(collection, recordId);
+    notifications.hide(id);
+  };
+  notifications.show({
+    id,
+    autoClose: 8_000,
+    message: (
+      <Group justify="space-between" gap="xs">
+        <Text size="sm">{text.editor.draftKept}</Text>
+        <Button size="compact-xs" variant="default" onClick={discard}>
+          {text.editor.discard}
+        </Button>
+      </Group>
+    ),
+  });
+}
+
+function LoadedEditor(props: LoadedEditorProps) {
+  const { collection, recordId, record, isDeleted, changedAt, onClose, onSaved } = props;
+  const [tab, setTab] = useState<string | null>("fields");
+  const queryClient = useQueryClient();
+  const form = useRecordForm({
+    collection,
+    recordId,
+    record,
+    isDeleted,
+    onSaved: (saved, isStaying) => {
+      notifyDone(record === null || isDeleted ? text.editor.savedNew : text.editor.saved);
+      onSaved?.(saved);
+      // A new record has an address of its own: the drawer of "new" has done its work.
+      if (!isStaying || saved.id !== recordId) onClose();
+    },
+  });
+  const close = (): void => {
+    const isKept = !form.isDirty || form.draft.flush();
+    if (isKept) {
+      if (form.isDirty) tellOfDraft(collection.name, recordId);
+      onClose();
+      return;
+    }
+    confirmDanger({
+      title: text.editor.closeTitle,
+      body: text.editor.closeBody,
+      action: text.editor.closeAction,
+      onConfirm: () => {
+        form.discard();
+        onClose();
+      },
+    });
+  };
+  const remove = (): void => {
+    if (record === null) return;
+    confirmDanger({
+      title: text.editor.deleteTitle,
+      body: text.editor.deleteBody(recordName(record, collection.fields)),
+      action: text.editor.deleteAction,
+      onConfirm: async () => {
+        await client.collection(collection.name).delete(record.id);
+        form.discard();
+        queryClient.removeQueries({ queryKey: recordQuery(collection.name, record.id).queryKey });
+        notifyDone(text.editor.deleted);
+        props.onDeleted?.(record.id);
+        onClose();
+      },
+    });
+  };
+  const canSave = record === null || isDeleted || form.isDirty;
+  const save = (isStaying: boolean): void => {
+    setTab("fields");
+    if (canSave) form.save(isStaying);
+  };
+  const press = (event: KeyboardEvent<HTMLElement>): void => {
+    if (!event.metaKey && !event.ctrlKey) return;
+    const isSave = event.key.toLowerCase() === "s";
+    if (!isSave && event.key !== "Enter") return;
+    event.preventDefault();
+    save(isSave);
+  };
+  const { handlers } = props;
+  useEffect(() => {
+    handlers.current = { close, press };
+  });
+  useEffect(
+    () => () => {
+      handlers.current = null;
+    },
+    [handlers],
+  );
+  const fields = <RecordFields collection={collection} record={record} form={form} isDeleted={isDeleted} />;
+  const title = record === null ? text.editor.newRecord(collection.name) : text.editor.record(collection.name);
+  return (
+    <EditorFrame title={title} head={<RecordHead collection={collection} record={record} changedAt={changedAt} />}>
+      <Tabs value={tab} onChange={setTab} className={classes["tabs"]} keepMounted={false}>
+        {record !== null && (
+          <Tabs.List className={classes["tabList"]}>
+            <Tabs.Tab value="fields">{text.editor.fields}</Tabs.Tab>
+            <Tabs.Tab value="json">{text.editor.json}</Tabs.Tab>
+            <Tabs.Tab value="events">{text.editor.events}</Tabs.Tab>
+          </Tabs.List>
+        )}
+        {record === null ? (
+          <div className={classes["body"]}>{fields}</div>
+        ) : (
+          <>
+            <Tabs.Panel value="fields" className={classes["body"]}>
+              {fields}
+            </Tabs.Panel>
+            <Tabs.Panel value="json" className={classes["body"]} tabIndex={0}>
+              <JsonTab record={record} />
+            </Tabs.Panel>
+            <Tabs.Panel value="events" className={classes["body"]} tabIndex={0}>
+              <EventsTab collection={collection.name} record={record} />
+            </Tabs.Panel>
+          </>
+        )}
+      </Tabs>
+      <div className={classes["foot"]}>
+        {record !== null && !isDeleted && (
+          <Button
+            variant="subtle"
+            color="red"
+            c="var(--mantine-color-error)"
+            onClick={remove}
+            className={classes["delete"]}
+          >
+            {text.common.delete}
+          </Button>
+        )}
+        <Text size="xs" c="dimmed" className={classes["state"]} role="status">
+          {form.isDirty ? text.editor.changes(form.changed.length) : record === null ? "" : text.editor.noChanges}
+        </Text>
+        <Button variant="default" onClick={close}>
+          {text.common.cancel}
+        </Button>
+        <Button
+          onClick={() => save(false)}
+          loading={form.isSaving}
+          disabled={!canSave}
+          aria-keyshortcuts="Control+S Meta+S"
+          rightSection={
+            <Kbd className={classes["kbd"]} aria-hidden>
+              {keyNames("mod+s").join(" ")}
+            </Kbd>
+          }
+        >
+          {isDeleted ? text.editor.saveCopy : record === null ? text.common.create : text.common.save}
+        </Button>
+      </div>
+    </EditorFrame>
+  );
+}

@@ -1,0 +1,212 @@
+/** The fields of a record, with the notices above them. */
+import { Alert, Anchor, Button, Group, List, Stack, Text } from "@mantine/core";
+import type { CollectionEntry, StoredRecord } from "@socle/protocol";
+import { IconAlertTriangle, IconHistory, IconTrash, IconUsers } from "@tabler/icons-react";
+import { Link } from "@tanstack/react-router";
+import { type FocusEvent, type ReactNode, useEffect, useRef } from "react";
+import { RelativeTime } from "../../../kit/index.ts";
+import { text } from "../../../texts/index.ts";
+import classes from "./editor.module.css";
+import { shownValue } from "./edits.ts";
+import { FieldRow } from "./field-row.tsx";
+import type { RecordForm } from "./use-record-form.ts";
+
+interface RecordFieldsProps {
+  collection: CollectionEntry;
+  record: StoredRecord | null;
+  form: RecordForm;
+  isDeleted: boolean;
+}
+
+const focusable =
+  'input:not([tabindex="-1"]), textarea, button:not([tabindex="-1"]), [contenteditable="true"], [tabindex="0"]';
+
+/** Brings a field into view and the focus into its control. */
+function focusField(place: HTMLElement, name: string): void {
+  const row = place.querySelector<HTMLElement>(`[data-field="${name}"]`);
+  // The button that resets the field stands before its control.
+  const control = [...(row?.querySelectorAll<HTMLElement>(focusable) ?? [])].find(
+    (element) => element.closest(`.${classes["reset"]}`) === null,
+  );
+  control?.focus({ preventScroll: true });
+  row?.scrollIntoView({ block: "nearest" });
+}
+
+export function RecordFields({ collection, record, form, isDeleted }: RecordFieldsProps) {
+  const place = useRef<HTMLDivElement>(null);
+  const { errors, failures } = form;
+  // biome-ignore lint/correctness/useExhaustiveDependencies: each failed save leads to the first error, also to the same one.
+  useEffect(() => {
+    if (failures === 0 || place.current === null) return;
+    const first = collection.fields.find(({ name }) => errors.fields[name] !== undefined);
+    if (first !== undefined) focusField(place.current, first.name);
+    else place.current.querySelector<HTMLElement>("[data-general]")?.focus();
+  }, [failures]);
+
+  // A button that has done its work goes, and the focus with it: it comes back to the control beside it.
+  const last = useRef<{ element: Element; field: string | null } | null>(null);
+  useEffect(() => {
+    if (document.activeElement !== document.body || last.current === null || last.current.element.isConnected) return;
+    const { field } = last.current;
+    if (field !== null && place.current !== null) focusField(place.current, field);
+    else place.current?.focus();
+  });
+  const remember = ({ target }: FocusEvent<HTMLElement>): void => {
+    last.current = { element: target, field: target.closest<HTMLElement>("[data-field]")?.dataset["field"] ?? null };
+  };
+
+  const clashing = new Set(form.clashing.map(({ name }) => name));
+  const changed = new Set(form.changed.map(({ name }) => name));
+  return (
+    // biome-ignore lint/a11y/noStaticElementInteractions: it only remembers which control had the focus.
+    <div ref={place} className={classes["fields"]} tabIndex={-1} onFocus={remember}>
+      <Notices form={form} isDeleted={isDeleted} />
+      {collection.fields.length === 0 && (
+        <Text size="sm" c="dimmed">
+          {text.editor.noFields}{" "}
+          <Anchor
+            size="sm"
+            underline="always"
+            renderRoot={(props) => (
+              <Link to="/collections/$name/schema" params={{ name: collection.name }} {...props} />
+            )}
+          >
+            {text.editor.editSchema}
+          </Anchor>
+        </Text>
+      )}
+      {collection.fields.map((field, i) => {
+        const edit = form.edits[field.name];
+        return (
+          <FieldRow
+            key={field.name}
+            field={field}
+            value={shownValue(field, edit, record)}
+            typed={edit !== undefined && "text" in edit ? edit.text : undefined}
+            isChanged={changed.has(field.name)}
+            error={errors.fields[field.name]}
+            theirs={clashing.has(field.name) ? (record?.[field.name] ?? null) : undefined}
+            autoFocus={record === null && i === 0}
+            onValue={form.setValue}
+            onTyped={form.setTyped}
+            onReset={form.reset}
+          />
+        );
+      })}
+    </div>
+  );
+}
+
+function Notices({ form, isDeleted }: { form: RecordForm; isDeleted: boolean }) {
+  const { errors, clashing, draft } = form;
+  const names = clashing.map(({ name }) => name).join(", ");
+  return (
+    <Stack gap="xs" className={classes["notices"]}>
+      {draft.offer !== null && (
+        <Notice
+          icon={<IconHistory size={18} />}
+          title={
+            <>
+              {text.editor.draftOf} <RelativeTime at={draft.offer.savedAt} />
+            </>
+          }
+          actions={
+            <>
+              <Button size="compact-sm" onClick={form.restoreDraft}>
+                {text.editor.restore}
+              </Button>
+              <Button size="compact-sm" variant="default" onClick={draft.discardOffer}>
+                {text.editor.discard}
+              </Button>
+            </>
+          }
+        />
+      )}
+      {isDeleted && (
+        <Notice color="orange" icon={<IconTrash size={18} />} title={text.editor.goneElsewhere}>
+          {text.editor.goneElsewhereBody}
+        </Notice>
+      )}
+      {!isDeleted && clashing.length > 0 && (
+        <Notice
+          color="orange"
+          icon={<IconUsers size={18} />}
+          title={text.editor.conflictTitle}
+          actions={
+            <>
+              <Button size="compact-sm" variant="default" onClick={form.takeTheirs}>
+                {text.editor.takeTheirs}
+              </Button>
+              <Button size="compact-sm" variant="default" onClick={form.keepMine}>
+                {text.editor.keepMine}
+              </Button>
+            </>
+          }
+        >
+          {text.editor.conflictBody(names)}
+        </Notice>
+      )}
+      {draft.isTooLarge && (
+        <Notice color="orange" icon={<IconAlertTriangle size={18} />} title={text.editor.draftTooLarge} />
+      )}
+      {errors.general.length > 0 && (
+        <Alert
+          data-general
+          tabIndex={-1}
+          color="red"
+          variant="light"
+          role="alert"
+          p="sm"
+          icon={<IconAlertTriangle aria-hidden />}
+          title={text.editor.notSaved}
+        >
+          <List size="sm" listStyleType="none">
+            {errors.general.map((message) => (
+              <List.Item key={message}>{message}</List.Item>
+            ))}
+          </List>
+          {errors.requestId !== null && (
+            <Anchor
+              size="sm"
+              underline="always"
+              renderRoot={(props) => <Link to="/logs" search={{ search: errors.requestId ?? "" }} {...props} />}
+            >
+              {text.errors.inLog}
+            </Anchor>
+          )}
+        </Alert>
+      )}
+    </Stack>
+  );
+}
+
+interface NoticeProps {
+  icon: ReactNode;
+  title: ReactNode;
+  color?: string;
+  actions?: ReactNode;
+  children?: ReactNode;
+}
+
+function Notice({ icon, title, color = "verdigris", actions, children }: NoticeProps) {
+  return (
+    <Alert
+      color={color}
+      variant="outline"
+      p="sm"
+      role="status"
+      icon={icon}
+      classNames={{ message: classes["message"] ?? "" }}
+    >
+      <Group justify="space-between" gap="xs">
+        <div className={classes["noticeText"]}>
+          <Text size="sm" fw={550} component="div">
+            {title}
+          </Text>
+          {children !== undefined && <Text size="sm">{children}</Text>}
+        </div>
+        {actions !== undefined && <Group gap="xs">{actions}</Group>}
+      </Group>
+    </Alert>
+  );
+}

@@ -1,0 +1,31 @@
+/** Errors of a save, split by where they stand: at the controls, and above them. */
+import { SocleError } from "@socle/client";
+import type { FieldDefinition } from "@socle/protocol";
+import { messageOf } from "../../../kit/states.tsx";
+import { text } from "../../../texts/index.ts";
+
+export interface SaveErrors {
+  readonly fields: { readonly [field: string]: string };
+  /** What has no field of its own. */
+  readonly general: readonly string[];
+  /** Names the request in the log, where the service has failed. */
+  readonly requestId: string | null;
+}
+
+export const noErrors: SaveErrors = { fields: {}, general: [], requestId: null };
+
+export function saveErrors(thrown: unknown, fields: readonly FieldDefinition[]): SaveErrors {
+  if (!(thrown instanceof SocleError)) return { ...noErrors, general: [messageOf(thrown)] };
+  if (thrown.status === 401) return { ...noErrors, general: [text.editor.sessionEnded] };
+  const names = new Set(fields.map(({ name }) => name));
+  const atFields: { [field: string]: string } = {};
+  const general: string[] = [];
+  for (const { field, rule, message } of thrown.details) {
+    if (!names.has(field)) general.push(`${field}: ${message} (${rule})`);
+    else
+      atFields[field] =
+        atFields[field] === undefined ? `${message} (${rule})` : `${atFields[field]}; ${message} (${rule})`;
+  }
+  if (thrown.details.length === 0) general.push(messageOf(thrown));
+  return { fields: atFields, general, requestId: thrown.status >= 500 ? thrown.requestId : null };
+}

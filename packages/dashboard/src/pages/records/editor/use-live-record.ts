@@ -1,0 +1,45 @@
+/** Follows one record while it is open: what others change comes into the cache, and a deletion is told. */
+import type { JsonValue, StoredRecord } from "@socle/protocol";
+import { useQueryClient } from "@tanstack/react-query";
+import { useEffect, useState } from "react";
+import { client } from "../../../service/client.ts";
+import { NEW_RECORD, recordQuery } from "./record-query.ts";
+
+export interface LiveState {
+  readonly isDeleted: boolean;
+  /** When somebody else last changed it, ISO 8601; null while nobody has. */
+  readonly changedAt: string | null;
+}
+
+function isRecord(payload: { [key: string]: unknown }): payload is StoredRecord {
+  return typeof payload["id"] === "string" && typeof payload["updatedAt"] === "string";
+}
+
+export function useLiveRecord(collection: string, recordId: string): LiveState {
+  const queryClient = useQueryClient();
+  const [state, setState] = useState<LiveState>({ isDeleted: false, changedAt: null });
+  useEffect(() => {
+    setState({ isDeleted: false, changedAt: null });
+    if (recordId === NEW_RECORD) return undefined;
+    const { queryKey } = recordQuery(collection, recordId);
+    return client.subscribe(
+      `${collection}.*`,
+      ({ type, payload, timestamp }) => {
+        if (payload["id"] !== recordId) return;
+        if (type.endsWith(".deleted")) {
+          setState({ isDeleted: true, changedAt: null });
+          return;
+        }
+        if (!isRecord(payload)) return;
+        const known = queryClient.getQueryData<{ [field: string]: JsonValue }>(queryKey);
+        // The event of the page's own save says nothing new.
+        if (known === undefined || String(known["updatedAt"]) >= payload.updatedAt) return;
+        queryClient.setQueryData(queryKey, payload);
+        setState({ isDeleted: false, changedAt: timestamp });
+      },
+      // After a break that was too long, what is known may be old.
+      { onReset: () => void queryClient.invalidateQueries({ queryKey }) },
+    );
+  }, [queryClient, collection, recordId]);
+  return state;
+}
