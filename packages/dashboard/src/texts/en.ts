@@ -226,7 +226,6 @@ export const en = {
       nextYear: "Next year",
       previousDecade: "Previous decade",
       nextDecade: "Next decade",
-      level: "Choose a month or a year",
       hours: "Hours",
       minutes: "Minutes",
       seconds: "Seconds",

@@ -53,5 +53,5 @@ export function stepNumber(value: number, step: number, { min, max }: { min?: nu
   const sum = Number((value + step).toPrecision(15));
   const next = Number.isSafeInteger(value) ? value + step : sum;
   if (Math.abs(next) > Number.MAX_SAFE_INTEGER) return null;
-  return Math.min(Math.max(next, min ?? next), max ?? next);
+  return Math.min(Math.max(next, min ?? Number.NEGATIVE_INFINITY), max ?? Number.POSITIVE_INFINITY);
 }

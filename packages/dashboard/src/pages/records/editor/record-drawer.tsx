@@ -4,7 +4,8 @@ import type { CollectionEntry, StoredRecord } from "@socle/protocol";
 import { type KeyboardEvent, lazy, Suspense, useRef } from "react";
 import { text } from "../../../texts/index.ts";
 import classes from "./editor.module.css";
-import { EditorFrame, FormSkeleton } from "./editor-frame.tsx";
+import { FormSkeleton } from "./form-skeleton.tsx";
+import { NEW_RECORD } from "./record-query.ts";
 
 const RecordEditor = lazy(async () => ({ default: (await import("./record-editor.tsx")).RecordEditor }));
 
@@ -36,19 +37,16 @@ export function RecordDrawer(props: RecordDrawerProps) {
     if (event.key !== "Escape" || !(target instanceof Element) || !currentTarget.contains(target)) return;
     if (target.getAttribute("data-mantine-stop-propagation") !== "true") close();
   };
+  const title = recordId === NEW_RECORD ? text.editor.newRecord(collection.name) : text.editor.record(collection.name);
   return (
     <Drawer.Root opened onClose={close} position="right" size={640} closeOnEscape={false} onKeyDown={press}>
       <Drawer.Overlay backgroundOpacity={0.25} />
       <Drawer.Content classNames={{ content: classes["content"] ?? "" }}>
-        <Suspense
-          fallback={
-            <EditorFrame title={text.editor.record(collection.name)}>
-              <div className={classes["body"]}>
-                <FormSkeleton />
-              </div>
-            </EditorFrame>
-          }
-        >
+        <div className={classes["titleBar"]}>
+          <Drawer.Title className={classes["title"] ?? ""}>{title}</Drawer.Title>
+          <Drawer.CloseButton aria-label={text.common.close} />
+        </div>
+        <Suspense fallback={<FormSkeleton />}>
           <RecordEditor key={`${collection.name}/${recordId}`} {...props} handlers={handlers} />
         </Suspense>
       </Drawer.Content>

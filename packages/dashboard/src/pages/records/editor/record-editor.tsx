@@ -1,16 +1,17 @@
 /** The inside of the drawer: head, tabs, form, foot. `record-drawer.tsx` loads it when a record is first opened. */
-import { Alert, Button, Group, Kbd, Tabs, Text } from "@mantine/core";
+import { Button, Group, Kbd, Tabs, Text } from "@mantine/core";
 import { notifications } from "@mantine/notifications";
 import { SocleError } from "@socle/client";
 import type { StoredRecord } from "@socle/protocol";
+import { IconFileX } from "@tabler/icons-react";
 import { useQuery, useQueryClient } from "@tanstack/react-query";
 import { type KeyboardEvent, type RefObject, useEffect, useState } from "react";
-import { confirmDanger, ErrorState, keyNames, notifyDone } from "../../../kit/index.ts";
+import { confirmDanger, EmptyState, ErrorState, keyNames, notifyDone } from "../../../kit/index.ts";
 import { client } from "../../../service/client.ts";
 import { text } from "../../../texts/index.ts";
 import classes from "./editor.module.css";
-import { EditorFrame, FormSkeleton } from "./editor-frame.tsx";
 import { EventsTab } from "./events-tab.tsx";
+import { FormSkeleton } from "./form-skeleton.tsx";
 import { JsonTab } from "./json-tab.tsx";
 import { recordName } from "./naming.ts";
 import type { DrawerHandlers, RecordDrawerProps } from "./record-drawer.tsx";
@@ -35,22 +36,12 @@ export function RecordEditor(props: RecordEditorProps) {
     const isGone = live.isDeleted || (query.error instanceof SocleError && query.error.status === 404);
     return <LoadedEditor {...props} record={query.data} isDeleted={isGone} changedAt={live.changedAt} />;
   }
-  return (
-    <EditorFrame title={text.editor.record(collection.name)}>
-      <div className={classes["body"]}>
-        {query.isError ? <NotLoaded error={query.error} onRetry={query.refetch} /> : <FormSkeleton />}
-      </div>
-    </EditorFrame>
-  );
+  return query.isError ? <NotLoaded error={query.error} onRetry={query.refetch} /> : <FormSkeleton />;
 }
 
 function NotLoaded({ error, onRetry }: { error: unknown; onRetry: () => void }) {
   if (!(error instanceof SocleError) || error.status !== 404) return <ErrorState error={error} onRetry={onRetry} />;
-  return (
-    <Alert color="orange" variant="light" title={text.editor.gone} role="alert">
-      {text.editor.goneBody}
-    </Alert>
-  );
+  return <EmptyState icon={IconFileX} title={text.editor.gone} body={text.editor.goneBody} />;
 }
 
 interface LoadedEditorProps extends RecordEditorProps {
@@ -152,9 +143,9 @@ function LoadedEditor(props: LoadedEditorProps) {
     [handlers],
   );
   const fields = <RecordFields collection={collection} record={record} form={form} isDeleted={isDeleted} />;
-  const title = record === null ? text.editor.newRecord(collection.name) : text.editor.record(collection.name);
   return (
-    <EditorFrame title={title} head={<RecordHead collection={collection} record={record} changedAt={changedAt} />}>
+    <>
+      <RecordHead collection={collection} record={record} changedAt={changedAt} />
       <Tabs value={tab} onChange={setTab} className={classes["tabs"]} keepMounted={false}>
         {record !== null && (
           <Tabs.List className={classes["tabList"]}>
@@ -211,6 +202,6 @@ function LoadedEditor(props: LoadedEditorProps) {
           {isDeleted ? text.editor.saveCopy : record === null ? text.common.create : text.common.save}
         </Button>
       </div>
-    </EditorFrame>
+    </>
   );
 }

@@ -16,9 +16,9 @@ interface RecordHeadProps {
 export function RecordHead({ collection, record, changedAt }: RecordHeadProps) {
   const ownerField = collection.fields.find(({ owner }) => owner === true);
   const owner = ownerField === undefined ? undefined : record?.[ownerField.name];
-  if (record === null) return null;
+  if (record === null) return <div className={classes["headLine"]} />;
   return (
-    <Group className={classes["facts"]}>
+    <Group className={`${classes["facts"]} ${classes["headLine"]}`}>
       <IdText id={record.id} />
       <span>
         {text.editor.created} <RelativeTime at={record.createdAt} />

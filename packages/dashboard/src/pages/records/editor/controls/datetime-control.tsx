@@ -111,7 +111,8 @@ interface CalendarProps {
 function Calendar({ zone, onZone, time, onChange, onDone }: CalendarProps) {
   const names = text.editor.calendar;
   return (
-    <Stack gap="xs">
+    // The calendar grows with its place: a dropdown has no width of its own.
+    <Stack gap="xs" w={264}>
       <Group justify="space-between" wrap="nowrap" gap="xs">
         <SegmentedControl
           size="xs"
@@ -130,6 +131,7 @@ function Calendar({ zone, onZone, time, onChange, onDone }: CalendarProps) {
       <InlineDateTimePicker
         withSeconds
         size="xs"
+        fullWidth
         value={time === null ? null : writeDateTime(time, zone).slice(0, 19)}
         onChange={(next) => {
           const read = next === null ? null : parseDateTime(next, zone);
@@ -149,8 +151,6 @@ function Calendar({ zone, onZone, time, onChange, onDone }: CalendarProps) {
           nextYear: names.nextYear,
           previousDecade: names.previousDecade,
           nextDecade: names.nextDecade,
-          monthLevelControl: names.level,
-          yearLevelControl: names.level,
         }}
       />
       <Group justify="space-between">

@@ -121,7 +121,7 @@ export function FileControl(props: ControlProps) {
         multiple={false}
         activateOnClick={false}
         activateOnKeyboard={false}
-        inputProps={{ "aria-label": `${text.editor.upload}: ${field.name}`, tabIndex: -1 }}
+        inputProps={{ "aria-hidden": true, tabIndex: -1 }}
         enablePointerEvents
         data-empty={id === null || undefined}
         data-invalid={error !== undefined || undefined}
@@ -136,7 +136,13 @@ export function FileControl(props: ControlProps) {
             <Group gap="xs" className={classes["uploadBar"]}>
               <FileButton onChange={(file) => file !== null && void start(file)}>
                 {(button) => (
-                  <Button {...button} size="compact-xs" variant="default" leftSection={<IconUpload size={13} />}>
+                  <Button
+                    {...button}
+                    size="compact-xs"
+                    variant="default"
+                    leftSection={<IconUpload size={13} />}
+                    aria-label={`${id === null ? text.editor.upload : text.editor.replace}: ${field.name}`}
+                  >
                     {id === null ? text.editor.upload : text.editor.replace}
                   </Button>
                 )}

@@ -1,5 +1,5 @@
 /** A control that picks one of many by searching the service: the closed control shows what is chosen. */
-import { Combobox, Group, InputBase, Loader, Skeleton, Stack, Text, UnstyledButton, useCombobox } from "@mantine/core";
+import { Combobox, InputBase, Skeleton, Stack, Text, UnstyledButton, useCombobox } from "@mantine/core";
 import { useDebouncedValue } from "@mantine/hooks";
 import { keepPreviousData, useQuery } from "@tanstack/react-query";
 import { type ReactNode, useEffect, useState } from "react";
@@ -142,6 +142,7 @@ function Found({ queryKey, search, name, words, items, onItems, onReady }: Found
     <>
       <Combobox.Options
         mah={280}
+        tabIndex={0}
         className={classes["options"]}
         aria-label={name}
         data-dim={query.isPlaceholderData || undefined}
@@ -153,18 +154,13 @@ function Found({ queryKey, search, name, words, items, onItems, onReady }: Found
         ))}
         {items.length === 0 && <Combobox.Empty>{text.editor.nothingFound}</Combobox.Empty>}
       </Combobox.Options>
-      <Combobox.Footer>
-        <Group gap={6} mih={18}>
-          {query.isFetching && <Loader size={12} aria-hidden />}
+      {items.length >= PICKER_LIMIT && (
+        <Combobox.Footer>
           <Text size="xs" c="dimmed">
-            {items.length < PICKER_LIMIT
-              ? ""
-              : settled === ""
-                ? text.editor.newestShown(items.length)
-                : text.editor.firstShown(items.length)}
+            {settled === "" ? text.editor.newestShown(items.length) : text.editor.firstShown(items.length)}
           </Text>
-        </Group>
-      </Combobox.Footer>
+        </Combobox.Footer>
+      )}
     </>
   );
 }

@@ -40,6 +40,7 @@ export function StringControl(props: ControlProps) {
   return (
     <Textarea
       {...shared}
+      rightSectionProps={{ style: { alignItems: "flex-start", paddingTop: isCompact(props) ? 4 : 7 } }}
       {...(isLong ? { rows: isCompact(props) ? 5 : 14 } : { autosize: true, ...rows })}
       onChange={(event) => onChange(event.currentTarget.value)}
     />

@@ -1,0 +1,96 @@
+/** Tests of the drafts. */
+import { beforeEach, expect, test } from "bun:test";
+import { type DraftStorage, DraftStore, MAX_DRAFTS } from "./drafts.ts";
+
+/** A storage with a bound of characters, as browsers have one. */
+class MemoryStorage implements DraftStorage {
+  readonly items = new Map<string, string>();
+  capacity = Number.POSITIVE_INFINITY;
+
+  get length(): number {
+    return this.items.size;
+  }
+
+  key(index: number): string | null {
+    return [...this.items.keys()][index] ?? null;
+  }
+
+  getItem(key: string): string | null {
+    return this.items.get(key) ?? null;
+  }
+
+  setItem(key: string, value: string): void {
+    const others = [...this.items].filter(([each]) => each !== key);
+    const used = others.reduce((sum, [, each]) => sum + each.length, 0);
+    if (used + value.length > this.capacity) throw new DOMException("full", "QuotaExceededError");
+    this.items.set(key, value);
+  }
+
+  removeItem(key: string): void {
+    this.items.delete(key);
+  }
+}
+
+let storage: MemoryStorage;
+let drafts: DraftStore;
+
+beforeEach(() => {
+  storage = new MemoryStorage();
+  drafts = new DraftStore(storage);
+});
+
+function draft(value: string, minute = 0) {
+  const savedAt = new Date(Date.UTC(2026, 0, 1, 0, minute)).toISOString();
+  return { savedAt, edits: { title: { value, from: "null" } } };
+}
+
+test("a draft comes back as it was, for its record alone", () => {
+  expect(drafts.write("posts", "rec_1", draft("a"))).toBe(true);
+  expect(drafts.read("posts", "rec_1")).toEqual(draft("a"));
+  expect(drafts.read("posts", "rec_2")).toBeNull();
+  drafts.remove("posts", "rec_1");
+  expect(drafts.read("posts", "rec_1")).toBeNull();
+});
+
+test("the newest drafts stay, and what others keep in the storage", () => {
+  storage.items.set("other", "stays");
+  for (let i = 0; i < MAX_DRAFTS + 5; i += 1) drafts.write("posts", `rec_${i}`, draft("a", i));
+  expect(storage.items.size).toBe(MAX_DRAFTS + 1);
+  expect(drafts.read("posts", "rec_4")).toBeNull();
+  expect(drafts.read("posts", "rec_5")).not.toBeNull();
+  expect(storage.items.get("other")).toBe("stays");
+});
+
+test("writing one draft again and again takes no place from the others", () => {
+  for (let i = 0; i < MAX_DRAFTS; i += 1) drafts.write("posts", `rec_${i}`, draft("a", i));
+  for (let i = 0; i < 30; i += 1) drafts.write("posts", "rec_19", draft("b", 60 + i));
+  expect(drafts.read("posts", "rec_0")).not.toBeNull();
+});
+
+test("a draft that is too large is refused, by its bytes, and the older one of the record goes", () => {
+  drafts.write("posts", "rec_1", draft("a"));
+  expect(drafts.write("posts", "rec_1", draft("ü".repeat(140_000)))).toBe(false);
+  expect(drafts.read("posts", "rec_1")).toBeNull();
+});
+
+test("the oldest make room where the browser has none", () => {
+  storage.capacity = 400;
+  for (let i = 0; i < 4; i += 1) expect(drafts.write("posts", `rec_${i}`, draft("x".repeat(60), i))).toBe(true);
+  expect(drafts.read("posts", "rec_3")).not.toBeNull();
+  expect(drafts.read("posts", "rec_0")).toBeNull();
+  expect(drafts.write("posts", "rec_9", draft("x".repeat(500), 9))).toBe(false);
+});
+
+test("what is no draft is none", () => {
+  for (const broken of [
+    "{",
+    "null",
+    "[]",
+    '{"savedAt":"x"}',
+    '{"savedAt":"x","edits":{"a":{"value":1}}}',
+    '{"savedAt":"x","edits":{}}',
+  ]) {
+    storage.items.set("socle.draft:posts/rec_1", broken);
+    expect(drafts.read("posts", "rec_1")).toBeNull();
+  }
+});
