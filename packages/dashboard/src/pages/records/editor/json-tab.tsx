@@ -11,7 +11,7 @@ export function JsonTab({ record }: { record: StoredRecord }) {
     <Stack gap="xs">
       <Group justify="space-between" wrap="nowrap">
         <Text size="xs" c="dimmed">
-          {text.editor.savedState}
+          {text.editor.savedJson}
         </Text>
         <CopyAction value={json} label={text.editor.copyJson} />
       </Group>

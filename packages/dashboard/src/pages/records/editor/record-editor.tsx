@@ -31,10 +31,10 @@ export function RecordEditor(props: RecordEditorProps) {
   const isNew = recordId === NEW_RECORD;
   const query = useQuery(recordQuery(collection.name, recordId));
   const live = useLiveRecord(collection.name, recordId);
-  if (isNew) return <LoadedEditor {...props} record={null} isDeleted={false} changedAt={null} />;
+  if (isNew) return <LoadedEditor {...props} record={null} isDeleted={false} changedTo={null} />;
   if (query.data !== undefined) {
     const isGone = live.isDeleted || (query.error instanceof SocleError && query.error.status === 404);
-    return <LoadedEditor {...props} record={query.data} isDeleted={isGone} changedAt={live.changedAt} />;
+    return <LoadedEditor {...props} record={query.data} isDeleted={isGone} changedTo={live.changedTo} />;
   }
   return query.isError ? <NotLoaded error={query.error} onRetry={query.refetch} /> : <FormSkeleton />;
 }
@@ -47,7 +47,7 @@ function NotLoaded({ error, onRetry }: { error: unknown; onRetry: () => void }) 
 interface LoadedEditorProps extends RecordEditorProps {
   record: StoredRecord | null;
   isDeleted: boolean;
-  changedAt: string | null;
+  changedTo: string | null;
 }
 
 /** Closing keeps what was typed; the notification is the way to give it up. */
@@ -72,21 +72,26 @@ function tellOfDraft(collection: string, recordId: string): void {
 }
 
 function LoadedEditor(props: LoadedEditorProps) {
-  const { collection, recordId, record, isDeleted, changedAt, onClose, onSaved } = props;
+  const { collection, recordId, record, isDeleted, changedTo, onClose, onSaved } = props;
   const [tab, setTab] = useState<string | null>("fields");
   const queryClient = useQueryClient();
+  const [ownSave, setOwnSave] = useState<string | null>(null);
   const form = useRecordForm({
     collection,
     recordId,
     record,
     isDeleted,
     onSaved: (saved, isStaying) => {
-      notifyDone(record === null || isDeleted ? text.editor.savedNew : text.editor.saved);
+      // Where the drawer stays, a notification would cover its buttons: the foot says it.
+      if (!isStaying || saved.id !== recordId)
+        notifyDone(record === null || isDeleted ? text.editor.savedNew : text.editor.saved);
+      setOwnSave(saved.updatedAt);
       onSaved?.(saved);
       // A new record has an address of its own: the drawer of "new" has done its work.
       if (!isStaying || saved.id !== recordId) onClose();
     },
   });
+  const isChangedElsewhere = changedTo !== null && changedTo !== ownSave && !form.isSaving;
   const close = (): void => {
     const isKept = !form.isDirty || form.draft.flush();
     if (isKept) {
@@ -142,10 +147,11 @@ function LoadedEditor(props: LoadedEditorProps) {
     },
     [handlers],
   );
+  const quiet = record === null ? "" : ownSave === null ? text.editor.noChanges : text.editor.savedState;
   const fields = <RecordFields collection={collection} record={record} form={form} isDeleted={isDeleted} />;
   return (
     <>
-      <RecordHead collection={collection} record={record} changedAt={changedAt} />
+      <RecordHead collection={collection} record={record} isChangedElsewhere={isChangedElsewhere} />
       <Tabs value={tab} onChange={setTab} className={classes["tabs"]} keepMounted={false}>
         {record !== null && (
           <Tabs.List className={classes["tabList"]}>
@@ -183,7 +189,7 @@ function LoadedEditor(props: LoadedEditorProps) {
           </Button>
         )}
         <Text size="xs" c="dimmed" className={classes["state"]} role="status">
-          {form.isDirty ? text.editor.changes(form.changed.length) : record === null ? "" : text.editor.noChanges}
+          {form.isDirty ? text.editor.changes(form.changed.length) : quiet}
         </Text>
         <Button variant="default" onClick={close}>
           {text.common.cancel}

@@ -1,5 +1,5 @@
 /** The fields of a record, with the notices above them. */
-import { Alert, Anchor, Button, Group, List, Stack, Text } from "@mantine/core";
+import { Alert, Anchor, Button, Group, List, Text } from "@mantine/core";
 import type { CollectionEntry, StoredRecord } from "@socle/protocol";
 import { IconAlertTriangle, IconHistory, IconTrash, IconUsers } from "@tabler/icons-react";
 import { Link } from "@tanstack/react-router";
@@ -101,7 +101,7 @@ function Notices({ form, isDeleted }: { form: RecordForm; isDeleted: boolean }) 
   const { errors, clashing, draft } = form;
   const names = clashing.map(({ name }) => name).join(", ");
   return (
-    <Stack gap="xs" className={classes["notices"]}>
+    <>
       {draft.offer !== null && (
         <Notice
           icon={<IconHistory size={18} />}
@@ -123,12 +123,13 @@ function Notices({ form, isDeleted }: { form: RecordForm; isDeleted: boolean }) 
         />
       )}
       {isDeleted && (
-        <Notice color="orange" icon={<IconTrash size={18} />} title={text.editor.goneElsewhere}>
+        <Notice isLive color="orange" icon={<IconTrash size={18} />} title={text.editor.goneElsewhere}>
           {text.editor.goneElsewhereBody}
         </Notice>
       )}
       {!isDeleted && clashing.length > 0 && (
         <Notice
+          isLive
           color="orange"
           icon={<IconUsers size={18} />}
           title={text.editor.conflictTitle}
@@ -176,7 +177,7 @@ function Notices({ form, isDeleted }: { form: RecordForm; isDeleted: boolean }) 
           )}
         </Alert>
       )}
-    </Stack>
+    </>
   );
 }
 
@@ -184,15 +185,19 @@ interface NoticeProps {
   icon: ReactNode;
   title: ReactNode;
   color?: string;
+  /** Whether it comes while somebody types further down: it stays in view then. */
+  isLive?: boolean;
   actions?: ReactNode;
   children?: ReactNode;
 }
 
-function Notice({ icon, title, color = "verdigris", actions, children }: NoticeProps) {
+function Notice({ icon, title, color = "verdigris", isLive = false, actions, children }: NoticeProps) {
   return (
     <Alert
       color={color}
       variant="outline"
+      className={classes["notice"] ?? ""}
+      data-live={isLive || undefined}
       p="sm"
       role="status"
       icon={icon}

@@ -10,10 +10,10 @@ import classes from "./editor.module.css";
 interface RecordHeadProps {
   collection: CollectionEntry;
   record: StoredRecord | null;
-  changedAt: string | null;
+  isChangedElsewhere: boolean;
 }
 
-export function RecordHead({ collection, record, changedAt }: RecordHeadProps) {
+export function RecordHead({ collection, record, isChangedElsewhere }: RecordHeadProps) {
   const ownerField = collection.fields.find(({ owner }) => owner === true);
   const owner = ownerField === undefined ? undefined : record?.[ownerField.name];
   if (record === null) return <div className={classes["headLine"]} />;
@@ -32,7 +32,7 @@ export function RecordHead({ collection, record, changedAt }: RecordHeadProps) {
         </span>
       )}
       <span role="status">
-        {changedAt !== null && (
+        {isChangedElsewhere && (
           <Badge size="sm" variant="light" tt="none" fw={500}>
             {text.editor.changedElsewhere}
           </Badge>

@@ -7,8 +7,8 @@ import { NEW_RECORD, recordQuery } from "./record-query.ts";
 
 export interface LiveState {
   readonly isDeleted: boolean;
-  /** When somebody else last changed it, ISO 8601; null while nobody has. */
-  readonly changedAt: string | null;
+  /** The `updatedAt` of the change that came last; null while none has. The page's own saves come, too. */
+  readonly changedTo: string | null;
 }
 
 function isRecord(payload: { [key: string]: unknown }): payload is StoredRecord {
@@ -17,17 +17,17 @@ function isRecord(payload: { [key: string]: unknown }): payload is StoredRecord 
 
 export function useLiveRecord(collection: string, recordId: string): LiveState {
   const queryClient = useQueryClient();
-  const [state, setState] = useState<LiveState>({ isDeleted: false, changedAt: null });
+  const [state, setState] = useState<LiveState>({ isDeleted: false, changedTo: null });
   useEffect(() => {
-    setState({ isDeleted: false, changedAt: null });
+    setState({ isDeleted: false, changedTo: null });
     if (recordId === NEW_RECORD) return undefined;
     const { queryKey } = recordQuery(collection, recordId);
     return client.subscribe(
       `${collection}.*`,
-      ({ type, payload, timestamp }) => {
+      ({ type, payload }) => {
         if (payload["id"] !== recordId) return;
         if (type.endsWith(".deleted")) {
-          setState({ isDeleted: true, changedAt: null });
+          setState({ isDeleted: true, changedTo: null });
           return;
         }
         if (!isRecord(payload)) return;
@@ -35,7 +35,7 @@ export function useLiveRecord(collection: string, recordId: string): LiveState {
         // The event of the page's own save says nothing new.
         if (known === undefined || String(known["updatedAt"]) >= payload.updatedAt) return;
         queryClient.setQueryData(queryKey, payload);
-        setState({ isDeleted: false, changedAt: timestamp });
+        setState({ isDeleted: false, changedTo: payload.updatedAt });
       },
       // After a break that was too long, what is known may be old.
       { onReset: () => void queryClient.invalidateQueries({ queryKey }) },

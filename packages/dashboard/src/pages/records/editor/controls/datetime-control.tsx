@@ -132,6 +132,7 @@ function Calendar({ zone, onZone, time, onChange, onDone }: CalendarProps) {
         withSeconds
         size="xs"
         fullWidth
+        hideOutsideDates
         value={time === null ? null : writeDateTime(time, zone).slice(0, 19)}
         onChange={(next) => {
           const read = next === null ? null : parseDateTime(next, zone);
@@ -153,14 +154,14 @@ function Calendar({ zone, onZone, time, onChange, onDone }: CalendarProps) {
           nextDecade: names.nextDecade,
         }}
       />
-      <Group justify="space-between">
-        <Button size="compact-xs" variant="default" onClick={() => onChange(new Date().toISOString())}>
-          {text.editor.now}
-        </Button>
-        <Button size="compact-xs" variant="light" onClick={onDone}>
-          {text.editor.done}
-        </Button>
-      </Group>
+      <Button
+        size="compact-xs"
+        variant="default"
+        onClick={() => onChange(new Date().toISOString())}
+        style={{ alignSelf: "flex-start" }}
+      >
+        {text.editor.now}
+      </Button>
     </Stack>
   );
 }

@@ -198,7 +198,7 @@ function UploadState(props: { upload: Upload; onCancel: () => void; onRetry: (fi
     );
   }
   return (
-    <Alert color="red" variant="light" p="xs" role="alert">
+    <Alert color="red" variant="light" p="xs" mt="xs" role="alert">
       <Group gap="xs" justify="space-between">
         <Text size="xs" flex={1}>
           {upload.phase === "failed" && `${text.editor.uploadFailed(upload.file.name)} `}

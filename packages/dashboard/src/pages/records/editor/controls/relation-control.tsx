@@ -182,7 +182,7 @@ function RelationActions({
           </HoverCard.Target>
           <HoverCard.Dropdown p="sm">
             <Group justify="space-between" wrap="nowrap" mb={6}>
-              <Text size="xs" className="mono" truncate>
+              <Text className="mono" fz={11} truncate>
                 {id}
               </Text>
               <CopyAction value={id} label={text.common.copyValue(id)} />
