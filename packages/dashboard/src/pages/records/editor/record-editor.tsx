@@ -152,7 +152,8 @@ function LoadedEditor(props: LoadedEditorProps) {
   return (
     <>
       <RecordHead collection={collection} record={record} isChangedElsewhere={isChangedElsewhere} />
-      <Tabs value={tab} onChange={setTab} className={classes["tabs"]} keepMounted={false}>
+      {/* The form stays while another tab is looked at: an upload goes on. */}
+      <Tabs keepMountedMode="display-none" value={tab} onChange={setTab} className={classes["tabs"]}>
         {record !== null && (
           <Tabs.List className={classes["tabList"]}>
             <Tabs.Tab value="fields">{text.editor.fields}</Tabs.Tab>
@@ -168,10 +169,10 @@ function LoadedEditor(props: LoadedEditorProps) {
               {fields}
             </Tabs.Panel>
             <Tabs.Panel value="json" className={classes["body"]} tabIndex={0}>
-              <JsonTab record={record} />
+              {tab === "json" && <JsonTab record={record} />}
             </Tabs.Panel>
             <Tabs.Panel value="events" className={classes["body"]} tabIndex={0}>
-              <EventsTab collection={collection.name} record={record} />
+              {tab === "events" && <EventsTab collection={collection.name} record={record} />}
             </Tabs.Panel>
           </>
         )}

@@ -133,6 +133,7 @@ function Calendar({ zone, onZone, time, onChange, onDone }: CalendarProps) {
         size="xs"
         fullWidth
         hideOutsideDates
+        classNames={{ day: classes["day"] ?? "" }}
         value={time === null ? null : writeDateTime(time, zone).slice(0, 19)}
         onChange={(next) => {
           const read = next === null ? null : parseDateTime(next, zone);

@@ -78,19 +78,21 @@ export function Picker(props: PickerProps) {
         {rightSection}
       </div>
       <Combobox.Dropdown miw={260}>
-        <Combobox.Search
-          value={words}
-          onChange={(event) => setWords(event.currentTarget.value)}
-          placeholder={text.editor.searchOrPaste}
-          aria-label={`${text.editor.searchOrPaste}: ${name}`}
-          onKeyDown={(event) => {
-            // The dropdown lies at the end of the page: Tab goes on from the control.
-            if (event.key === "Tab") combobox.closeDropdown();
-          }}
-        />
-        {combobox.dropdownOpened && (
-          <Found {...props} words={words} items={items} onItems={setItems} onReady={combobox.selectFirstOption} />
-        )}
+        <div role="dialog" aria-label={`${text.editor.choose} ${name}`}>
+          <Combobox.Search
+            value={words}
+            onChange={(event) => setWords(event.currentTarget.value)}
+            placeholder={text.editor.searchOrPaste}
+            aria-label={`${text.editor.searchOrPaste}: ${name}`}
+            onKeyDown={(event) => {
+              // The dropdown lies at the end of the page: Tab goes on from the control.
+              if (event.key === "Tab") combobox.closeDropdown();
+            }}
+          />
+          {combobox.dropdownOpened && (
+            <Found {...props} words={words} items={items} onItems={setItems} onReady={combobox.selectFirstOption} />
+          )}
+        </div>
       </Combobox.Dropdown>
     </Combobox>
   );
