@@ -278,6 +278,36 @@ export const en = {
   // ── import and export ──────────────────────────────────────────────────────────────────────────────────────────────
   import: {
     title: "Import",
+    // Rows and values
+    column: (n: number) => `Column ${n}`,
+    tooManyCells: (cells: number, columns: number) => `The row has ${cells} cells; there are ${columns} columns`,
+    noObject: "Not a JSON object",
+    noJson: "Not valid JSON",
+    endlessRow: "A quoted cell does not end within 16 MiB. Choose another quote, or mend the file.",
+    endlessObject: "An object does not end within 16 MiB. Mend the file.",
+    notA: {
+      string: "is no text",
+      text: "is no text",
+      integer: "is no whole number",
+      float: "is no number",
+      boolean: "is neither yes nor no",
+      datetime: "is no date in this format",
+      json: "is no valid JSON",
+      relation: "is no id of a record",
+      file: "is no id of a file",
+    },
+    tooLarge: "is larger than 9,007,199,254,740,991",
+    required: "is required",
+    characters: (n: number) => count(n, "character"),
+    atLeast: (bound: string) => `must be at least ${bound}`,
+    atMost: (bound: string) => `must be at most ${bound}`,
+    mustMatch: (pattern: string) => `must match ${pattern}`,
+    taken: "is taken by another record",
+    twice: "is in the file twice",
+    noKey: "has no value to find the record by",
+    notFound: (collection: string, field: string, value: string) =>
+      `${collection} has no record whose ${field} is “${value}”`,
+    unanswered: "The connection broke before the answer: the record may be there, or not",
   },
 
   // ── schema ─────────────────────────────────────────────────────────────────────────────────────────────────────────

@@ -1,0 +1,116 @@
+/** From a cell of a file to the value of a field. Nothing is guessed silently: what cannot be read is a problem with a reason. */
+import type { FieldDefinition, JsonValue } from "@socle/protocol";
+import { text } from "../../../texts/index.ts";
+import type { Cell } from "../source/source.ts";
+import { readDate } from "./dates.ts";
+import type { Conversion, FieldMapping } from "./mapping.ts";
+
+/** A record that is to be found by one of its values. */
+export interface LookupKey {
+  readonly collection: string;
+  readonly field: string;
+  readonly value: string | number;
+}
+
+export type Converted =
+  | { readonly kind: "value"; readonly value: JsonValue }
+  /** The row says nothing about the field. */
+  | { readonly kind: "absent" }
+  | { readonly kind: "lookup"; readonly key: LookupKey }
+  | { readonly kind: "problem"; readonly message: string };
+
+const value = (found: JsonValue): Converted => ({ kind: "value", value: found });
+const problem = (message: string): Converted => ({ kind: "problem", message });
+
+/** Takes away the apostrophe that keeps a spreadsheet from running a text as a formula (`protect` of the export puts it there). */
+export function unprotect(cell: string): string {
+  return /^'+[=+\-@\t\r]/.test(cell) ? cell.slice(1) : cell;
+}
+
+/** The value that a row gives to a field. */
+export function convertCell(mapping: FieldMapping, cells: readonly Cell[], isProtected: boolean): Converted {
+  const { field, source, conversion } = mapping;
+  if (source.kind === "skip") return { kind: "absent" };
+  if (source.kind === "constant") return convert(source.value === "" ? null : source.value, field, conversion);
+  const cell = cells[source.column];
+  return convert(typeof cell === "string" && isProtected ? unprotect(cell) : cell, field, conversion);
+}
+
+/** @param cell null is an empty cell without quotes, or a null of JSON; "" is an empty text. */
+export function convert(cell: Cell, field: FieldDefinition, conversion: Conversion): Converted {
+  if (cell === undefined) return { kind: "absent" };
+  const isText = field.type === "string" || field.type === "text";
+  if (cell === null) return value(conversion.empty === "text" && isText ? "" : null);
+  if (isText) return convertText(cell);
+  if (field.type === "json") return typeof cell === "string" ? convertJson(cell) : value(cell);
+  if (typeof cell === "string" && cell.trim() === "") return value(null);
+  if (typeof cell === "object") return problem(text.import.notA[field.type]);
+  if (field.type === "boolean") return convertBoolean(cell);
+  if (field.type === "integer" || field.type === "float") return convertNumber(cell, field.type, conversion);
+  if (field.type === "datetime") return convertDate(cell, conversion);
+  return convertId(String(cell).trim(), field, conversion);
+}
+
+function convertText(cell: JsonValue): Converted {
+  if (typeof cell === "object") return problem(text.import.notA.string);
+  return value(String(cell));
+}
+
+function convertJson(cell: string): Converted {
+  if (cell.trim() === "") return value(null);
+  try {
+    return value(JSON.parse(cell) as JsonValue);
+  } catch {
+    return problem(text.import.notA.json);
+  }
+}
+
+const yes = new Set(["true", "yes", "y", "1", "on", "t"]);
+const no = new Set(["false", "no", "n", "0", "off", "f"]);
+
+function convertBoolean(cell: string | number | boolean): Converted {
+  const word = String(cell).trim().toLowerCase();
+  if (yes.has(word)) return value(true);
+  return no.has(word) ? value(false) : problem(text.import.notA.boolean);
+}
+
+/** A number as it is written: with an exponent, or with separators between groups of three digits. */
+const written = {
+  point: /^[-+]?(?:\d{1,3}(?:[,\u00a0\u202f' ]\d{3})+|\d*)(?:\.\d*)?(?:[eE][-+]?\d+)?$/,
+  comma: /^[-+]?(?:\d{1,3}(?:[.\u00a0\u202f' ]\d{3})+|\d*)(?:,\d*)?(?:[eE][-+]?\d+)?$/,
+};
+
+function convertNumber(
+  cell: string | number | boolean,
+  type: "integer" | "float",
+  { decimalComma }: Conversion,
+): Converted {
+  if (typeof cell === "boolean") return problem(text.import.notA[type]);
+  const number = typeof cell === "number" ? cell : readNumber(cell.trim(), decimalComma);
+  if (number === null || !Number.isFinite(number)) return problem(text.import.notA[type]);
+  if (type === "float") return value(number);
+  if (!Number.isInteger(number)) return problem(text.import.notA.integer);
+  return Number.isSafeInteger(number) ? value(number) : problem(text.import.tooLarge);
+}
+
+/** Null when it is no number. */
+export function readNumber(cell: string, decimalComma: boolean): number | null {
+  if (!/\d/.test(cell) || !(decimalComma ? written.comma : written.point).test(cell)) return null;
+  const groups = decimalComma ? /[.\u00a0\u202f' ]/g : /[,\u00a0\u202f' ]/g;
+  const number = Number(cell.replace(groups, "").replace(",", "."));
+  return Number.isNaN(number) ? null : number;
+}
+
+function convertDate(cell: string | number | boolean, { dateOrder, timeZone }: Conversion): Converted {
+  const date = typeof cell === "string" ? readDate(cell, dateOrder, timeZone) : null;
+  return date === null ? problem(text.import.notA.datetime) : value(date);
+}
+
+/** An id of a record, a user or a file. */
+const idPattern = /^(?:rec|usr|fil)_[0-9a-f-]{36}$/;
+
+function convertId(cell: string, field: FieldDefinition, { relationBy }: Conversion): Converted {
+  if (field.type === "relation" && relationBy !== "id")
+    return { kind: "lookup", key: { collection: field.collection ?? "", field: relationBy, value: cell } };
+  return idPattern.test(cell) ? value(cell) : problem(text.import.notA[field.type === "file" ? "file" : "relation"]);
+}

@@ -1,0 +1,147 @@
+import { expect, test } from "bun:test";
+import type { CollectionEntry, FieldDefinition } from "@socle/protocol";
+import { convert, readNumber, unprotect } from "./convert.ts";
+import { readDate } from "./dates.ts";
+import { type Conversion, guessColumn, guessMapping, guessMatch } from "./mapping.ts";
+import { brokenRule } from "./rules.ts";
+
+const plain: Conversion = { empty: "null", decimalComma: false, dateOrder: "iso", timeZone: "UTC", relationBy: "id" };
+const field = (type: FieldDefinition["type"], more: Partial<FieldDefinition> = {}): FieldDefinition => ({
+  name: "f",
+  type,
+  ...more,
+});
+const converted = (
+  cell: Parameters<typeof convert>[0],
+  type: FieldDefinition["type"],
+  how: Partial<Conversion> = {},
+) => {
+  const found = convert(cell, field(type, { collection: "authors" }), { ...plain, ...how });
+  return found.kind === "value" ? found.value : found.kind;
+};
+
+test("columns are guessed without regard to case and punctuation", () => {
+  expect(guessColumn(["First Name", "published_at"], "firstName")).toBe(0);
+  expect(guessColumn(["First Name", "published_at"], "publishedAt")).toBe(1);
+  expect(guessColumn(["TITLE", "title"], "title")).toBe(1);
+  expect(guessColumn(["subtitle"], "title")).toBe(-1);
+});
+
+test("a mapping is guessed with its conversions", () => {
+  const fields: FieldDefinition[] = [
+    { name: "price", type: "float" },
+    { name: "day", type: "datetime" },
+    { name: "author", type: "relation", collection: "authors" },
+    { name: "missing", type: "string" },
+  ];
+  const authors = {
+    name: "authors",
+    fields: [
+      { name: "name", type: "string" },
+      { name: "email", type: "string", unique: true },
+    ],
+  } as unknown as CollectionEntry;
+  const columns = ["Price", "DAY", "author_email", "other"];
+  const sample = [["1.234,5", "31.12.2026", "ada@example.com", null]];
+  const guessed = guessMapping({ fields, columns, sample, collections: [authors] });
+  expect(guessed.map(({ source }) => source)).toEqual([
+    { kind: "column", column: 0 },
+    { kind: "column", column: 1 },
+    { kind: "column", column: 2 },
+    { kind: "skip" },
+  ]);
+  expect(guessed[0]?.conversion.decimalComma).toBe(true);
+  expect(guessed[1]?.conversion.dateOrder).toBe("dmy");
+  expect(guessed[2]?.conversion.relationBy).toBe("email");
+  expect(guessMatch([{ name: "slug", type: "string", unique: true }], ["Slug", "x"])).toEqual({
+    field: "slug",
+    column: 0,
+  });
+  expect(guessMatch([{ name: "slug", type: "string" }], ["Slug"])).toBeNull();
+});
+
+test("texts, empties and nulls", () => {
+  expect(converted(null, "string")).toBeNull();
+  expect(converted(null, "string", { empty: "text" })).toBe("");
+  expect(converted("", "string")).toBe("");
+  expect(converted(null, "integer", { empty: "text" })).toBeNull();
+  expect(converted("", "integer")).toBeNull();
+  expect(converted(undefined, "string")).toBe("absent");
+  expect(converted(" x ", "string")).toBe(" x ");
+  expect(converted(7, "string")).toBe("7");
+  expect(converted({ a: 1 }, "string")).toBe("problem");
+});
+
+test("numbers", () => {
+  expect(converted("12", "integer")).toBe(12);
+  expect(converted("1,234,567", "integer")).toBe(1_234_567);
+  expect(converted("1.0", "integer")).toBe(1);
+  expect(converted("1.5", "integer")).toBe("problem");
+  expect(converted("9007199254740993", "integer")).toBe("problem");
+  expect(converted("-1.5e3", "float")).toBe(-1_500);
+  expect(converted("1.234,5", "float", { decimalComma: true })).toBe(1_234.5);
+  expect(converted("1,5", "float")).toBe("problem");
+  expect(readNumber("1,2,3", false)).toBeNull();
+  for (const wrong of ["", "-", ".", "e5", "0x10", "1e", "NaN", "Infinity", "1 2", "12abc"])
+    expect(readNumber(wrong, false)).toBeNull();
+  expect(converted(true, "integer")).toBe("problem");
+});
+
+test("booleans", () => {
+  expect(["true", "YES", "1", " y "].map((cell) => converted(cell, "boolean"))).toEqual([true, true, true, true]);
+  expect(["false", "No", "0"].map((cell) => converted(cell, "boolean"))).toEqual([false, false, false]);
+  expect(converted(1, "boolean")).toBe(true);
+  expect(converted("2", "boolean")).toBe("problem");
+  expect(converted("maybe", "boolean")).toBe("problem");
+});
+
+test("dates", () => {
+  expect(readDate("2026-03-01", "iso", "UTC")).toBe("2026-03-01T00:00:00.000Z");
+  expect(readDate("2026-03-01T09:30:00+01:00", "dmy", "Asia/Tokyo")).toBe("2026-03-01T08:30:00.000Z");
+  expect(readDate("2026-03-01 09:30", "iso", "Europe/Berlin")).toBe("2026-03-01T08:30:00.000Z");
+  expect(readDate("2026-07-01", "iso", "Europe/Berlin")).toBe("2026-06-30T22:00:00.000Z");
+  expect(readDate("31.12.2026 14:05", "dmy", "UTC")).toBe("2026-12-31T14:05:00.000Z");
+  expect(readDate("12/31/2026 2:05 PM", "mdy", "UTC")).toBe("2026-12-31T14:05:00.000Z");
+  expect(readDate("12/31/2026 12:05 am", "mdy", "UTC")).toBe("2026-12-31T00:05:00.000Z");
+  for (const wrong of [
+    "2026-02-30",
+    "2026-02-30T00:00:00Z",
+    "31.12.2026",
+    "2026-13-01",
+    "2026-01-01 25:00",
+    "tomorrow",
+    "1",
+  ])
+    expect(readDate(wrong, "iso", "UTC")).toBeNull();
+  expect(readDate("31/12/2026", "mdy", "UTC")).toBeNull();
+  expect(readDate("01/02/2026 13:00 PM", "mdy", "UTC")).toBeNull();
+});
+
+test("json, relations and files", () => {
+  expect(converted('{"a":[1,null]}', "json")).toEqual({ a: [1, null] });
+  expect(converted("{a:1}", "json")).toBe("problem");
+  expect(converted(["as", "it", "is"], "json")).toEqual(["as", "it", "is"]);
+  const id = "rec_01a201c0-27a0-70f3-b874-027f7e64345a";
+  expect(converted(id, "relation")).toBe(id);
+  expect(converted("Ada", "relation")).toBe("problem");
+  expect(convert("Ada", field("relation", { collection: "authors" }), { ...plain, relationBy: "name" })).toEqual({
+    kind: "lookup",
+    key: { collection: "authors", field: "name", value: "Ada" },
+  });
+  expect(converted("photo.png", "file")).toBe("problem");
+});
+
+test("apostrophes of the export are taken away, others stay", () => {
+  expect(["'=1+1", "''=1", "'-5", "'tis", "'", "=1"].map(unprotect)).toEqual(["=1+1", "'=1", "-5", "'tis", "'", "=1"]);
+});
+
+test("rules that a value breaks", () => {
+  expect(brokenRule(field("string", { required: true }), "")).toMatch(/required/);
+  expect(brokenRule(field("string", { required: true }), null)).toMatch(/required/);
+  expect(brokenRule(field("relation", { required: true, owner: true }), null)).toBeNull();
+  expect(brokenRule(field("string", { max: 2 }), "😀😀")).toBeNull();
+  expect(brokenRule(field("string", { max: 2 }), "abc")).toMatch(/at most 2 characters/);
+  expect(brokenRule(field("integer", { min: 0 }), -1)).toMatch(/at least 0/);
+  expect(brokenRule(field("string", { regex: "^[a-z]+$" }), "A")).toMatch(/match/);
+  expect(brokenRule(field("string", { regex: "(" }), "A")).toBeNull();
+});

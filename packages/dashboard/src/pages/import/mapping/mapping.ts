@@ -1,0 +1,142 @@
+/** Which column of a file, or which constant, gives the value of which field, and how it is read. First guessed, then changed by hand. */
+import type { CollectionEntry, FieldDefinition } from "@socle/protocol";
+import type { Cell } from "../source/source.ts";
+
+export type FieldSource =
+  | { readonly kind: "skip" }
+  | { readonly kind: "column"; readonly column: number }
+  | { readonly kind: "constant"; readonly value: string };
+
+export const DATE_ORDERS = ["iso", "dmy", "mdy"] as const;
+/** How a date is written that is not in the order of ISO 8601, which is always understood. */
+export type DateOrder = (typeof DATE_ORDERS)[number];
+
+/** How cells become values; each type of field uses its own of these. */
+export interface Conversion {
+  /** What an empty cell is. */
+  readonly empty: "null" | "text";
+  /** 1.234,5 rather than 1,234.5. */
+  readonly decimalComma: boolean;
+  readonly dateOrder: DateOrder;
+  /** For dates without one: a name of the IANA. */
+  readonly timeZone: string;
+  /** Relations: `id`, or a unique field of the target by which the record is looked up. */
+  readonly relationBy: string;
+}
+
+export interface FieldMapping {
+  readonly field: FieldDefinition;
+  readonly source: FieldSource;
+  readonly conversion: Conversion;
+}
+
+/** The field by which records are found that are to be updated. */
+export interface Match {
+  /** `id`, or a unique field. */
+  readonly field: string;
+  readonly column: number;
+}
+
+/** A name without case and punctuation: "First Name", "first_name" and "firstName" are the same. */
+export function plainName(name: string): string {
+  return name
+    .normalize("NFKD")
+    .toLowerCase()
+    .replace(/[^\p{L}\p{N}]/gu, "");
+}
+
+/** The column for a name: the same name first, then the same but for case and punctuation. -1 for none. */
+export function guessColumn(columns: readonly string[], name: string): number {
+  const exact = columns.indexOf(name);
+  if (exact !== -1) return exact;
+  const plain = plainName(name);
+  return columns.findIndex((column) => plainName(column) === plain);
+}
+
+/** The fields by which one record can be found: `id` and those that are unique. */
+export function keysOf(fields: readonly FieldDefinition[]): string[] {
+  const isKey = (field: FieldDefinition): boolean =>
+    field.unique === true && ["string", "text", "integer"].includes(field.type);
+  return ["id", ...fields.filter(isKey).map(({ name }) => name)];
+}
+
+/** What a relation to a collection can be looked up by. */
+export function relationKeys(target: string | undefined, collections: readonly CollectionEntry[]): string[] {
+  if (target === "users") return ["id", "email"];
+  return keysOf(collections.find(({ name }) => name === target)?.fields ?? []);
+}
+
+const dayFirst = /^\s*(\d{1,2})([./-])(\d{1,2})\2\d{4}\b/;
+
+function guessDateOrder(samples: readonly string[]): DateOrder {
+  const parts = samples.map((sample) => dayFirst.exec(sample)).filter((match) => match !== null);
+  if (parts.length === 0) return "iso";
+  if (parts.some(([, , separator]) => separator === ".")) return "dmy";
+  return parts.some(([, first]) => Number(first) > 12) ? "dmy" : "mdy";
+}
+
+function hasDecimalComma(samples: readonly string[]): boolean {
+  // "1,234" alone may be either: three digits after one comma are taken for thousands.
+  return (
+    samples.some((sample) => /^\s*[-+]?[\d.]*,(?:\d{1,2}|\d{4,})\s*$/.test(sample)) &&
+    !samples.some((sample) => /\.\d*$/.test(sample) && !sample.includes(","))
+  );
+}
+
+function guessConversion(field: FieldDefinition, samples: readonly string[], keys: readonly string[]): Conversion {
+  const isId = samples.length === 0 || samples.some((sample) => /^(?:rec|usr)_/.test(sample));
+  return {
+    empty: "null",
+    decimalComma: field.type !== "float" && field.type !== "integer" ? false : hasDecimalComma(samples),
+    dateOrder: guessDateOrder(samples),
+    timeZone: "UTC",
+    relationBy: isId ? "id" : (keys[1] ?? "id"),
+  };
+}
+
+/** The first guess: columns by name, conversions by what stands in the sample. */
+export function guessMapping(options: {
+  fields: readonly FieldDefinition[];
+  columns: readonly string[];
+  /** The first rows. */
+  sample: readonly (readonly Cell[])[];
+  collections: readonly CollectionEntry[];
+}): FieldMapping[] {
+  const { fields, columns, sample, collections } = options;
+  const named = fields.map(({ name }) => guessColumn(columns, name));
+  return fields.map((field, i) => {
+    let column = named[i] ?? -1;
+    if (column === -1 && field.type === "relation") {
+      // "author" is often called "author_id", or by the field that it is looked up by: "author email".
+      const keys = relationKeys(field.collection, collections);
+      column = keys.map((key) => guessColumn(columns, field.name + key)).find((found) => found !== -1) ?? -1;
+      if (named.includes(column)) column = -1;
+    }
+    return mappingFor({ field, column, sample, collections });
+  });
+}
+
+/** A field with a column, and the conversion that the column's cells speak for. */
+export function mappingFor(options: {
+  field: FieldDefinition;
+  column: number;
+  sample: readonly (readonly Cell[])[];
+  collections: readonly CollectionEntry[];
+}): FieldMapping {
+  const { field, column, sample, collections } = options;
+  const samples = sample
+    .map((cells) => cells[column])
+    .filter((cell) => typeof cell === "string" && cell !== "")
+    .map(String);
+  const source: FieldSource = column === -1 ? { kind: "skip" } : { kind: "column", column };
+  return { field, source, conversion: guessConversion(field, samples, relationKeys(field.collection, collections)) };
+}
+
+/** How to find the records to update, as far as a column has such a field's name; null where none has. */
+export function guessMatch(fields: readonly FieldDefinition[], columns: readonly string[]): Match | null {
+  for (const field of keysOf(fields)) {
+    const column = guessColumn(columns, field);
+    if (column !== -1) return { field, column };
+  }
+  return null;
+}

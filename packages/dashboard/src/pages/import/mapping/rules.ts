@@ -1,0 +1,32 @@
+/** The rules of a definition, for the preview alone: the service looks at every value again. */
+import type { FieldDefinition, JsonValue } from "@socle/protocol";
+import { text } from "../../../texts/index.ts";
+
+/** A pattern is tried on so many characters: the browser's patterns may take exponential time, the service's do not. */
+const longestTried = 1_000;
+
+/** The first rule that a value breaks; null when it breaks none that can be told here. */
+export function brokenRule(field: FieldDefinition, value: JsonValue): string | null {
+  if (value === null || (value === "" && field.required === true))
+    return field.required === true && field.owner !== true ? text.import.required : null;
+  const measure = typeof value === "string" ? [...value].length : typeof value === "number" ? value : null;
+  if (measure !== null && (typeof value === "number" || field.type === "string" || field.type === "text")) {
+    const unit = typeof value === "string" ? text.import.characters : String;
+    if (field.min !== undefined && measure < field.min) return text.import.atLeast(unit(field.min));
+    if (field.max !== undefined && measure > field.max) return text.import.atMost(unit(field.max));
+  }
+  if (field.regex !== undefined && typeof value === "string" && value.length <= longestTried) {
+    const pattern = patternOf(field.regex);
+    if (pattern !== null && !pattern.test(value)) return text.import.mustMatch(field.regex);
+  }
+  return null;
+}
+
+/** Null where the browser does not know the pattern. */
+function patternOf(source: string): RegExp | null {
+  try {
+    return new RegExp(source, "u");
+  } catch {
+    return null;
+  }
+}

@@ -1,0 +1,77 @@
+/** From a row of a file to what is sent to the service, or to the problems that forbid it. */
+import type { JsonValue } from "@socle/protocol";
+import { text } from "../../../texts/index.ts";
+import { convert, convertCell, type LookupKey, unprotect } from "../mapping/convert.ts";
+import type { FieldMapping, Match } from "../mapping/mapping.ts";
+import type { Cell, SourceRow } from "../source/source.ts";
+
+/** What an import does with the rows of a file. */
+export interface ImportPlan {
+  readonly collection: string;
+  readonly mappings: readonly FieldMapping[];
+  /** The records to update are found by it; null creates. */
+  readonly match: Match | null;
+  /** Whether apostrophes before formulas are taken away. */
+  readonly isProtected: boolean;
+}
+
+export interface RowProblem {
+  /** Null concerns the row as a whole. */
+  readonly field: string | null;
+  readonly message: string;
+}
+
+export interface Prepared {
+  /** The record to update; null for a new one. */
+  readonly id: string | null;
+  readonly values: { readonly [field: string]: JsonValue };
+  readonly problems: readonly RowProblem[];
+}
+
+export type Resolve = (key: LookupKey) => Promise<string | null>;
+
+/** @throws what `resolve` throws. */
+export async function prepareRow(row: SourceRow, plan: ImportPlan, resolve: Resolve): Promise<Prepared> {
+  if (row.problem !== null) return { id: null, values: {}, problems: [{ field: null, message: row.problem }] };
+  const values: { [field: string]: JsonValue } = {};
+  const problems: RowProblem[] = [];
+  for (const mapping of plan.mappings) {
+    const { name } = mapping.field;
+    const found = convertCell(mapping, row.cells, plan.isProtected);
+    if (found.kind === "value") values[name] = found.value;
+    else if (found.kind === "problem") problems.push({ field: name, message: found.message });
+    else if (found.kind === "lookup") {
+      const id = await resolve(found.key);
+      if (id === null) problems.push({ field: name, message: notFound(found.key) });
+      else values[name] = id;
+    }
+  }
+  const { match } = plan;
+  if (match === null) return { id: null, values, problems };
+  const key = matchKey(plan, match, row.cells);
+  if (key === null)
+    return { id: null, values, problems: [{ field: match.field, message: text.import.noKey }, ...problems] };
+  const id = key.field === "id" ? String(key.value) : await resolve(key);
+  if (id === null) problems.unshift({ field: match.field, message: notFound(key) });
+  return { id, values, problems };
+}
+
+function notFound({ collection, field, value }: LookupKey): string {
+  return text.import.notFound(collection, field, String(value));
+}
+
+/** The value by which the record is found; null when the row has none. */
+function matchKey(plan: ImportPlan, match: Match, cells: readonly Cell[]): LookupKey | null {
+  const cell = cells[match.column];
+  const mapping = plan.mappings.find(({ field }) => field.name === match.field);
+  const clean = typeof cell === "string" && plan.isProtected ? unprotect(cell) : cell;
+  const found =
+    mapping === undefined
+      ? { kind: "value" as const, value: typeof clean === "string" ? clean.trim() : null }
+      : convert(clean, mapping.field, mapping.conversion);
+  if (found.kind !== "value" || found.value === "") return null;
+  const { value } = found;
+  return typeof value === "string" || typeof value === "number"
+    ? { collection: plan.collection, field: match.field, value }
+    : null;
+}

@@ -1,0 +1,43 @@
+/** The rejected rows as a file: as they stood in the file that was imported, with their problems in a column "error". */
+import { type CsvStyle, csvLine } from "../../records/export/csv.ts";
+import type { FileFormat } from "../source/source.ts";
+import type { RejectedRow } from "./import-run.ts";
+
+const errorColumn = "error";
+
+/** In one line: "title: is required; views: …". */
+export function reasonOf({ problems }: RejectedRow): string {
+  return problems.map(({ field, message }) => (field === null ? message : `${field}: ${message}`)).join("; ");
+}
+
+/** The parts of the file. CSV stays CSV with the same delimiter and quotes; JSON stays JSON, one object per line. */
+export function rejectedFile(
+  rejected: readonly RejectedRow[],
+  format: FileFormat,
+  columns: readonly string[],
+): { parts: string[]; extension: string; type: string } {
+  if (format.kind !== "csv") {
+    const parts = rejected.map((each) => {
+      const { original } = each.row;
+      const isObject = typeof original === "object" && original !== null && !Array.isArray(original);
+      return `${JSON.stringify({ ...(isObject ? original : { value: original ?? null }), [errorColumn]: reasonOf(each) })}\n`;
+    });
+    return { parts, extension: "jsonl", type: "application/x-ndjson" };
+  }
+  // The cells are those of the file: whatever protects them from spreadsheets is there already.
+  const style: CsvStyle = { delimiter: format.delimiter, quote: format.quote || '"' };
+  // An earlier download that is imported again has the column already.
+  const kept = columns.map((name, i) => ({ name, i })).filter(({ name }) => name !== errorColumn);
+  const lines = rejected.map((each) => {
+    const cells = kept.map(({ i }) => each.row.cells[i]).map((cell) => (cell === undefined ? null : cell));
+    const surplus = each.row.cells.slice(columns.length).map((cell) => cell ?? null);
+    return csvLine([...cells.map(textOf), reasonOf(each), ...surplus.map(textOf)], style);
+  });
+  const head = format.hasHeader ? [csvLine([...kept.map(({ name }) => name), errorColumn], style)] : [];
+  return { parts: ["\ufeff", ...head, ...lines], extension: "csv", type: "text/csv" };
+}
+
+function textOf(cell: unknown): string | null {
+  if (cell === null) return null;
+  return typeof cell === "string" ? cell : JSON.stringify(cell);
+}
