@@ -1,7 +1,41 @@
-/** A page that is not written yet. */
-import { Page } from "../../kit/index.ts";
+/** The page that brings the rows of a file into a collection. */
+import { Button } from "@mantine/core";
+import { IconArrowLeft } from "@tabler/icons-react";
+import { useQuery } from "@tanstack/react-query";
+import { getRouteApi, Link } from "@tanstack/react-router";
+import { Page, QueryView } from "../../kit/index.ts";
+import { collectionQuery, collectionsQuery } from "../../service/queries.ts";
 import { text } from "../../texts/index.ts";
+import { Importer } from "./importer.tsx";
+
+const route = getRouteApi("/inside/collections/$name/import");
 
 export function ImportPage() {
-  return <Page title={text.import.title}>…</Page>;
+  const { name } = route.useParams();
+  const collection = useQuery({ ...collectionQuery(name), refetchOnWindowFocus: false });
+  const collections = useQuery({ ...collectionsQuery, refetchOnWindowFocus: false });
+  return (
+    <Page
+      title={text.import.into(name)}
+      actions={
+        <Button
+          component={Link}
+          to={`/collections/${name}`}
+          variant="default"
+          size="xs"
+          leftSection={<IconArrowLeft size={14} />}
+        >
+          {text.import.toRecords}
+        </Button>
+      }
+    >
+      <QueryView query={collection}>
+        {(entry) => (
+          <QueryView query={collections}>
+            {(all) => <Importer key={entry.name} collection={entry} collections={all} />}
+          </QueryView>
+        )}
+      </QueryView>
+    </Page>
+  );
 }

@@ -105,14 +105,15 @@ export function guessMapping(options: {
   const { fields, columns, sample, collections } = options;
   const named = fields.map(({ name }) => guessColumn(columns, name));
   return fields.map((field, i) => {
-    let column = named[i] ?? -1;
-    if (column === -1 && field.type === "relation") {
-      // "author" is often called "author_id", or by the field that it is looked up by: "author email".
-      const keys = relationKeys(field.collection, collections);
-      column = keys.map((key) => guessColumn(columns, field.name + key)).find((found) => found !== -1) ?? -1;
-      if (named.includes(column)) column = -1;
-    }
-    return mappingFor({ field, column, sample, collections });
+    const column = named[i] ?? -1;
+    if (column !== -1 || field.type !== "relation") return mappingFor({ field, column, sample, collections });
+    // "author" is often called "author_id", or by the field that it is looked up by: "author email".
+    const keys = relationKeys(field.collection, collections);
+    const key = keys.find((each) => guessColumn(columns, field.name + each) !== -1);
+    const found = key === undefined ? -1 : guessColumn(columns, field.name + key);
+    if (key === undefined || named.includes(found)) return mappingFor({ field, column: -1, sample, collections });
+    const mapping = mappingFor({ field, column: found, sample, collections });
+    return { ...mapping, conversion: { ...mapping.conversion, relationBy: key } };
   });
 }
 

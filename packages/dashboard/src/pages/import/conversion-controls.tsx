@@ -1,0 +1,99 @@
+/** How the cells of a field are read: the choices that its type has. */
+import { Group, Select, Text } from "@mantine/core";
+import type { CollectionEntry } from "@socle/protocol";
+import { text } from "../../texts/index.ts";
+import { type Conversion, DATE_ORDERS, type FieldMapping, relationKeys } from "./mapping/mapping.ts";
+
+const ownZone = Intl.DateTimeFormat().resolvedOptions().timeZone;
+const zones = [...new Set(["UTC", ownZone, ...Intl.supportedValuesOf("timeZone")])];
+
+export function ConversionControls(props: {
+  mapping: FieldMapping;
+  collections: readonly CollectionEntry[];
+  onChange: (mapping: FieldMapping) => void;
+}) {
+  const { mapping, collections, onChange } = props;
+  const { field, conversion } = mapping;
+  const set = (change: Partial<Conversion>): void => onChange({ ...mapping, conversion: { ...conversion, ...change } });
+  const hint = (words: string) => (
+    <Text size="xs" c="dimmed">
+      {words}
+    </Text>
+  );
+
+  if (field.type === "boolean") return hint(text.import.booleanHint);
+  if (field.type === "json") return hint(text.import.jsonHint);
+  if (field.type === "file") return hint(text.import.fileHint);
+  if (field.type === "string" || field.type === "text") {
+    return (
+      <Select
+        size="xs"
+        aria-label={text.import.emptyOf(field.name)}
+        allowDeselect={false}
+        data={[
+          { value: "null", label: text.import.emptyNull },
+          { value: "text", label: text.import.emptyText },
+        ]}
+        value={conversion.empty}
+        onChange={(empty) => empty !== null && set({ empty })}
+      />
+    );
+  }
+  if (field.type === "integer" || field.type === "float") {
+    return (
+      <Select
+        size="xs"
+        aria-label={text.import.commaOf(field.name)}
+        allowDeselect={false}
+        data={[
+          { value: "point", label: text.import.decimalPoint },
+          { value: "comma", label: text.import.decimalComma },
+        ]}
+        value={conversion.decimalComma ? "comma" : "point"}
+        onChange={(chosen) => set({ decimalComma: chosen === "comma" })}
+      />
+    );
+  }
+  if (field.type === "relation") {
+    return (
+      <Select
+        size="xs"
+        aria-label={text.import.relationOf(field.name)}
+        allowDeselect={false}
+        data={relationKeys(field.collection, collections).map((key) => ({
+          value: key,
+          label: key === "id" ? text.import.byId : text.import.byField(key),
+        }))}
+        value={conversion.relationBy}
+        onChange={(relationBy) => relationBy !== null && set({ relationBy })}
+      />
+    );
+  }
+  return (
+    <Group gap={4} wrap="nowrap">
+      <Select
+        size="xs"
+        flex={1.3}
+        rightSectionWidth={24}
+        aria-label={text.import.orderOf(field.name)}
+        allowDeselect={false}
+        data={DATE_ORDERS.map((order) => ({ value: order, label: text.import.orders[order] }))}
+        value={conversion.dateOrder}
+        onChange={(dateOrder) => dateOrder !== null && set({ dateOrder })}
+      />
+      <Select
+        size="xs"
+        flex={1}
+        rightSectionWidth={24}
+        aria-label={text.import.zoneOf(field.name)}
+        searchable
+        limit={60}
+        allowDeselect={false}
+        data={zones}
+        value={conversion.timeZone}
+        onChange={(timeZone) => timeZone !== null && set({ timeZone })}
+        comboboxProps={{ width: 220 }}
+      />
+    </Group>
+  );
+}

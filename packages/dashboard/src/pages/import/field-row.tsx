@@ -1,0 +1,91 @@
+/** One field of the collection: where its value comes from, how it is read, and how that looks. */
+import { Badge, Group, Select, Text, TextInput } from "@mantine/core";
+import type { CollectionEntry } from "@socle/protocol";
+import { text } from "../../texts/index.ts";
+import { ConversionControls } from "./conversion-controls.tsx";
+import classes from "./import.module.css";
+import { type FieldMapping, mappingFor } from "./mapping/mapping.ts";
+import type { LoadedSource } from "./use-source.ts";
+import { cellText } from "./value-text.ts";
+
+export function FieldRow(props: {
+  mapping: FieldMapping;
+  collections: readonly CollectionEntry[];
+  source: LoadedSource;
+  onChange: (mapping: FieldMapping) => void;
+}) {
+  const { mapping, collections, source: file, onChange } = props;
+  const { field, source } = mapping;
+  const column = source.kind === "column" ? source.column : -1;
+  const example = file.sample.map(({ cells }) => cells[column]).find((cell) => cell !== null && cell !== undefined);
+
+  const choose = (value: string | null): void => {
+    if (value === "constant") onChange({ ...mapping, source: { kind: "constant", value: "" } });
+    else if (value === "skip" || value === null) onChange({ ...mapping, source: { kind: "skip" } });
+    else {
+      const sample = file.sample.map(({ cells }) => cells);
+      onChange(mappingFor({ field, column: Number(value), sample, collections }));
+    }
+  };
+
+  return (
+    <div className={classes["field"]} data-field={field.name}>
+      <div className={classes["fieldName"]}>
+        <Text size="sm" fw={600} className={classes["wrap"]}>
+          {field.name}
+        </Text>
+        <Group gap={6}>
+          <Text size="xs" c="dimmed" ff="monospace">
+            {field.type === "relation" ? `→ ${field.collection}` : field.type}
+          </Text>
+          {field.required === true && <Mark label={text.import.requiredMark} />}
+          {field.unique === true && <Mark label={text.import.uniqueMark} />}
+          {field.owner === true && <Mark label={text.import.ownerMark} />}
+        </Group>
+      </div>
+      <div className={classes["fieldSource"]}>
+        <Select
+          size="xs"
+          aria-label={text.import.sourceOf(field.name)}
+          searchable
+          limit={100}
+          allowDeselect={false}
+          data={[
+            { value: "skip", label: text.import.skip },
+            { value: "constant", label: text.import.constant },
+            ...file.columns.map((name, i) => ({ value: String(i), label: name })),
+          ]}
+          value={source.kind === "column" ? String(source.column) : source.kind}
+          onChange={choose}
+        />
+        {source.kind === "constant" && (
+          <TextInput
+            size="xs"
+            mt={4}
+            aria-label={text.import.constantOf(field.name)}
+            value={source.value}
+            onChange={(event) =>
+              onChange({ ...mapping, source: { kind: "constant", value: event.currentTarget.value } })
+            }
+          />
+        )}
+      </div>
+      <div className={classes["fieldConversion"]}>
+        {source.kind !== "skip" && (
+          <ConversionControls mapping={mapping} collections={collections} onChange={onChange} />
+        )}
+      </div>
+      <Text size="xs" c="dimmed" ff="monospace" className={classes["example"]} title={cellText(example)}>
+        {cellText(example)}
+      </Text>
+    </div>
+  );
+}
+
+function Mark({ label }: { label: string }) {
+  return (
+    <Badge size="xs" variant="default" radius="sm" className={classes["mark"]}>
+      {label}
+    </Badge>
+  );
+}

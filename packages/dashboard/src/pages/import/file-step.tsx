@@ -1,0 +1,95 @@
+/** The first step: the file, and how it is written. */
+import "@mantine/dropzone/styles.css";
+import { Alert, Button, Group, Stack, Text } from "@mantine/core";
+import { Dropzone } from "@mantine/dropzone";
+import { IconAlertTriangle, IconFileTypeCsv, IconUpload } from "@tabler/icons-react";
+import { useState } from "react";
+import { formatBytes, messageOf, Panel } from "../../kit/index.ts";
+import { text } from "../../texts/index.ts";
+import { FormatControls } from "./format-controls.tsx";
+import classes from "./import.module.css";
+import { MAX_IMPORT_SIZE } from "./source/source.ts";
+import type { SourceState } from "./use-source.ts";
+
+export function FileStep(props: {
+  state: SourceState;
+  isProtected: boolean;
+  onProtected: (isProtected: boolean) => void;
+}) {
+  const { state, isProtected, onProtected } = props;
+  const { source } = state;
+  const [refusal, setRefusal] = useState<string | null>(null);
+
+  const choose = (files: readonly File[]): void => {
+    const [file] = files;
+    if (file === undefined) return;
+    if (files.length > 1) setRefusal(text.import.several);
+    else if (file.size > MAX_IMPORT_SIZE) setRefusal(text.import.tooBig(file.name, formatBytes(file.size)));
+    else {
+      setRefusal(null);
+      void state.open(file);
+    }
+  };
+  const complaint = refusal ?? (state.error === null ? null : messageOf(state.error));
+  const isEmpty = source !== null && source.sample.length === 0;
+  return (
+    <Panel title={text.import.file}>
+      <Stack gap="sm" p="md" pt="xs">
+        {complaint !== null && (
+          <Alert color="red" variant="light" role="alert" icon={<IconAlertTriangle aria-hidden />}>
+            {complaint}
+          </Alert>
+        )}
+        {isEmpty && (
+          <Alert color="yellow" variant="light" role="alert" icon={<IconAlertTriangle aria-hidden />}>
+            {text.import.emptyFile}
+          </Alert>
+        )}
+        {source === null ? (
+          <Dropzone
+            onDropAny={(files) => choose(files)}
+            onDrop={() => undefined}
+            multiple
+            loading={state.isLoading}
+            className={classes["dropzone"]}
+            aria-label={text.import.choose}
+            inputProps={{ "aria-label": text.import.choose }}
+          >
+            <Stack align="center" gap={6} className={classes["dropInside"]}>
+              <IconUpload size={28} stroke={1.5} aria-hidden />
+              <Text fw={600} ta="center">
+                {text.import.drop}
+              </Text>
+              <Text size="sm" c="dimmed" ta="center" maw={480}>
+                {text.import.dropHint}
+              </Text>
+            </Stack>
+          </Dropzone>
+        ) : (
+          <>
+            <Group justify="space-between" gap="sm">
+              <Group gap="xs" wrap="nowrap" miw={0}>
+                <IconFileTypeCsv size={22} stroke={1.5} aria-hidden />
+                <Text fw={600} truncate>
+                  {source.file.name}
+                </Text>
+                <Text size="sm" c="dimmed" className={`numbers ${classes["noBreak"]}`}>
+                  {formatBytes(source.file.size)} · {text.import.columnsFound(source.columns.length)}
+                </Text>
+              </Group>
+              <Button variant="default" size="xs" onClick={state.close}>
+                {text.import.another}
+              </Button>
+            </Group>
+            <FormatControls
+              format={source.format}
+              onChange={state.change}
+              isProtected={isProtected}
+              onProtected={onProtected}
+            />
+          </>
+        )}
+      </Stack>
+    </Panel>
+  );
+}

@@ -1,0 +1,27 @@
+/** The search for one record, or one user, by a unique value. */
+import { filter, SocleError } from "@socle/client";
+import { client } from "../../service/client.ts";
+import type { LookupKey } from "./mapping/convert.ts";
+
+/** The id, or null when there is none. @throws SocleError. */
+export async function findRecord({ collection, field, value }: LookupKey): Promise<string | null> {
+  if (collection === "users") return findUser(field, String(value));
+  const { items } = await client
+    .collection(collection)
+    .page<{ id: string }>({ filter: `${field}${filter` = ${value}`}`, fields: "id", limit: 1 });
+  return items[0]?.id ?? null;
+}
+
+async function findUser(field: string, value: string): Promise<string | null> {
+  if (field === "id") {
+    try {
+      return (await client.admin.users.get(value)).id;
+    } catch (error) {
+      if (error instanceof SocleError && error.status === 404) return null;
+      throw error;
+    }
+  }
+  const email = value.trim().toLowerCase();
+  const { items } = await client.admin.users.list({ search: email, limit: 1_000 });
+  return items.find((user) => user.email === email)?.id ?? null;
+}

@@ -1,0 +1,105 @@
+/** The steps of an import, one below the other: the file, the fields, the preview; then the run with its report. */
+import { Button, Group, Stack, Text } from "@mantine/core";
+import { SocleError } from "@socle/client";
+import type { CollectionEntry } from "@socle/protocol";
+import { IconPlayerPlay } from "@tabler/icons-react";
+import { useEffect, useMemo, useRef, useState } from "react";
+import { client } from "../../service/client.ts";
+import { queryClient } from "../../service/queries.ts";
+import { useSession } from "../../service/session.ts";
+import { text } from "../../texts/index.ts";
+import { FieldStep } from "./field-step.tsx";
+import { FileStep } from "./file-step.tsx";
+import { findRecord } from "./find-record.ts";
+import { type FieldMapping, guessMapping, type Match } from "./mapping/mapping.ts";
+import { PreviewStep } from "./preview-step.tsx";
+import { ImportRun } from "./run/import-run.ts";
+import { Lookup } from "./run/lookup.ts";
+import { type ImportPlan, prepareRow } from "./run/prepare.ts";
+import { RunPanel } from "./run-panel.tsx";
+import { readRows } from "./source/source.ts";
+import { type LoadedSource, useSource } from "./use-source.ts";
+
+export function Importer(props: { collection: CollectionEntry; collections: readonly CollectionEntry[] }) {
+  const { collection, collections } = props;
+  const [mappings, setMappings] = useState<readonly FieldMapping[]>([]);
+  const [isUpdate, setUpdate] = useState(false);
+  const [match, setMatch] = useState<Match | null>(null);
+  const [isProtected, setProtected] = useState(true);
+  const [run, setRun] = useState<ImportRun | null>(null);
+  const session = useSession();
+  const isSignedIn = useRef(true);
+  isSignedIn.current = session.phase === "in";
+  useEffect(() => () => run?.cancel(), [run]);
+
+  const guess = ({ columns, sample }: LoadedSource): void => {
+    const rows = sample.map(({ cells }) => cells);
+    setMappings(guessMapping({ fields: collection.fields, columns, sample: rows, collections }));
+    setUpdate(false);
+    setMatch(null);
+  };
+  const state = useSource(guess);
+  const { source } = state;
+  const plan = useMemo<ImportPlan>(
+    () => ({ collection: collection.name, mappings, match: isUpdate ? match : null, isProtected }),
+    [collection.name, mappings, match, isUpdate, isProtected],
+  );
+
+  const start = (loaded: LoadedSource): void => {
+    const records = client.collection(collection.name);
+    const lookup = new Lookup(findRecord);
+    const next = new ImportRun({
+      rows: readRows(loaded.file, loaded.format, loaded.columns),
+      prepare: (row) => prepareRow(row, plan, (key) => lookup.resolve(key)),
+      send: ({ id, values }) => (id === null ? records.create(values) : records.update(id, values)),
+      isSignedIn: () => isSignedIn.current,
+      // A service that answers at all is there again.
+      isAlive: () =>
+        client.health().catch((error: unknown) => {
+          if (!(error instanceof SocleError) || error.status >= 502) throw error;
+        }),
+    });
+    setRun(next);
+    void next.start().finally(() => queryClient.invalidateQueries());
+  };
+
+  if (run !== null && source !== null) {
+    const again = (): void => {
+      setRun(null);
+      state.close();
+    };
+    return <RunPanel run={run} source={source} plan={plan} onAgain={again} />;
+  }
+  const isMapped = mappings.some(({ source: from }) => from.kind !== "skip");
+  const isReady = isMapped && (!isUpdate || match !== null);
+  return (
+    <Stack gap="md">
+      <FileStep state={state} isProtected={isProtected} onProtected={setProtected} />
+      {source !== null && source.sample.length > 0 && (
+        <>
+          <FieldStep
+            collection={collection}
+            collections={collections}
+            source={source}
+            mappings={mappings}
+            onMappings={setMappings}
+            mode={{ isUpdate, match, setUpdate, setMatch }}
+          />
+          {isReady && <PreviewStep source={source} plan={plan} />}
+          <Group justify="space-between" gap="sm">
+            <Text size="sm" c="dimmed">
+              {isMapped ? (isReady ? text.import.startHint : text.import.noMatchColumn) : text.import.nothingMapped}
+            </Text>
+            <Button
+              leftSection={<IconPlayerPlay size={16} />}
+              disabled={!isReady || state.isLoading}
+              onClick={() => start(source)}
+            >
+              {text.import.start}
+            </Button>
+          </Group>
+        </>
+      )}
+    </Stack>
+  );
+}

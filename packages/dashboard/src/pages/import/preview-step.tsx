@@ -1,0 +1,120 @@
+/** The third step: the first rows as they will be stored, with what is wrong at its cell. */
+import { Badge, ScrollArea, Table, Text } from "@mantine/core";
+import { IconAlertCircle } from "@tabler/icons-react";
+import { keepPreviousData, useQuery } from "@tanstack/react-query";
+import { useRef } from "react";
+import { Panel, QueryView } from "../../kit/index.ts";
+import { text } from "../../texts/index.ts";
+import { findRecord } from "./find-record.ts";
+import classes from "./import.module.css";
+import { type PreviewCell, type PreviewRow, previewOf } from "./preview.ts";
+import { Lookup } from "./run/lookup.ts";
+import type { ImportPlan } from "./run/prepare.ts";
+import type { LoadedSource } from "./use-source.ts";
+import { cellText } from "./value-text.ts";
+
+export function PreviewStep({ source, plan }: { source: LoadedSource; plan: ImportPlan }) {
+  const lookup = useRef(new Lookup(findRecord));
+  const query = useQuery({
+    queryKey: ["import preview", source.id, source.file.name, plan],
+    queryFn: () => previewOf(source.sample, plan, (key) => lookup.current.resolve(key)),
+    placeholderData: keepPreviousData,
+    refetchOnWindowFocus: false,
+    gcTime: 0,
+  });
+  const bad = query.data?.filter(isBad).length ?? 0;
+  return (
+    <Panel
+      title={text.import.preview}
+      actions={
+        query.data !== undefined && (
+          <Badge variant="light" color={bad > 0 ? "red" : "verdigris"} tt="none" radius="sm" className="numbers">
+            {bad > 0 ? text.import.previewProblems(bad, query.data.length) : text.import.previewFine}
+          </Badge>
+        )
+      }
+    >
+      <Text size="xs" c="dimmed" px="md" pb="xs">
+        {text.import.previewNote(source.sample.length)}
+      </Text>
+      <QueryView query={query}>{(rows) => <PreviewTable rows={rows} plan={plan} />}</QueryView>
+    </Panel>
+  );
+}
+
+function isBad(row: PreviewRow): boolean {
+  return row.problem !== null || row.cells.some(({ problem }) => problem !== null);
+}
+
+function PreviewTable({ rows, plan }: { rows: readonly PreviewRow[]; plan: ImportPlan }) {
+  const fields = plan.mappings.filter(({ source }) => source.kind !== "skip").map(({ field }) => field);
+  return (
+    <ScrollArea.Autosize
+      mah={440}
+      type="auto"
+      className={classes["previewFrame"]}
+      viewportProps={{ tabIndex: 0, role: "region", "aria-label": text.import.previewTable }}
+    >
+      <Table stickyHeader verticalSpacing={6} horizontalSpacing="sm" className={classes["preview"]}>
+        <Table.Thead>
+          <Table.Tr>
+            <Table.Th className="numbers">{text.import.row}</Table.Th>
+            {fields.map(({ name }) => (
+              <Table.Th key={name}>{name}</Table.Th>
+            ))}
+          </Table.Tr>
+        </Table.Thead>
+        <Table.Tbody>
+          {rows.map((row) => (
+            <Table.Tr key={row.number}>
+              <Table.Th scope="row" fw={400} className={`numbers ${classes["rowNumber"]}`}>
+                {row.number}
+                {row.problem !== null && row.cells.length > 0 && <Problem message={row.problem} />}
+              </Table.Th>
+              {row.cells.length === 0 ? (
+                <Table.Td colSpan={fields.length} className={classes["bad"]}>
+                  <Problem message={row.problem ?? ""} />
+                </Table.Td>
+              ) : (
+                row.cells.map((cell, i) => (
+                  <Table.Td key={fields[i]?.name} className={cell.problem === null ? undefined : classes["bad"]}>
+                    <Value cell={cell} />
+                    {cell.problem !== null && <Problem message={cell.problem} />}
+                  </Table.Td>
+                ))
+              )}
+            </Table.Tr>
+          ))}
+        </Table.Tbody>
+      </Table>
+    </ScrollArea.Autosize>
+  );
+}
+
+function Value({ cell }: { cell: PreviewCell }) {
+  const { value, problem } = cell;
+  const quiet = (words: string) => (
+    <Text span inherit c="dimmed" fs="italic">
+      {words}
+    </Text>
+  );
+  if (value === undefined) {
+    return problem === null ? (
+      quiet(text.import.absentValue)
+    ) : (
+      <div className={classes["value"]}>{cellText(cell.cell)}</div>
+    );
+  }
+  if (value === null) return quiet(text.import.nullValue);
+  if (value === "") return quiet(text.import.emptyValue);
+  return <div className={`${classes["value"]} ${typeof value === "number" ? "numbers" : ""}`}>{cellText(value)}</div>;
+}
+
+function Problem({ message }: { message: string }) {
+  return (
+    <div className={classes["problem"]}>
+      <IconAlertCircle size={13} aria-hidden />
+      <span>{message}</span>
+    </div>
+  );
+}

@@ -1,0 +1,12 @@
+/** Files that the browser saves. */
+
+/** Hands a file to the browser's downloads. */
+export function saveBlob(blob: Blob, name: string): void {
+  const url = URL.createObjectURL(blob);
+  const link = document.createElement("a");
+  link.href = url;
+  link.download = name;
+  link.click();
+  // The download has begun when this runs; until then the address must live.
+  setTimeout(() => URL.revokeObjectURL(url), 60_000);
+}
