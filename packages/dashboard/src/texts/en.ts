@@ -427,6 +427,60 @@ export const en = {
     unanswered: "The connection broke before the answer: the record may be there, or not",
   },
 
+  export: {
+    title: (collection: string) => `Export ${collection}`,
+    all: "All records",
+    filtered: "Records that the filter finds",
+    chosen: "Chosen records",
+    format: "Format",
+    formats: { csv: "CSV", json: "JSON", lines: "JSON lines" },
+    formatHints: {
+      csv: 'null is an empty cell, the empty text is "" in quotes, JSON is its text. An import reads back the same values.',
+      json: "One array of objects.",
+      lines: "One object per line: good for large exports and for other programs.",
+    },
+    columns: "Columns",
+    gridColumns: (n: number) => `As in the grid (${n.toLocaleString()})`,
+    allColumns: (n: number) => `All (${n.toLocaleString()})`,
+    protect: "Protect from formulas",
+    protectHint:
+      "A text that begins with = + - @ or a tab gets an apostrophe, so that a spreadsheet does not run it. The import takes it away again.",
+    mark: "Byte order mark for Excel",
+    markHint: "Excel reads UTF-8 only with it.",
+    start: "Export",
+    progress: "Progress of the export",
+    running: (done: number, all: number | null) =>
+      all === null
+        ? `${done.toLocaleString()} exported`
+        : `${done.toLocaleString()} of ${all.toLocaleString()} exported`,
+    stop: "Cancel the export",
+    done: (n: number, file: string) => `${count(n, "record")} exported to ${file}`,
+    gone: (n: number) => `${count(n, "chosen record")} could not be found any more.`,
+  },
+  snippets: {
+    title: (collection: string) => `API of ${collection}`,
+    tabs: { curl: "curl", client: "TypeScript client", fetch: "fetch" },
+    requests: {
+      list: "List records",
+      get: "Get a record",
+      create: "Create a record",
+      update: "Update a record",
+      delete: "Delete a record",
+      subscribe: "Hear changes live",
+    },
+    hints: {
+      public: "No token needed",
+      authenticated: "Token of any user",
+      owner: "Token of the record's owner, or of an admin",
+      ownLists: "Token of a user, who gets their own records; admins get all",
+      admin: "Token of an admin",
+      other: (rule: string) => `Token, by the rule ${rule}`,
+    },
+    tokenNote: "$TOKEN stands for an access token: sign in with POST /api/auth/login.",
+    code: (request: string) => `Code: ${request}`,
+    copy: (request: string) => `Copy: ${request}`,
+  },
+
   // ── schema ─────────────────────────────────────────────────────────────────────────────────────────────────────────
   schema: {
     title: "Schema",

@@ -40,9 +40,16 @@ export function Importer(props: { collection: CollectionEntry; collections: read
   };
   const state = useSource(guess);
   const { source } = state;
+  const isCsv = source?.format.kind === "csv";
   const plan = useMemo<ImportPlan>(
-    () => ({ collection: collection.name, mappings, match: isUpdate ? match : null, isProtected }),
-    [collection.name, mappings, match, isUpdate, isProtected],
+    () => ({
+      collection: collection.name,
+      mappings,
+      match: isUpdate ? match : null,
+      isProtected: isProtected && isCsv,
+      hasTypes: !isCsv,
+    }),
+    [collection.name, mappings, match, isUpdate, isProtected, isCsv],
   );
 
   const start = (loaded: LoadedSource): void => {

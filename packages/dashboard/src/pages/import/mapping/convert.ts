@@ -27,13 +27,22 @@ export function unprotect(cell: string): string {
   return /^'+[=+\-@\t\r]/.test(cell) ? cell.slice(1) : cell;
 }
 
+/** How the cells of a file are to be taken. */
+export interface CellKind {
+  /** Whether apostrophes before formulas are taken away. */
+  readonly isProtected: boolean;
+  /** Whether a text is a text, as in JSON, and never written JSON. */
+  readonly hasTypes: boolean;
+}
+
 /** The value that a row gives to a field. */
-export function convertCell(mapping: FieldMapping, cells: readonly Cell[], isProtected: boolean): Converted {
+export function convertCell(mapping: FieldMapping, cells: readonly Cell[], kind: CellKind): Converted {
   const { field, source, conversion } = mapping;
   if (source.kind === "skip") return { kind: "absent" };
   if (source.kind === "constant") return convert(source.value === "" ? null : source.value, field, conversion);
   const cell = cells[source.column];
-  return convert(typeof cell === "string" && isProtected ? unprotect(cell) : cell, field, conversion);
+  if (kind.hasTypes && field.type === "json" && cell !== undefined) return value(cell);
+  return convert(typeof cell === "string" && kind.isProtected ? unprotect(cell) : cell, field, conversion);
 }
 
 /** @param cell null is an empty cell without quotes, or a null of JSON; "" is an empty text. */

@@ -146,7 +146,13 @@ test("a relation is looked up once; what is not found is a problem of its field"
   const [guess] = guessMapping({ fields: [field], columns: ["author"], sample: [], collections: [] });
   if (guess === undefined) throw new Error("no mapping");
   const mapping = { ...guess, conversion: { ...guess.conversion, relationBy: "name" } };
-  const plan: ImportPlan = { collection: "posts", mappings: [mapping], match: null, isProtected: true };
+  const plan: ImportPlan = {
+    collection: "posts",
+    mappings: [mapping],
+    match: null,
+    isProtected: true,
+    hasTypes: false,
+  };
   const prepare = (name: string) =>
     prepareRow({ number: 2, cells: [name], problem: null, part: 1 }, plan, (key) => lookup.resolve(key));
   expect(await prepare("Ada")).toEqual({ id: null, values: { author: "rec_1" }, problems: [] });

@@ -1,18 +1,16 @@
 /** From a row of a file to what is sent to the service, or to the problems that forbid it. */
 import type { JsonValue } from "@socle/protocol";
 import { text } from "../../../texts/index.ts";
-import { convert, convertCell, type LookupKey, unprotect } from "../mapping/convert.ts";
+import { type CellKind, convert, convertCell, type LookupKey, unprotect } from "../mapping/convert.ts";
 import type { FieldMapping, Match } from "../mapping/mapping.ts";
 import type { Cell, SourceRow } from "../source/source.ts";
 
 /** What an import does with the rows of a file. */
-export interface ImportPlan {
+export interface ImportPlan extends CellKind {
   readonly collection: string;
   readonly mappings: readonly FieldMapping[];
   /** The records to update are found by it; null creates. */
   readonly match: Match | null;
-  /** Whether apostrophes before formulas are taken away. */
-  readonly isProtected: boolean;
 }
 
 export interface RowProblem {
@@ -37,7 +35,7 @@ export async function prepareRow(row: SourceRow, plan: ImportPlan, resolve: Reso
   const problems: RowProblem[] = [];
   for (const mapping of plan.mappings) {
     const { name } = mapping.field;
-    const found = convertCell(mapping, row.cells, plan.isProtected);
+    const found = convertCell(mapping, row.cells, plan);
     if (found.kind === "value") values[name] = found.value;
     else if (found.kind === "problem") problems.push({ field: name, message: found.message });
     else if (found.kind === "lookup") {

@@ -5,9 +5,11 @@ import type { RejectedRow } from "./import-run.ts";
 
 const errorColumn = "error";
 
-/** In one line: "title: is required; views: …". */
+/** In one line: "title is required; publishedAt: is no date …". The service's messages name the field themselves. */
 export function reasonOf({ problems }: RejectedRow): string {
-  return problems.map(({ field, message }) => (field === null ? message : `${field}: ${message}`)).join("; ");
+  return problems
+    .map(({ field, message }) => (field === null || message.startsWith(`${field} `) ? message : `${field}: ${message}`))
+    .join("; ");
 }
 
 /** The parts of the file. CSV stays CSV with the same delimiter and quotes; JSON stays JSON, one object per line. */

@@ -1,6 +1,14 @@
 /** The dialog that exports records into a file. */
-import { Modal } from "@mantine/core";
+import { Alert, Button, Checkbox, Group, Modal, Progress, Radio, SegmentedControl, Stack, Text } from "@mantine/core";
 import type { CollectionEntry } from "@socle/protocol";
+import { IconAlertTriangle, IconCircleCheck, IconDownload } from "@tabler/icons-react";
+import { useQuery } from "@tanstack/react-query";
+import { useState } from "react";
+import { formatNumber, messageOf } from "../../../kit/index.ts";
+import { client } from "../../../service/client.ts";
+import { text } from "../../../texts/index.ts";
+import { columnsOf, EXPORT_FORMATS, type ExportColumn, type ExportFormat } from "./format.ts";
+import { type ExportRequest, useExport } from "./use-export.ts";
 
 export interface ExportDialogProps {
   collection: CollectionEntry;
@@ -13,10 +21,159 @@ export interface ExportDialogProps {
   onClose: () => void;
 }
 
-export function ExportDialog({ onClose }: ExportDialogProps) {
+export function ExportDialog(props: ExportDialogProps) {
+  const { collection, filter, sort, ids, columns, onClose } = props;
+  const { state, start, stop } = useExport();
+  const found = useQuery({
+    queryKey: ["export count", collection.name, filter],
+    queryFn: async () => {
+      const query = { count: "exact" as const, limit: 1, fields: "id", ...(filter !== undefined && { filter }) };
+      return (await client.collection(collection.name).page(query)).total ?? null;
+    },
+    enabled: ids === undefined && filter !== undefined,
+  });
+  // Without a filter the collection says how many there are: counting them again would read all.
+  const total = ids?.length ?? (filter === undefined ? collection.records : (found.data ?? null));
+  const close = (): void => {
+    stop();
+    onClose();
+  };
   return (
-    <Modal opened onClose={onClose}>
-      …
+    <Modal
+      opened
+      onClose={close}
+      title={text.export.title(collection.name)}
+      closeOnClickOutside={state.phase !== "running"}
+      closeButtonProps={{ "aria-label": text.common.close }}
+    >
+      {state.phase === "done" && (
+        <Stack>
+          <Alert color="verdigris" variant="light" icon={<IconCircleCheck aria-hidden />} role="status">
+            {text.export.done(state.done, state.file)}
+            {ids !== undefined && state.done < ids.length && ` ${text.export.gone(ids.length - state.done)}`}
+          </Alert>
+          <Group justify="flex-end">
+            <Button onClick={close} data-autofocus>
+              {text.common.close}
+            </Button>
+          </Group>
+        </Stack>
+      )}
+      {state.phase === "running" && (
+        <Stack>
+          <Progress
+            value={total === null || total === 0 ? 100 : Math.min(100, (state.done / total) * 100)}
+            animated
+            aria-label={text.export.progress}
+          />
+          <Group justify="space-between">
+            <Text size="sm" role="status" className="numbers">
+              {text.export.running(state.done, total)}
+            </Text>
+            <Button variant="default" size="xs" onClick={stop}>
+              {text.export.stop}
+            </Button>
+          </Group>
+        </Stack>
+      )}
+      {/* The choices stay as they are while it runs, and after it was stopped. */}
+      <div hidden={state.phase !== "idle"}>
+        <ExportForm
+          scope={
+            ids === undefined ? (filter === undefined ? text.export.all : text.export.filtered) : text.export.chosen
+          }
+          total={total}
+          error={state.phase === "idle" ? state.error : null}
+          all={columnsOf(collection)}
+          grid={columns}
+          onCancel={close}
+          onStart={(shape) => start({ collection: collection.name, filter, sort, ids, shape })}
+        />
+      </div>
     </Modal>
+  );
+}
+
+function ExportForm(props: {
+  scope: string;
+  total: number | null;
+  error: unknown;
+  all: readonly ExportColumn[];
+  grid: readonly string[];
+  onCancel: () => void;
+  onStart: (shape: ExportRequest["shape"]) => void;
+}) {
+  const { scope, total, error, all, grid, onCancel, onStart } = props;
+  const [format, setFormat] = useState<ExportFormat>("csv");
+  const [isAll, setAll] = useState(false);
+  const [isProtected, setProtected] = useState(true);
+  const [hasMark, setMark] = useState(false);
+  const shown = grid.flatMap((name) => all.find((column) => column.name === name) ?? []);
+  const columns = isAll || shown.length === 0 ? all : shown;
+  return (
+    <form
+      onSubmit={(event) => {
+        event.preventDefault();
+        onStart({ format, columns, isProtected, hasMark });
+      }}
+    >
+      <Stack gap="md">
+        {error !== null && (
+          <Alert color="red" variant="light" role="alert" icon={<IconAlertTriangle aria-hidden />}>
+            {messageOf(error)}
+          </Alert>
+        )}
+        <Text size="sm" c="dimmed" className="numbers">
+          {scope}
+          {total !== null && `: ${formatNumber(total)}`}
+        </Text>
+        <div>
+          <SegmentedControl
+            fullWidth
+            aria-label={text.export.format}
+            data={EXPORT_FORMATS.map((value) => ({ value, label: text.export.formats[value] }))}
+            value={format}
+            onChange={setFormat}
+          />
+          <Text size="xs" c="dimmed" mt={6}>
+            {text.export.formatHints[format]}
+          </Text>
+        </div>
+        <Radio.Group
+          label={text.export.columns}
+          value={isAll ? "all" : "grid"}
+          onChange={(value) => setAll(value === "all")}
+        >
+          <Group gap="lg" mt={6}>
+            <Radio value="grid" label={text.export.gridColumns(shown.length)} disabled={shown.length === 0} />
+            <Radio value="all" label={text.export.allColumns(all.length)} />
+          </Group>
+        </Radio.Group>
+        {format === "csv" && (
+          <Stack gap="xs">
+            <Checkbox
+              label={text.export.protect}
+              description={text.export.protectHint}
+              checked={isProtected}
+              onChange={(event) => setProtected(event.currentTarget.checked)}
+            />
+            <Checkbox
+              label={text.export.mark}
+              description={text.export.markHint}
+              checked={hasMark}
+              onChange={(event) => setMark(event.currentTarget.checked)}
+            />
+          </Stack>
+        )}
+        <Group justify="flex-end">
+          <Button variant="default" onClick={onCancel}>
+            {text.common.cancel}
+          </Button>
+          <Button type="submit" leftSection={<IconDownload size={16} />}>
+            {text.export.start}
+          </Button>
+        </Group>
+      </Stack>
+    </form>
   );
 }

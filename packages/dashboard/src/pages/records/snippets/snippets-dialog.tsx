@@ -1,6 +1,14 @@
-/** The dialog that shows what is on the page as code: curl and the TypeScript client. */
-import { Modal } from "@mantine/core";
+/** The dialog that shows what is on the page as code: curl, the TypeScript client, fetch. */
+import { Badge, Group, Modal, Stack, Tabs, Text, Title } from "@mantine/core";
 import type { CollectionEntry } from "@socle/protocol";
+import { useQuery } from "@tanstack/react-query";
+import { useState } from "react";
+import { CopyAction } from "../../../kit/index.ts";
+import { client } from "../../../service/client.ts";
+import { text } from "../../../texts/index.ts";
+import { exampleChange, exampleRecord } from "./example.ts";
+import { LANGUAGES, type Language, REQUESTS, type RequestKind, ruleOf, snippet, type Target } from "./requests.ts";
+import classes from "./snippets.module.css";
 
 export interface SnippetsDialogProps {
   collection: CollectionEntry;
@@ -11,10 +19,109 @@ export interface SnippetsDialogProps {
   onClose: () => void;
 }
 
-export function SnippetsDialog({ onClose }: SnippetsDialogProps) {
+/** Relations whose records are looked up for the examples. */
+const maxLookups = 5;
+
+async function exampleIds(collection: CollectionEntry): Promise<ReadonlyMap<string, string>> {
+  const targets = collection.fields.filter(({ type }) => type === "relation").slice(0, maxLookups);
+  const found = await Promise.all(
+    [{ name: "id", collection: collection.name }, ...targets].map(async ({ name, collection: target }) => {
+      if (target === undefined) return [name, null] as const;
+      const first =
+        target === "users"
+          ? (await client.admin.users.list({ limit: 1 })).items[0]
+          : (await client.collection(target).page<{ id: string }>({ limit: 1, fields: "id" })).items[0];
+      return [name, first?.id ?? null] as const;
+    }),
+  );
+  return new Map(found.flatMap(([name, id]) => (id === null ? [] : [[name, id] as const])));
+}
+
+export function SnippetsDialog({ collection, filter, sort, recordId, onClose }: SnippetsDialogProps) {
+  const [language, setLanguage] = useState<Language>("curl");
+  // Without an answer the examples have placeholders: nobody has to wait for them.
+  const ids = useQuery({ queryKey: ["snippet ids", collection.name], queryFn: () => exampleIds(collection) });
+  const known = ids.data ?? new Map<string, string>();
+  const target: Target = {
+    baseUrl: window.location.origin,
+    collection: collection.name,
+    permissions: collection.permissions,
+    filter,
+    sort,
+    recordId: recordId ?? known.get("id") ?? "rec_…",
+    values: exampleRecord(collection.fields, known),
+    change: exampleChange(collection.fields, known),
+  };
   return (
-    <Modal opened onClose={onClose}>
-      …
+    <Modal
+      opened
+      onClose={onClose}
+      size="xl"
+      title={text.snippets.title(collection.name)}
+      closeButtonProps={{ "aria-label": text.common.close }}
+    >
+      <Tabs value={language} onChange={(value) => setLanguage(LANGUAGES.find((each) => each === value) ?? "curl")}>
+        <Tabs.List>
+          {LANGUAGES.map((value) => (
+            <Tabs.Tab key={value} value={value}>
+              {text.snippets.tabs[value]}
+            </Tabs.Tab>
+          ))}
+        </Tabs.List>
+        {LANGUAGES.map((value) => (
+          <Tabs.Panel key={value} value={value} pt="md" keepMounted={false}>
+            <Stack gap="md">
+              {value !== "client" && (
+                <Text size="xs" c="dimmed">
+                  {text.snippets.tokenNote}
+                </Text>
+              )}
+              {REQUESTS.map((kind) => (
+                <Snippet
+                  key={kind}
+                  kind={kind}
+                  code={snippet(kind, value, target)}
+                  hint={hintOf(kind, collection.permissions)}
+                />
+              ))}
+            </Stack>
+          </Tabs.Panel>
+        ))}
+      </Tabs>
     </Modal>
+  );
+}
+
+function hintOf(kind: RequestKind, permissions: CollectionEntry["permissions"]): string {
+  const { hints } = text.snippets;
+  const rule: string = ruleOf(kind, permissions);
+  if (rule === "owner") {
+    if (kind === "create") return hints.authenticated;
+    return kind === "list" || kind === "subscribe" ? hints.ownLists : hints.owner;
+  }
+  if (rule === "public" || rule === "authenticated" || rule === "admin") return hints[rule];
+  return hints.other(rule);
+}
+
+function Snippet({ kind, code, hint }: { kind: RequestKind; code: string; hint: string }) {
+  const title = text.snippets.requests[kind];
+  return (
+    <div>
+      <Group justify="space-between" mb={4} wrap="nowrap">
+        <Group gap="xs">
+          <Title order={3} size="h6">
+            {title}
+          </Title>
+          <Badge size="sm" variant="default" radius="sm" tt="none" fw={500} className={classes["hint"]}>
+            {hint}
+          </Badge>
+        </Group>
+        <CopyAction value={code} label={text.snippets.copy(title)} />
+      </Group>
+      {/* biome-ignore lint/a11y/noNoninteractiveTabindex: code that scrolls must be reached with the keyboard. */}
+      <section className={classes["code"]} tabIndex={0} aria-label={text.snippets.code(title)}>
+        <pre>{code}</pre>
+      </section>
+    </div>
   );
 }

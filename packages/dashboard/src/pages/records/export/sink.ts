@@ -1,0 +1,76 @@
+/** The place where an export is written: a file on disk where the browser can stream to one, else parts of a download. */
+import { saveBlob } from "./save.ts";
+
+export interface Sink {
+  write: (text: string) => Promise<void>;
+  /** Ends the file; without the File System Access API it is downloaded now. */
+  close: () => Promise<void>;
+  /** Leaves nothing behind. */
+  abort: () => Promise<void>;
+}
+
+interface SaveOptions {
+  suggestedName: string;
+  types: { description: string; accept: { [type: string]: string[] } }[];
+}
+
+interface PickerWindow {
+  showSaveFilePicker: (options: SaveOptions) => Promise<FileSystemFileHandle>;
+}
+
+function hasPicker(target: object): target is PickerWindow {
+  return "showSaveFilePicker" in target;
+}
+
+/** Characters that are gathered before they are written. */
+const gathered = 1_048_576;
+
+/** Asks where to, where the browser can. Rejects with an AbortError when the question is closed. */
+export async function openSink(name: string, type: string): Promise<Sink> {
+  if (!hasPicker(window)) return blobSink(name, type);
+  const extension = `.${name.split(".").at(-1)}`;
+  const handle = await window.showSaveFilePicker({
+    suggestedName: name,
+    types: [{ description: name, accept: { [type]: [extension] } }],
+  });
+  const stream = await handle.createWritable();
+  return gathering({
+    write: (text) => stream.write(text),
+    close: () => stream.close(),
+    abort: () => stream.abort(),
+  });
+}
+
+function blobSink(name: string, type: string): Sink {
+  // A browser may keep blobs on disk, and cannot do so with strings.
+  const parts: Blob[] = [];
+  return gathering({
+    write: async (text) => {
+      parts.push(new Blob([text]));
+    },
+    close: async () => saveBlob(new Blob(parts, { type }), name),
+    abort: async () => {
+      parts.length = 0;
+    },
+  });
+}
+
+function gathering(sink: Sink): Sink {
+  let waiting = "";
+  const flush = async (): Promise<void> => {
+    const text = waiting;
+    waiting = "";
+    if (text !== "") await sink.write(text);
+  };
+  return {
+    write: async (text) => {
+      waiting += text;
+      if (waiting.length >= gathered) await flush();
+    },
+    close: async () => {
+      await flush();
+      await sink.close();
+    },
+    abort: sink.abort,
+  };
+}

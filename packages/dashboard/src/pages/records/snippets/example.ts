@@ -1,0 +1,94 @@
+/** Values that the rules of a definition accept, for examples. */
+import type { FieldDefinition, JsonValue } from "@socle/protocol";
+import { sampleOf } from "./pattern.ts";
+
+/** Texts that say what they are, by the name of their field. */
+const texts: readonly (readonly [RegExp, string])[] = [
+  [/mail/i, "ada@example.com"],
+  [/slug|handle/i, "first-steps"],
+  [/url|link|site/i, "https://example.com"],
+  [/phone|tel/i, "+4930123456"],
+  [/colou?r/i, "#0f6f68"],
+  [/title|subject|headline/i, "First steps"],
+  [/name/i, "Ada Lovelace"],
+  [/./, "Some text"],
+];
+
+const words = "Hello from the other side of the wire, where every value keeps the rules of its field. ";
+
+function fits(field: FieldDefinition, value: string): boolean {
+  const length = [...value].length;
+  if (length < (field.min ?? 0) || length > (field.max ?? Number.POSITIVE_INFINITY)) return false;
+  if (field.required === true && value === "") return false;
+  if (field.regex === undefined) return true;
+  try {
+    return new RegExp(field.regex, "u").test(value);
+  } catch {
+    return false;
+  }
+}
+
+function exampleText(field: FieldDefinition): string {
+  const min = field.min ?? 0;
+  const max = Math.min(field.max ?? 80, 2_000);
+  const filled = words.repeat(Math.ceil(Math.max(min, 1) / words.length)).slice(0, Math.max(min, Math.min(max, 12)));
+  const named = texts.filter(([name]) => name.test(field.name)).map(([, value]) => value);
+  const candidates = [...named, ...texts.map(([, value]) => value), filled, "abc", "ABC", "123", "a1", "x"];
+  const pattern = field.regex === undefined ? null : sampleOf(field.regex, Math.max(min, 1));
+  return [...candidates, ...(pattern === null ? [] : [pattern])].find((value) => fits(field, value)) ?? "…";
+}
+
+function exampleNumber({ min, max }: FieldDefinition, wanted: number): number {
+  return Math.min(max ?? Number.POSITIVE_INFINITY, Math.max(min ?? Number.NEGATIVE_INFINITY, wanted));
+}
+
+/** An example; null for what an example cannot know: a record or a file. */
+export function exampleOf(field: FieldDefinition): JsonValue {
+  switch (field.type) {
+    case "string":
+    case "text":
+      return exampleText(field);
+    case "integer":
+      return Math.round(exampleNumber(field, 42));
+    case "float":
+      return exampleNumber(field, 4.5);
+    case "boolean":
+      return true;
+    case "datetime":
+      return "2026-03-01T09:30:00Z";
+    case "json":
+      return { key: "value" };
+    default:
+      return null;
+  }
+}
+
+/** The values of a new record. Records and files have ids that are known only where `ids` has them. */
+export function exampleRecord(
+  fields: readonly FieldDefinition[],
+  ids: ReadonlyMap<string, string>,
+): { [field: string]: JsonValue } {
+  const values: { [field: string]: JsonValue } = {};
+  for (const field of fields) {
+    // The service fills it.
+    if (field.owner === true) continue;
+    const isId = field.type === "relation" || field.type === "file";
+    const value = isId ? (ids.get(field.name) ?? null) : exampleOf(field);
+    if (value !== null) values[field.name] = value;
+    else if (field.required === true) values[field.name] = field.type === "file" ? "fil_…" : idFor(field.collection);
+  }
+  return values;
+}
+
+function idFor(collection: string | undefined): string {
+  return collection === "users" ? "usr_…" : "rec_…";
+}
+
+/** One field of an update: the first that is told easily. */
+export function exampleChange(
+  fields: readonly FieldDefinition[],
+  ids: ReadonlyMap<string, string>,
+): { [field: string]: JsonValue } {
+  const [first] = Object.entries(exampleRecord(fields, ids));
+  return first === undefined ? {} : { [first[0]]: first[1] };
+}
