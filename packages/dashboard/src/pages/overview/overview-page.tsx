@@ -1,7 +1,68 @@
-/** A page that is not written yet. */
-import { Page } from "../../kit/index.ts";
+/** The service at a glance. */
+import { Skeleton } from "@mantine/core";
+import type { Overview } from "@socle/protocol";
+import { useQuery } from "@tanstack/react-query";
+import { formatDuration, Page, QueryView } from "../../kit/index.ts";
+import { overviewQuery } from "../../service/queries.ts";
 import { text } from "../../texts/index.ts";
+import { ProblemPanel, RunPanel } from "./activity-panels.tsx";
+import { DiskPanel, QueuePanel, RecordPanel } from "./data-panels.tsx";
+import { FirstSteps } from "./first-steps.tsx";
+import classes from "./overview.module.css";
+import { Stats } from "./stats.tsx";
+import { TrafficPanels } from "./traffic-panels.tsx";
 
 export function OverviewPage() {
-  return <Page title={text.overview.title}>…</Page>;
+  const query = useQuery(overviewQuery);
+  const { data } = query;
+  return (
+    <Page
+      title={text.overview.title}
+      note={
+        data !== undefined &&
+        `${text.overview.version(data.version)} · ${text.overview.upFor(formatDuration(data.uptime * 1_000))}`
+      }
+    >
+      <QueryView query={query} skeleton={<OverviewSkeleton />}>
+        {(overview) => <Glance overview={overview} />}
+      </QueryView>
+      <div className={classes["halves"]}>
+        <ProblemPanel />
+        <RunPanel />
+      </div>
+    </Page>
+  );
+}
+
+function Glance({ overview }: { overview: Overview }) {
+  const isEmpty = overview.collections.every(({ records }) => records === 0);
+  return (
+    <>
+      {isEmpty && <FirstSteps collections={overview.collections} />}
+      <Stats overview={overview} />
+      <TrafficPanels minutes={overview.requests} />
+      <div className={classes["thirds"]}>
+        <RecordPanel collections={overview.collections} />
+        <DiskPanel database={overview.database} storage={overview.storage} />
+        <QueuePanel deliveries={overview.deliveries} />
+      </div>
+    </>
+  );
+}
+
+function OverviewSkeleton() {
+  return (
+    <div className={classes["skeleton"]} role="status" aria-busy="true" aria-label={text.common.loading}>
+      <Skeleton height={92} radius="lg" />
+      <div className={classes["halves"]}>
+        <Skeleton height={232} radius="lg" />
+        <Skeleton height={232} radius="lg" />
+      </div>
+      <div className={classes["thirds"]}>
+        <Skeleton height={180} radius="lg" />
+        <Skeleton height={180} radius="lg" />
+        <Skeleton height={180} radius="lg" />
+      </div>
+    </div>
+  );
 }

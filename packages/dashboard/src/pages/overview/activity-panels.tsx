@@ -1,0 +1,164 @@
+/** What has happened lately: warnings and errors of the log, runs of functions and jobs. Each panel reads, and fails, by itself. */
+import { Anchor, Badge, Text } from "@mantine/core";
+import type { LogEntry } from "@socle/protocol";
+import { useQuery } from "@tanstack/react-query";
+import { Link } from "@tanstack/react-router";
+import { Panel, QueryView, RelativeTime, RowsSkeleton } from "../../kit/index.ts";
+import { client } from "../../service/client.ts";
+import { text } from "../../texts/index.ts";
+import { type AnyRun, latestRuns } from "./figures.ts";
+import classes from "./overview.module.css";
+
+const room = 7;
+const refreshMs = 10_000;
+/** Characters of a message or an error that are shown. */
+const longest = 240;
+
+export function ProblemPanel() {
+  const query = useQuery({
+    queryKey: ["overview", "problems"],
+    queryFn: async () => (await client.admin.logs({ level: "WARN,ERROR", limit: room })).items.toReversed(),
+    refetchInterval: refreshMs,
+  });
+  return (
+    <Panel
+      title={text.overview.problems}
+      actions={
+        <Anchor
+          renderRoot={(props) => <Link to="/logs" search={{ levels: "WARN,ERROR" }} {...props} />}
+          size="sm"
+          className={classes["noBreak"]}
+        >
+          {text.overview.allLogs}
+        </Anchor>
+      }
+    >
+      <QueryView query={query} skeleton={<RowsSkeleton rows={4} height={32} />}>
+        {(entries) =>
+          entries.length === 0 ? (
+            <Nothing words={text.overview.noProblems} />
+          ) : (
+            <ul className={classes["list"]}>
+              {entries.map((entry) => (
+                <li key={`${entry.timestamp} ${entry.message}`}>
+                  <Problem entry={entry} />
+                </li>
+              ))}
+            </ul>
+          )
+        }
+      </QueryView>
+    </Panel>
+  );
+}
+
+function Problem({ entry }: { entry: LogEntry }) {
+  const { level, message, source, timestamp, requestId } = entry;
+  return (
+    <Link to="/logs" search={{ levels: level, search: requestId ?? message.slice(0, 80) }} className={classes["item"]}>
+      <Badge
+        size="xs"
+        radius="sm"
+        variant="light"
+        color={level === "ERROR" ? "red" : "yellow"}
+        className={classes["level"]}
+      >
+        {level}
+      </Badge>
+      <span className={classes["itemText"]} title={message.slice(0, longest)}>
+        {message.slice(0, longest)}
+      </span>
+      <Text span size="xs" c="dimmed" className={classes["noBreak"]}>
+        {source} · <RelativeTime at={timestamp} />
+      </Text>
+    </Link>
+  );
+}
+
+export function RunPanel() {
+  const query = useQuery({
+    queryKey: ["overview", "runs"],
+    queryFn: async () => {
+      const { scripts } = client.admin;
+      const [newest, failed, jobs] = await Promise.all([
+        scripts.functionRuns({ limit: room }),
+        scripts.functionRuns({ status: "failed", limit: room }),
+        scripts.jobs({ limit: 1_000 }),
+      ]);
+      return latestRuns([...newest.items, ...failed.items], jobs.items, room);
+    },
+    refetchInterval: refreshMs,
+  });
+  return (
+    <Panel
+      title={text.overview.runs}
+      actions={
+        <Anchor
+          renderRoot={(props) => <Link to="/functions" search={{ tab: "runs" }} {...props} />}
+          size="sm"
+          className={classes["noBreak"]}
+        >
+          {text.overview.allRuns}
+        </Anchor>
+      }
+    >
+      <QueryView query={query} skeleton={<RowsSkeleton rows={4} height={32} />}>
+        {(runs) =>
+          runs.length === 0 ? (
+            <Nothing words={text.overview.noRuns} />
+          ) : (
+            <ul className={classes["list"]}>
+              {runs.map((run) => (
+                <li key={run.runId}>
+                  <Run run={run} />
+                </li>
+              ))}
+            </ul>
+          )
+        }
+      </QueryView>
+    </Panel>
+  );
+}
+
+const colours = { waiting: "gray", running: "blue", completed: "verdigris", failed: "red" } as const;
+
+function Run({ run }: { run: AnyRun }) {
+  const { status, name, cause, at, error, kind, runId } = run;
+  const inside = (
+    <>
+      <Badge size="xs" radius="sm" variant="light" color={colours[status]} tt="none" className={classes["level"]}>
+        {text.overview.statuses[status]}
+      </Badge>
+      <span className={classes["itemText"]} title={error?.slice(0, longest)}>
+        {text.overview.runOf(name, cause)}
+        {error !== null && (
+          <Text span inherit c="dimmed">
+            {" "}
+            {error.slice(0, longest)}
+          </Text>
+        )}
+      </span>
+      <Text span size="xs" c="dimmed" className={classes["noBreak"]}>
+        <RelativeTime at={at} />
+      </Text>
+    </>
+  );
+  return kind === "job" ? (
+    <Link to="/jobs" search={{ job: name, run: runId }} className={classes["item"]}>
+      {inside}
+    </Link>
+  ) : (
+    <Link to="/functions" search={{ tab: "runs", run: runId }} className={classes["item"]}>
+      {inside}
+    </Link>
+  );
+}
+
+function Nothing({ words }: { words: string }) {
+  return (
+    <Text size="sm" c="dimmed" px="md" pb="md">
+      {words}
+    </Text>
+  );
+}

@@ -1,0 +1,60 @@
+/** The charts of the overview. The page loads this file by itself: the library of charts is large. */
+import "@mantine/charts/styles.css";
+import { BarChart, LineChart } from "@mantine/charts";
+import type { RequestMinute } from "@socle/protocol";
+import { formatCompact, formatDuration } from "../../kit/index.ts";
+import { chartRows } from "./figures.ts";
+import { latencySeries, requestSeries } from "./series.ts";
+
+const height = 168;
+const axis = { interval: 14, tickMargin: 8, minTickGap: 8 };
+
+/** A number and its unit stay in one line. */
+function unbroken(ms: number): string {
+  return formatDuration(ms).replace(" ", "\u00a0");
+}
+
+export function RequestChart({ minutes }: { minutes: readonly RequestMinute[] }) {
+  return (
+    <BarChart
+      h={height}
+      data={chartRows(minutes)}
+      dataKey="time"
+      type="stacked"
+      series={[...requestSeries]}
+      valueFormatter={formatCompact}
+      tickLine="none"
+      gridAxis="x"
+      strokeDasharray="0"
+      maxBarWidth={12}
+      xAxisProps={axis}
+      yAxisProps={{ width: 48, allowDecimals: false, tickCount: 4 }}
+      barProps={{ isAnimationActive: false }}
+      accessibilityLayer={false}
+    />
+  );
+}
+
+export function LatencyChart({ minutes }: { minutes: readonly RequestMinute[] }) {
+  return (
+    <LineChart
+      h={height}
+      data={chartRows(minutes)}
+      dataKey="time"
+      series={[...latencySeries]}
+      connectNulls={false}
+      curveType="linear"
+      strokeWidth={1.5}
+      // A minute between two gaps is a dot alone.
+      dotProps={{ r: 1.5, strokeWidth: 1 }}
+      valueFormatter={unbroken}
+      tickLine="none"
+      gridAxis="x"
+      strokeDasharray="0"
+      xAxisProps={axis}
+      yAxisProps={{ width: 56, tickCount: 4 }}
+      lineProps={{ isAnimationActive: false }}
+      accessibilityLayer={false}
+    />
+  );
+}

@@ -1,0 +1,113 @@
+/** What the service holds: records by collection, bytes on disk, the queue of functions. */
+import { Anchor, Text } from "@mantine/core";
+import type { Overview } from "@socle/protocol";
+import { Link } from "@tanstack/react-router";
+import type { ReactNode } from "react";
+import { formatBytes, formatNumber, Panel } from "../../kit/index.ts";
+import { text } from "../../texts/index.ts";
+import classes from "./overview.module.css";
+
+/** Collections that are shown: the largest. */
+const maxCollections = 8;
+
+export function RecordPanel({ collections }: Pick<Overview, "collections">) {
+  const largest = [...collections].sort((a, b) => b.records - a.records || a.name.localeCompare(b.name));
+  const shown = largest.slice(0, maxCollections);
+  const most = Math.max(1, shown[0]?.records ?? 0);
+  return (
+    <Panel title={text.overview.records}>
+      <div className={classes["bars"]}>
+        {shown.length === 0 && (
+          <Text size="sm" c="dimmed" px="md" pb="md">
+            {text.overview.noCollections}
+          </Text>
+        )}
+        {shown.map(({ name, records }) => (
+          <Link
+            key={name}
+            to="/collections/$name"
+            params={{ name }}
+            className={classes["bar"]}
+            aria-label={text.overview.recordBars(name, records)}
+          >
+            <span className={classes["barName"]}>{name}</span>
+            <span className="numbers">{formatNumber(records)}</span>
+            <span className={classes["barTrack"]}>
+              <span className={classes["barFill"]} style={{ width: `${(records / most) * 100}%` }} />
+            </span>
+          </Link>
+        ))}
+        {largest.length > shown.length && (
+          <Anchor renderRoot={(props) => <Link to="/collections" {...props} />} size="sm" px="md" pt={4}>
+            {text.overview.moreCollections(largest.length - shown.length)}
+          </Anchor>
+        )}
+      </div>
+    </Panel>
+  );
+}
+
+export function DiskPanel({ database, storage }: Pick<Overview, "database" | "storage">) {
+  return (
+    <Panel title={text.overview.disk}>
+      <dl className={classes["facts"]}>
+        <Fact label={text.overview.database} value={formatBytes(database.size)} />
+        <Fact label={text.overview.wal} value={formatBytes(database.walSize)} />
+        <Fact
+          label={<FactLink to="/storage" label={text.overview.files(storage.files)} />}
+          value={formatBytes(storage.size)}
+        />
+        <Fact
+          label={text.overview.total}
+          value={formatBytes(database.size + database.walSize + storage.size)}
+          isStrong
+        />
+      </dl>
+    </Panel>
+  );
+}
+
+export function QueuePanel({ deliveries }: Pick<Overview, "deliveries">) {
+  return (
+    <Panel title={text.overview.queue}>
+      <dl className={classes["facts"]}>
+        {(["waiting", "running", "failed"] as const).map((status) => (
+          <Fact
+            key={status}
+            label={
+              <Anchor
+                renderRoot={(props) => <Link to="/functions" search={{ tab: "runs", status }} {...props} />}
+                size="sm"
+                c="inherit"
+              >
+                {text.overview[status]}
+              </Anchor>
+            }
+            value={formatNumber(deliveries[status])}
+            isBad={status === "failed" && deliveries.failed > 0}
+          />
+        ))}
+      </dl>
+    </Panel>
+  );
+}
+
+function FactLink({ to, label }: { to: "/storage"; label: string }) {
+  return (
+    <Anchor renderRoot={(props) => <Link to={to} {...props} />} size="sm" c="inherit">
+      {label}
+    </Anchor>
+  );
+}
+
+function Fact(props: { label: ReactNode; value: string; isStrong?: boolean; isBad?: boolean }) {
+  const { label, value, isStrong = false, isBad = false } = props;
+  return (
+    <div className={classes["fact"]} data-is-strong={isStrong || undefined}>
+      <dt>{label}</dt>
+      <dd className="numbers" data-is-bad={isBad || undefined}>
+        {value}
+      </dd>
+    </div>
+  );
+}

@@ -1,0 +1,79 @@
+import { expect, test } from "bun:test";
+import type { FunctionRun, JobEntry, RequestMinute } from "@socle/protocol";
+import { chartRows, figuresOf, latencySummary, latestRuns, requestSummary } from "./figures.ts";
+
+function minute(at: number, requests: number, more: Partial<RequestMinute> = {}): RequestMinute {
+  const p = requests === 0 ? null : at;
+  return {
+    minute: `2026-03-01T09:${String(at).padStart(2, "0")}:00.000Z`,
+    requests,
+    clientErrors: 0,
+    errors: 0,
+    p50: p,
+    p99: p,
+    ...more,
+  };
+}
+
+test("an hour without requests is told, and draws nothing", () => {
+  const hour = [minute(0, 0), minute(1, 0)];
+  expect(figuresOf(hour)).toEqual({ requests: 0, clientErrors: 0, errors: 0, latest: null });
+  expect(requestSummary(hour)).toBe("No requests in the last hour");
+  expect(latencySummary(hour)).toBe("No requests in the last hour");
+  expect(chartRows(hour).every(({ answered, p50, p99 }) => answered === null && p50 === null && p99 === null)).toBe(
+    true,
+  );
+  expect(requestSummary([])).toBe("No requests in the last hour");
+});
+
+test("sums, the busiest and the slowest minute", () => {
+  const hour = [minute(1, 5, { clientErrors: 2, errors: 1 }), minute(2, 9), minute(3, 0)];
+  expect(figuresOf(hour)).toMatchObject({ requests: 14, clientErrors: 2, errors: 1, latest: { requests: 9 } });
+  expect(requestSummary(hour)).toMatch(
+    /^14 requests in the last hour: 2 refused, 1 failed\. Most at .*: 9 in a minute\.$/,
+  );
+  expect(latencySummary(hour)).toMatch(/p50 2 ms, p99 2 ms.*Slowest/);
+  expect(chartRows(hour)[0]).toMatchObject({ answered: 2, clientErrors: 2, errors: 1, p50: 1 });
+  expect(chartRows(hour)[2]).toMatchObject({ answered: null, p99: null });
+});
+
+test("failed runs come first, then the newest", () => {
+  const run = (runId: string, status: FunctionRun["status"], at: string): FunctionRun => ({
+    runId,
+    status,
+    createdAt: at,
+    endedAt: null,
+    collection: "posts",
+    handler: "onCreate",
+    eventType: "posts.created",
+    filePath: "functions/posts/notify.ts",
+    eventId: "evt_1",
+    durationMs: null,
+    error: null,
+    canRetry: false,
+  });
+  const job: JobEntry = {
+    name: "cleanup",
+    schedule: "* * * * *",
+    filePath: "jobs/cleanup.ts",
+    timezone: "UTC",
+    nextRun: null,
+    timeout: 1,
+    retries: 0,
+    overlap: false,
+    lastRun: { runId: "j", startedAt: "2026-03-01T09:03:00Z", endedAt: null, status: "failed", attempt: 1 },
+  };
+  const functions = [
+    run("a", "completed", "2026-03-01T09:05:00Z"),
+    run("b", "failed", "2026-03-01T09:01:00Z"),
+    run("b", "failed", "2026-03-01T09:01:00Z"),
+    run("c", "running", "2026-03-01T09:06:00Z"),
+  ];
+  expect(latestRuns(functions, [job, { ...job, lastRun: null }], 10).map(({ runId }) => runId)).toEqual([
+    "j",
+    "b",
+    "c",
+    "a",
+  ]);
+  expect(latestRuns(functions, [job], 2).map(({ runId }) => runId)).toEqual(["j", "b"]);
+});

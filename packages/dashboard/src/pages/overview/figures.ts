@@ -1,0 +1,93 @@
+/** Figures of the last hour: sums, peaks, and what a chart says in words. */
+import type { FunctionRun, JobEntry, RequestMinute } from "@socle/protocol";
+import { formatClock, formatDuration } from "../../kit/format.ts";
+import { text } from "../../texts/index.ts";
+
+export interface HourFigures {
+  readonly requests: number;
+  readonly clientErrors: number;
+  readonly errors: number;
+  /** The newest minute that had requests. */
+  readonly latest: RequestMinute | null;
+}
+
+export function figuresOf(minutes: readonly RequestMinute[]): HourFigures {
+  const sum = (of: (minute: RequestMinute) => number): number => minutes.reduce((all, each) => all + of(each), 0);
+  return {
+    requests: sum((each) => each.requests),
+    clientErrors: sum((each) => each.clientErrors),
+    errors: sum((each) => each.errors),
+    latest: minutes.findLast((each) => each.requests > 0) ?? null,
+  };
+}
+
+/** Minutes as the charts take them. Without requests there is nothing to draw: null is a gap. */
+export function chartRows(minutes: readonly RequestMinute[]) {
+  return minutes.map(({ minute, requests, clientErrors, errors, p50, p99 }) => ({
+    time: formatClock(minute).replace(/^(\d{1,2}\D\d{2})\D\d{2}/, "$1"),
+    answered: requests === 0 ? null : Math.max(0, requests - clientErrors - errors),
+    clientErrors: requests === 0 ? null : clientErrors,
+    errors: requests === 0 ? null : errors,
+    p50: requests === 0 ? null : p50,
+    p99: requests === 0 ? null : p99,
+  }));
+}
+
+function greatest(
+  minutes: readonly RequestMinute[],
+  of: (minute: RequestMinute) => number | null,
+): RequestMinute | null {
+  let found: RequestMinute | null = null;
+  for (const each of minutes) if ((of(each) ?? 0) > (found === null ? 0 : (of(found) ?? 0))) found = each;
+  return found;
+}
+
+/** The chart of requests in words. */
+export function requestSummary(minutes: readonly RequestMinute[]): string {
+  const { requests, clientErrors, errors } = figuresOf(minutes);
+  const most = greatest(minutes, (each) => each.requests);
+  if (most === null) return text.overview.noRequests;
+  const all = text.overview.requestSummary(requests, clientErrors, errors);
+  return `${all} ${text.overview.busiest(formatClock(most.minute), most.requests)}`;
+}
+
+/** The chart of latencies in words. */
+export function latencySummary(minutes: readonly RequestMinute[]): string {
+  const { latest } = figuresOf(minutes);
+  const slowest = greatest(minutes, (each) => each.p99);
+  if (latest === null) return text.overview.noRequests;
+  const last = text.overview.latencySummary(formatDuration(latest.p50 ?? 0), formatDuration(latest.p99 ?? 0));
+  if (slowest === null) return last;
+  return `${last} ${text.overview.slowest(formatClock(slowest.minute), formatDuration(slowest.p99 ?? 0))}`;
+}
+
+/** A run of a function or of a job. */
+export interface AnyRun {
+  readonly runId: string;
+  readonly kind: "function" | "job";
+  /** The file of a function, the name of a job. */
+  readonly name: string;
+  readonly cause: string;
+  readonly status: FunctionRun["status"];
+  readonly at: string;
+  readonly error: string | null;
+}
+
+/** Failed runs first, each part the newest first, as many as there is room for. */
+export function latestRuns(functions: readonly FunctionRun[], jobs: readonly JobEntry[], room: number): AnyRun[] {
+  const runs = new Map<string, AnyRun>();
+  for (const { runId, filePath, eventType, status, createdAt, endedAt, error } of functions) {
+    const name = filePath.replace(/^functions\//, "");
+    runs.set(runId, { runId, kind: "function", name, cause: eventType, status, at: endedAt ?? createdAt, error });
+  }
+  for (const { name, lastRun } of jobs) {
+    // A service before this field leaves it out.
+    if (lastRun === null || lastRun === undefined) continue;
+    const { runId, startedAt, endedAt, status, error = null } = lastRun;
+    runs.set(runId, { runId, kind: "job", name, cause: text.overview.job, status, at: endedAt ?? startedAt, error });
+  }
+  const isFailed = ({ status }: AnyRun): number => (status === "failed" ? 0 : 1);
+  return [...runs.values()]
+    .sort((a, b) => isFailed(a) - isFailed(b) || Date.parse(b.at) - Date.parse(a.at))
+    .slice(0, room);
+}

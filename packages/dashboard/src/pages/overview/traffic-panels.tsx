@@ -1,0 +1,73 @@
+/** Requests and latency over the last hour, as charts with their words. */
+import { ColorSwatch, Group, Skeleton, Text } from "@mantine/core";
+import type { RequestMinute } from "@socle/protocol";
+import { lazy, type ReactNode, Suspense } from "react";
+import { Panel } from "../../kit/index.ts";
+import { text } from "../../texts/index.ts";
+import { figuresOf, latencySummary, requestSummary } from "./figures.ts";
+import classes from "./overview.module.css";
+import { latencySeries, requestSeries, type Series } from "./series.ts";
+
+const RequestChart = lazy(async () => ({ default: (await import("./charts.tsx")).RequestChart }));
+const LatencyChart = lazy(async () => ({ default: (await import("./charts.tsx")).LatencyChart }));
+
+export function TrafficPanels({ minutes }: { minutes: readonly RequestMinute[] }) {
+  const isQuiet = figuresOf(minutes).requests === 0;
+  return (
+    <div className={classes["halves"]}>
+      <Figure
+        title={text.overview.requestChart}
+        series={requestSeries}
+        summary={requestSummary(minutes)}
+        isQuiet={isQuiet}
+      >
+        <RequestChart minutes={minutes} />
+      </Figure>
+      <Figure
+        title={text.overview.latencyChart}
+        series={latencySeries}
+        summary={latencySummary(minutes)}
+        isQuiet={isQuiet}
+      >
+        <LatencyChart minutes={minutes} />
+      </Figure>
+    </div>
+  );
+}
+
+function Figure(props: {
+  title: string;
+  series: readonly Series[];
+  summary: string;
+  isQuiet: boolean;
+  children: ReactNode;
+}) {
+  const { title, series, summary, isQuiet, children } = props;
+  return (
+    <Panel title={title}>
+      {!isQuiet && (
+        <Group gap="md" px="md" aria-hidden>
+          {series.map(({ name, label, color }) => (
+            <Group key={name} gap={6} wrap="nowrap">
+              <ColorSwatch color={`var(--mantine-color-${color.replace(".", "-")})`} size={8} withShadow={false} />
+              <Text size="xs" c="dimmed">
+                {label}
+              </Text>
+            </Group>
+          ))}
+        </Group>
+      )}
+      <div className={classes["chart"]}>
+        {isQuiet ? (
+          <Text size="sm" c="dimmed" ta="center" pt={72}>
+            {summary}
+          </Text>
+        ) : (
+          <div role="img" aria-label={summary}>
+            <Suspense fallback={<Skeleton height={168} radius="sm" />}>{children}</Suspense>
+          </div>
+        )}
+      </div>
+    </Panel>
+  );
+}

@@ -1,0 +1,27 @@
+/** The look of the dashboard in this browser. */
+import { SegmentedControl, Text, useMantineColorScheme } from "@mantine/core";
+import { Panel } from "../../kit/index.ts";
+import { text } from "../../texts/index.ts";
+
+export function AppearancePanel() {
+  const { colorScheme, setColorScheme } = useMantineColorScheme();
+  return (
+    <Panel title={text.settings.appearance} pb="md">
+      <Text size="sm" c="dimmed" px="md" pt={4} pb={6}>
+        {text.settings.theme}
+      </Text>
+      <SegmentedControl
+        mx="md"
+        size="sm"
+        aria-label={text.settings.theme}
+        data={[
+          { value: "light", label: text.shell.themeLight },
+          { value: "dark", label: text.shell.themeDark },
+          { value: "auto", label: text.shell.themeSystem },
+        ]}
+        value={colorScheme}
+        onChange={setColorScheme}
+      />
+    </Panel>
+  );
+}

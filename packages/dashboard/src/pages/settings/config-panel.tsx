@@ -1,0 +1,71 @@
+/** Every key of the configuration, with its value, where that comes from, and how to set it. */
+import { Group, Text, TextInput } from "@mantine/core";
+import type { EffectiveConfig } from "@socle/protocol";
+import { IconSearch } from "@tabler/icons-react";
+import { useQuery } from "@tanstack/react-query";
+import { getRouteApi, useNavigate } from "@tanstack/react-router";
+import { Panel, QueryView, RowsSkeleton } from "../../kit/index.ts";
+import { text } from "../../texts/index.ts";
+import { ConfigRow } from "./config-row.tsx";
+import { groupsOf } from "./config-text.ts";
+import { configQuery } from "./queries.ts";
+import classes from "./settings.module.css";
+
+const route = getRouteApi("/inside/settings");
+
+export function ConfigPanel() {
+  const query = useQuery(configQuery);
+  const { search = "" } = route.useSearch();
+  const navigate = useNavigate();
+  return (
+    <Panel title={text.settings.config}>
+      <Group px="md" py="xs" justify="space-between" gap="sm" align="end">
+        <Text size="xs" c="dimmed" maw={560}>
+          {text.settings.configNote}
+        </Text>
+        <TextInput
+          size="xs"
+          w={{ base: "100%", xs: 280 }}
+          type="search"
+          aria-label={text.settings.search}
+          placeholder={text.settings.search}
+          leftSection={<IconSearch size={14} />}
+          value={search}
+          onChange={(event) =>
+            navigate({
+              to: "/settings",
+              search: { search: event.currentTarget.value || undefined },
+              replace: true,
+              resetScroll: false,
+            })
+          }
+        />
+      </Group>
+      <QueryView query={query} skeleton={<RowsSkeleton rows={12} />}>
+        {(config) => <Groups config={config} search={search} />}
+      </QueryView>
+    </Panel>
+  );
+}
+
+function Groups({ config, search }: { config: EffectiveConfig; search: string }) {
+  const groups = groupsOf(config.keys, search);
+  const found = groups.reduce((all, [, entries]) => all + entries.length, 0);
+  return (
+    <>
+      <Text size="xs" c="dimmed" px="md" pb={4} role="status" className="numbers">
+        {found === 0 ? text.settings.nothingFound : text.settings.found(found)}
+      </Text>
+      {groups.map(([name, entries]) => (
+        <section key={name} aria-label={name || text.settings.general}>
+          <h3 className={classes["group"]}>{name === "" ? text.settings.general : name}</h3>
+          <ul className={classes["keys"]}>
+            {entries.map((entry) => (
+              <ConfigRow key={entry.key} entry={entry} />
+            ))}
+          </ul>
+        </section>
+      ))}
+    </>
+  );
+}
