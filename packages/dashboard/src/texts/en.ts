@@ -151,7 +151,7 @@ export const en = {
     latencySummary: (p50: string, p99: string) => `Latency in the last minute with requests: p50 ${p50}, p99 ${p99}.`,
     slowest: (time: string, p99: string) => `Slowest at ${time}: p99 ${p99}.`,
     records: "Records",
-    recordBars: (name: string, records: number) => `${name}: ${count(records, "record")}`,
+    recordNoun: "records",
     moreCollections: (n: number) => `${count(n, "more collection")}`,
     noCollections: "No collections yet",
     disk: "On disk",

@@ -1,5 +1,5 @@
 /** What the service holds: records by collection, bytes on disk, the queue of functions. */
-import { Anchor, Text } from "@mantine/core";
+import { Anchor, Text, VisuallyHidden } from "@mantine/core";
 import type { Overview } from "@socle/protocol";
 import { Link } from "@tanstack/react-router";
 import type { ReactNode } from "react";
@@ -23,15 +23,12 @@ export function RecordPanel({ collections }: Pick<Overview, "collections">) {
           </Text>
         )}
         {shown.map(({ name, records }) => (
-          <Link
-            key={name}
-            to="/collections/$name"
-            params={{ name }}
-            className={classes["bar"]}
-            aria-label={text.overview.recordBars(name, records)}
-          >
+          <Link key={name} to="/collections/$name" params={{ name }} className={classes["bar"]}>
             <span className={classes["barName"]}>{name}</span>
-            <span className="numbers">{formatNumber(records)}</span>
+            <span className="numbers">
+              {formatNumber(records)}
+              <VisuallyHidden> {text.overview.recordNoun}</VisuallyHidden>
+            </span>
             <span className={classes["barTrack"]}>
               <span className={classes["barFill"]} style={{ width: `${(records / most) * 100}%` }} />
             </span>

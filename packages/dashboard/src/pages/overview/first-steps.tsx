@@ -47,7 +47,7 @@ export function FirstSteps({ collections }: Pick<Overview, "collections">) {
         </Step>
         <Step number={3} title={text.overview.stepFunction} body={text.overview.stepFunctionBody(file)}>
           <Group gap={4} wrap="nowrap" align="start" className={classes["code"]}>
-            <Code block flex={1} className={classes["codeText"]}>
+            <Code block flex={1} tabIndex={0} className={classes["codeText"]}>
               {code}
             </Code>
             <CopyAction value={code} />

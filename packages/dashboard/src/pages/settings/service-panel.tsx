@@ -53,15 +53,15 @@ function Fact({ label, path = null, children }: { label: string; path?: string |
     <div className={classes["fact"]}>
       <dt>{label}</dt>
       <dd>
+        {children !== undefined && children !== false && <span className="numbers">{children}</span>}
         {path !== null && (
           <Group gap={4} wrap="nowrap" miw={0}>
-            <Text span ff="monospace" size="xs" className={classes["path"]} title={path}>
+            <Text span ff="monospace" size="xs" c="dimmed" className={classes["path"]} title={path}>
               {path}
             </Text>
             <CopyAction value={path} label={text.common.copyValue(path)} />
           </Group>
         )}
-        <span className="numbers">{children}</span>
       </dd>
     </div>
   );
