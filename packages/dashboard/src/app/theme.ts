@@ -48,6 +48,8 @@ export const theme = createTheme({
         centered: true,
         overlayProps: { backgroundOpacity: 0.4 },
         closeButtonProps: { "aria-label": text.common.close },
+        // The page has one header; that of a dialog is none for screen readers.
+        attributes: { header: { role: "presentation" } },
       },
       styles: { title: { fontWeight: 650 } },
     }),

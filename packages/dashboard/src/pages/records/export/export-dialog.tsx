@@ -44,7 +44,6 @@ export function ExportDialog(props: ExportDialogProps) {
       onClose={close}
       title={text.export.title(collection.name)}
       closeOnClickOutside={state.phase !== "running"}
-      closeButtonProps={{ "aria-label": text.common.close }}
     >
       {state.phase === "done" && (
         <Stack>

@@ -53,13 +53,7 @@ export function SnippetsDialog({ collection, filter, sort, recordId, onClose }: 
     change: exampleChange(collection.fields, known),
   };
   return (
-    <Modal
-      opened
-      onClose={onClose}
-      size="xl"
-      title={text.snippets.title(collection.name)}
-      closeButtonProps={{ "aria-label": text.common.close }}
-    >
+    <Modal opened onClose={onClose} size="xl" title={text.snippets.title(collection.name)}>
       <Tabs value={language} onChange={(value) => setLanguage(LANGUAGES.find((each) => each === value) ?? "curl")}>
         <Tabs.List>
           {LANGUAGES.map((value) => (
