@@ -418,6 +418,7 @@ export const en = {
     previewProblems: (n: number, rows: number) => `${count(n, "row")} of ${rows.toLocaleString()} with problems`,
     previewTable: "The first rows, as they will be stored",
     row: "Row",
+    hasProblem: "has problems",
     nullValue: "null",
     emptyValue: "empty text",
     absentValue: "unchanged",

@@ -69,6 +69,9 @@ function PreviewTable({ rows, plan }: { rows: readonly PreviewRow[]; plan: Impor
             <Table.Tr key={row.number}>
               <Table.Th scope="row" fw={400} className={`numbers ${classes["rowNumber"]}`}>
                 {row.number}
+                {isBad(row) && (
+                  <IconAlertCircle size={13} className={classes["rowMark"]} aria-label={text.import.hasProblem} />
+                )}
                 {row.problem !== null && row.cells.length > 0 && <Problem message={row.problem} />}
               </Table.Th>
               {row.cells.length === 0 ? (

@@ -16,6 +16,7 @@ import type { LoadedSource } from "./use-source.ts";
 export function RunPanel(props: { run: ImportRun; source: LoadedSource; plan: ImportPlan; onAgain: () => void }) {
   const { run, source, plan, onAgain } = props;
   const state = useSyncExternalStore(run.subscribe, run.state);
+  const isRunning = state.phase === "running";
   const isOver = ["done", "cancelled", "failed"].includes(state.phase);
 
   const download = (): void => {
@@ -34,7 +35,7 @@ export function RunPanel(props: { run: ImportRun; source: LoadedSource; plan: Im
             size="lg"
             aria-label={text.import.progress}
             color={state.phase === "failed" ? "red.8" : "verdigris"}
-            animated={state.phase === "running"}
+            animated={isRunning}
           />
           <Group justify="space-between" gap="sm">
             <Group gap="md" className="numbers">
@@ -47,12 +48,12 @@ export function RunPanel(props: { run: ImportRun; source: LoadedSource; plan: Im
               <Text size="sm" c={state.rejected > 0 ? "var(--mantine-color-error)" : "dimmed"}>
                 {text.import.rejected(state.rejected)}
               </Text>
-              {!isOver && state.rowsPerSecond !== null && (
+              {isRunning && state.rowsPerSecond !== null && (
                 <Text size="sm" c="dimmed">
                   {text.import.speed(Math.round(state.rowsPerSecond))}
                 </Text>
               )}
-              {!isOver && state.secondsLeft !== null && (
+              {isRunning && state.secondsLeft !== null && (
                 <Text size="sm" c="dimmed">
                   {text.import.left(formatDuration(Math.ceil(state.secondsLeft) * 1_000))}
                 </Text>

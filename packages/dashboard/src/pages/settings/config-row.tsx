@@ -36,7 +36,14 @@ export function ConfigRow({ entry }: { entry: ConfigEntry }) {
         )}
       </div>
       <div className={classes["source"]}>
-        <Badge size="sm" radius="sm" variant="light" color={colours[source]} tt="none" fw={500}>
+        <Badge
+          size="sm"
+          radius="sm"
+          variant={source === "default" ? "default" : "light"}
+          color={colours[source]}
+          tt="none"
+          fw={500}
+        >
           {text.settings.sources[source]}
         </Badge>
         {source === "environment" && (

@@ -143,8 +143,8 @@ export class ImportRun {
     const problems = await this.#problemsOf(row);
     if (problems === null) return;
     const { stored, rejected, part } = this.#state;
-    this.#speed.count(this.#options.now());
     const next = { part: Math.max(part, row.part) };
+    this.#speed.count(this.#options.now(), next.part);
     if (problems.length === 0) this.#tell({ ...next, stored: stored + 1 });
     else {
       this.#keep({ row, problems });

@@ -3,32 +3,41 @@
 /** The time that counts. */
 const windowMs = 10_000;
 
+interface Second {
+  rows: number;
+  /** Of the file that was done at its end: 0 to 1. */
+  part: number;
+}
+
 export class Speed {
-  /** Rows by second. */
-  readonly #seconds = new Map<number, number>();
+  readonly #seconds = new Map<number, Second>();
   readonly #startedAt: number;
 
   constructor(now: number) {
     this.#startedAt = now;
   }
 
-  count(now: number): void {
+  /** One more row is done, and with it this part of the file. */
+  count(now: number, part: number): void {
     const second = Math.floor(now / 1_000);
-    this.#seconds.set(second, (this.#seconds.get(second) ?? 0) + 1);
+    const rows = (this.#seconds.get(second)?.rows ?? 0) + 1;
+    this.#seconds.set(second, { rows, part });
   }
 
-  /** @param part of the file that is done: 0 to 1. */
+  /** Null while nothing can be told: at the beginning, and when nothing has happened for a while. */
   read(now: number, part: number): { rowsPerSecond: number | null; secondsLeft: number | null } {
     const from = Math.floor((now - windowMs) / 1_000);
     let rows = 0;
-    for (const [second, count] of this.#seconds) {
-      if (second <= from) this.#seconds.delete(second);
-      else rows += count;
+    let partBefore = 0;
+    for (const [second, done] of this.#seconds) {
+      if (second < from) this.#seconds.delete(second);
+      // What was done at the end of the second before the window.
+      else if (second === from) partBefore = done.part;
+      else rows += done.rows;
     }
-    const elapsed = now - this.#startedAt;
-    if (elapsed < 500) return { rowsPerSecond: null, secondsLeft: null };
-    const rowsPerSecond = (rows * 1_000) / Math.min(elapsed, windowMs);
-    const secondsLeft = part > 0 && part < 1 && rows > 0 ? ((elapsed / 1_000) * (1 - part)) / part : null;
-    return { rowsPerSecond, secondsLeft };
+    const elapsed = Math.min(now - this.#startedAt, windowMs) / 1_000;
+    if (elapsed < 0.5 || rows === 0) return { rowsPerSecond: null, secondsLeft: null };
+    const gained = part - partBefore;
+    return { rowsPerSecond: rows / elapsed, secondsLeft: gained > 0 ? ((1 - part) * elapsed) / gained : null };
   }
 }
