@@ -184,7 +184,6 @@ export const en = {
     stepTabBody: "Open the events in a second tab, and change a record here.",
     openTab: "Events in a second tab",
     isDone: "done",
-    openRecords: "Open the records",
   },
 
   // ── collections ────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -342,7 +341,6 @@ export const en = {
 
   // ── import and export ──────────────────────────────────────────────────────────────────────────────────────────────
   import: {
-    title: "Import",
     into: (collection: string) => `Import into ${collection}`,
     toRecords: "Records",
     // The file
@@ -613,8 +611,6 @@ export const en = {
     notSet: "not set",
     on: "on",
     off: "off",
-    anyOrigin: "any origin",
-    noLimit: "0",
     defaultIs: (value: string) => `default: ${value}`,
     copyMenu: (key: string) => `Copy ${key}`,
     copyVariable: "Copy as an environment variable",

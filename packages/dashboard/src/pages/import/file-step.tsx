@@ -2,7 +2,7 @@
 import "@mantine/dropzone/styles.css";
 import { Alert, Button, Group, Stack, Text } from "@mantine/core";
 import { Dropzone } from "@mantine/dropzone";
-import { IconAlertTriangle, IconFileTypeCsv, IconUpload } from "@tabler/icons-react";
+import { IconAlertTriangle, IconBraces, IconFileTypeCsv, IconUpload } from "@tabler/icons-react";
 import { useState } from "react";
 import { formatBytes, messageOf, Panel } from "../../kit/index.ts";
 import { text } from "../../texts/index.ts";
@@ -31,6 +31,7 @@ export function FileStep(props: {
     }
   };
   const complaint = refusal ?? (state.error === null ? null : messageOf(state.error));
+  const FileIcon = source?.format.kind === "csv" ? IconFileTypeCsv : IconBraces;
   const isEmpty = source !== null && source.sample.length === 0;
   return (
     <Panel title={text.import.file}>
@@ -69,7 +70,7 @@ export function FileStep(props: {
           <>
             <Group justify="space-between" gap="sm">
               <Group gap="xs" wrap="nowrap" miw={0}>
-                <IconFileTypeCsv size={22} stroke={1.5} aria-hidden />
+                <FileIcon size={22} stroke={1.5} aria-hidden />
                 <Text fw={600} truncate>
                   {source.file.name}
                 </Text>

@@ -2,7 +2,7 @@
 import type { CollectionEntry, FieldDefinition } from "@socle/protocol";
 import type { Cell } from "../source/source.ts";
 
-export type FieldSource =
+type FieldSource =
   | { readonly kind: "skip" }
   | { readonly kind: "column"; readonly column: number }
   | { readonly kind: "constant"; readonly value: string };
@@ -38,7 +38,7 @@ export interface Match {
 }
 
 /** A name without case and punctuation: "First Name", "first_name" and "firstName" are the same. */
-export function plainName(name: string): string {
+function plainName(name: string): string {
   return name
     .normalize("NFKD")
     .toLowerCase()

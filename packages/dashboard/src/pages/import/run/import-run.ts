@@ -22,7 +22,7 @@ export interface RejectedRow {
   readonly problems: readonly RowProblem[];
 }
 
-export type RunPhase = "running" | "paused" | "waiting" | "signed out" | "offline" | "done" | "cancelled" | "failed";
+type RunPhase = "running" | "paused" | "waiting" | "signed out" | "offline" | "done" | "cancelled" | "failed";
 
 export interface RunState {
   readonly phase: RunPhase;

@@ -6,7 +6,7 @@ import type { RejectedRow } from "./import-run.ts";
 const errorColumn = "error";
 
 /** In one line: "title is required; publishedAt: is no date …". The service's messages name the field themselves. */
-export function reasonOf({ problems }: RejectedRow): string {
+function reasonOf({ problems }: RejectedRow): string {
   return problems
     .map(({ field, message }) => (field === null || message.startsWith(`${field} `) ? message : `${field}: ${message}`))
     .join("; ");

@@ -9,7 +9,7 @@ export interface CsvStyle {
   readonly quote: string;
 }
 
-export const standardStyle: CsvStyle = { delimiter: ",", quote: '"' };
+const standardStyle: CsvStyle = { delimiter: ",", quote: '"' };
 
 /** For Excel, which reads UTF-8 only with it. */
 export const byteOrderMark = "\ufeff";

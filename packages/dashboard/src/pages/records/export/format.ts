@@ -5,7 +5,7 @@ import { byteOrderMark, csvLine, csvValue } from "./csv.ts";
 export const EXPORT_FORMATS = ["csv", "json", "lines"] as const;
 export type ExportFormat = (typeof EXPORT_FORMATS)[number];
 
-export const systemColumns = ["id", "createdAt", "updatedAt"] as const;
+const systemColumns = ["id", "createdAt", "updatedAt"] as const;
 
 export interface ExportShape {
   readonly format: ExportFormat;
