@@ -22,7 +22,7 @@ import { UserAdmin } from "./user-admin.ts";
 
 export interface AdminOptions {
   version: string;
-  effective: EffectiveConfig;
+  effective: () => EffectiveConfig;
   database: Database;
   clock: Clock;
   events: EventLog;
@@ -55,7 +55,7 @@ export class Admin {
   readonly files: FileAdmin;
   readonly log: LogRing;
   /** The configuration in force. */
-  readonly config: EffectiveConfig;
+  readonly config: () => EffectiveConfig;
   readonly #events: EventLog;
 
   constructor(options: AdminOptions) {

@@ -26,7 +26,7 @@ const answerMs = 500;
 export interface AppOptions {
   config: Config;
   /** The configuration as admins see it. */
-  effective: EffectiveConfig;
+  effective: () => EffectiveConfig;
   logger: Logger;
   /** The most recent entries of the logger. */
   log: LogRing;

@@ -14,7 +14,7 @@ export interface Settings {
   /** The configuration file that was looked for, and whether it was there. */
   file: { path: string; isThere: boolean };
   /** The same as admins see it. */
-  effective: EffectiveConfig;
+  effective: () => EffectiveConfig;
   logger: Logger;
   /** The most recent entries of the logger. */
   log: LogRing;

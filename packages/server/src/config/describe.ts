@@ -4,13 +4,23 @@ import { environmentName, type KeyPath, keys } from "./keys.ts";
 import { rateText, secret } from "./values.ts";
 
 /** The value in force and the default as the service uses them; undefined where there is none. */
-interface KeyState {
+export interface KeyState {
   readonly value: unknown;
   readonly fallback: unknown;
   readonly source: ConfigSource;
 }
 
-export function describeKey(path: KeyPath, { value, fallback, source }: KeyState): ConfigEntry {
+/** Every key that has a state, in the order of the documentation. */
+export function describeKeys(states: { readonly [path in KeyPath]?: KeyState }): ConfigEntry[] {
+  const entries: ConfigEntry[] = [];
+  for (const path of Object.keys(keys) as KeyPath[]) {
+    const state = states[path];
+    if (state !== undefined) entries.push(describeKey(path, state));
+  }
+  return entries;
+}
+
+function describeKey(path: KeyPath, { value, fallback, source }: KeyState): ConfigEntry {
   const { kind, meaning } = keys[path];
   const isSecret = kind === secret;
   return {

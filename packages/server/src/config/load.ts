@@ -3,7 +3,7 @@ import { existsSync } from "node:fs";
 import { dirname, resolve } from "node:path";
 import type { ConfigSource, EffectiveConfig } from "@socle/protocol";
 import { isObject, nearest, quote, readJsonFile, SetupError } from "../kernel/index.ts";
-import { describeKey } from "./describe.ts";
+import { describeKeys, type KeyState } from "./describe.ts";
 import { type Config, environmentName, type KeyPath, keys, type Values } from "./keys.ts";
 import { secret } from "./values.ts";
 
@@ -21,8 +21,8 @@ export interface LoadedConfig {
   config: Config;
   /** The file that was looked for, and whether it was there. */
   file: { path: string; isThere: boolean };
-  /** Every key with its value and where that comes from; no secrets. */
-  effective: EffectiveConfig;
+  /** Every key with its value and where that comes from; no secrets. Made when it is asked for. */
+  effective: () => EffectiveConfig;
   /** What the log should say once there is one. */
   warnings: string[];
   notes: string[];
@@ -105,7 +105,7 @@ export async function loadConfig(options: LoadOptions): Promise<LoadedConfig> {
 
   const folder = dirname(file);
   const values: Record<string, unknown> = {};
-  const entries: EffectiveConfig["keys"] = [];
+  const states: { [path in KeyPath]?: KeyState } = {};
   for (const path of paths) {
     const name = environmentName(path);
     const override = options.overrides?.[path];
@@ -123,12 +123,12 @@ export async function loadConfig(options: LoadOptions): Promise<LoadedConfig> {
     const [source, value] = given.at(-1) ?? ["default", undefined];
     if (value !== undefined) values[path] = value;
     const [first] = given;
-    entries.push(describeKey(path, { value, source, fallback: first?.[0] === "default" ? first[1] : undefined }));
+    states[path] = { value, source, fallback: first?.[0] === "default" ? first[1] : undefined };
   }
   // Every key of the table has just been parsed by its own kind.
   const config = Object.freeze({ ...(values as Values), folder });
   const warnings = [...unknownKeys(fromFile, file), ...unknownVariables(options.environment), ...advice(config)];
-  const effective: EffectiveConfig = { file, fileExists: isThere, keys: entries };
+  const effective = (): EffectiveConfig => ({ file, fileExists: isThere, keys: describeKeys(states) });
   return { config, file: { path: file, isThere }, effective, warnings, notes };
 }
 

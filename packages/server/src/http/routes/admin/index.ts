@@ -18,7 +18,7 @@ export function adminRoutes(options: { admin: Admin; liveStreams: LiveStreams; b
       path: "/api/admin/overview",
       methods: { GET: async (exchange) => exchange.json(200, await admin.overviews.now()) },
     },
-    { path: "/api/admin/config", methods: { GET: (exchange) => exchange.json(200, admin.config) } },
+    { path: "/api/admin/config", methods: { GET: (exchange) => exchange.json(200, admin.config()) } },
     ...collectionRoutes(admin, bodyLimit),
     ...userRoutes(admin, bodyLimit),
     ...fileRoutes(admin, bodyLimit),
