@@ -149,16 +149,19 @@ test("the link of the start log makes the first admin, once; after a restart the
   const cwd = await project({});
   const first = await serve(cwd);
   const link = /link, once and within 30 minutes: (http:\S+)\n/.exec(first.output())?.[1] ?? "";
-  expect(link.startsWith(`${first.url}/api/auth/setup?token=`)).toBe(true);
-  expect((await fetch(link)).status).toBe(200);
-  const made = await post(link, { email: "first@example.com", password: "correct horse" });
+  expect(link.startsWith(`${first.url}/_/setup?token=`)).toBe(true);
+  expect((await fetch(link)).headers.get("content-type")).toBe("text/html; charset=utf-8");
+  // The page does what anybody can do with the token.
+  const address = link.replace("/_/setup", "/api/auth/setup");
+  expect((await fetch(address)).status).toBe(200);
+  const made = await post(address, { email: "first@example.com", password: "correct horse" });
   expect(made.status).toBe(201);
   const { accessToken } = (await made.json()) as { accessToken: string };
   const headers = { Authorization: `Bearer ${accessToken}` };
   expect((await fetch(`${first.url}/api/admin/users`, { headers })).status).toBe(200);
-  expect((await post(link, { email: "second@example.com", password: "correct horse" })).status).toBe(404);
+  expect((await post(address, { email: "second@example.com", password: "correct horse" })).status).toBe(404);
   await first.stop();
   const second = await serve(cwd);
   expect(second.output()).not.toContain("setup");
-  expect((await fetch(link.replace(first.url, second.url))).status).toBe(404);
+  expect((await fetch(address.replace(first.url, second.url))).status).toBe(404);
 });

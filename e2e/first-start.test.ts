@@ -40,7 +40,7 @@ test.each(["DEBUG", "INFO", "WARN", "ERROR"])(
     const { url, output } = await serve(cwd, { env: { SERVICE_LOG_LEVEL: level } });
     expect(output()).toContain(`Listening on ${url}\n`);
     expect(output()).toMatch(adminCommand);
-    expect(output()).toContain(`${url}/api/auth/setup?token=`);
+    expect(output()).toContain(`${url}/_/setup?token=`);
     // Nothing else of that level is shown.
     expect(output().includes("The API is at")).toBe(level === "DEBUG" || level === "INFO");
   },
