@@ -110,14 +110,19 @@ describe("what is no HTTP does no harm", () => {
   });
 });
 
-test.each(["/api/notes/a%2Fb", "/api/notes/%00", "/api/notes/..%2f..%2fetc", "/api/../etc/passwd", "/_/", "/api"])(
-  "%s is a JSON 404",
-  async (path) => {
-    const answer = await raw(`GET ${path} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n`);
-    expect(answer).toStartWith("HTTP/1.1 404");
-    expect(answer).toContain('{"error":{"code":"not_found"');
-  },
-);
+test.each([
+  "/api/notes/a%2Fb",
+  "/api/notes/%00",
+  "/api/notes/..%2f..%2fetc",
+  "/api/../etc/passwd",
+  "/_/../etc/passwd",
+  "/_/assets/none.js",
+  "/api",
+])("%s is a JSON 404", async (path) => {
+  const answer = await raw(`GET ${path} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n`);
+  expect(answer).toStartWith("HTTP/1.1 404");
+  expect(answer).toContain('{"error":{"code":"not_found"');
+});
 
 describe("where a login comes from", () => {
   const statuses = async (proxies: string) => {
