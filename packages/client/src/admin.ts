@@ -70,7 +70,7 @@ export interface EventQuery extends PageQuery {
 
 export interface RunQuery extends PageQuery {
   status?: FunctionRun["status"] | undefined;
-  /** A file of functions: `posts/notify.ts`. */
+  /** A file of functions: `functions/posts/notify.ts`. */
   filePath?: string | undefined;
 }
 

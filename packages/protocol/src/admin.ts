@@ -203,7 +203,7 @@ export type ConfigSource = "default" | "file" | "environment" | "command line";
 export interface ConfigEntry {
   /** Dotted: `limits.body`. */
   key: string;
-  /** As it is used: paths are absolute, times milliseconds, sizes bytes. Null when it is not set, and for a secret. */
+  /** As it is used: paths are absolute, times milliseconds, sizes bytes; a rate is as it is written. Null when it is not set, and for a secret. */
   value: JsonValue;
   /** The value where nothing sets the key; null when there is none. */
   default: JsonValue;

@@ -1,0 +1,76 @@
+/** The client's admin part against the executable: the configuration, files, filters, and live tails. */
+import { expect, test } from "bun:test";
+import type { EventEntry, LogEntry } from "@socle/protocol";
+import { SocleClient, SocleError } from "../packages/client/src/index.ts";
+import { project, serve, until } from "./kit.ts";
+
+const secret = "a password of the environment";
+const definition = {
+  name: "albums",
+  fields: [
+    { name: "title", type: "string" },
+    { name: "cover", type: "file" },
+  ],
+};
+const cwd = await project({ collections: [definition], config: { limits: { body: "2MiB" } } });
+const env = { SERVICE_ADMIN_EMAIL: "admin@example.com", SERVICE_ADMIN_PASSWORD: secret };
+const server = await serve(cwd, { args: ["--port", "0"], env });
+const client = new SocleClient({ baseUrl: server.url });
+const me = await client.login({ email: "admin@example.com", password: secret });
+
+test("the configuration: values, their sources, and no secret", async () => {
+  const config = await client.admin.config();
+  const sourceOf = (key: string) => config.keys.find((each) => each.key === key)?.source;
+  expect(["limits.body", "admin.email", "port", "host"].map(sourceOf)).toEqual([
+    "file",
+    "environment",
+    "command line",
+    "default",
+  ]);
+  expect([config.fileExists, JSON.stringify(config).includes(secret)]).toEqual([true, false]);
+});
+
+test("a file: found by its name, protected, and the records that use it", async () => {
+  const file = await client.storage.upload(new File(["x"], "Cover.TXT"), { visibility: "public" });
+  await client.storage.upload(new File(["y"], "other.txt"), { visibility: "public" });
+  const album = await client.collection("albums").create({ cover: file.id });
+  expect((await client.admin.files({ search: "cover.t" })).items).toEqual([file]);
+  expect((await client.admin.fileUses(file.id)).items).toEqual([
+    { collection: "albums", field: "cover", id: album.id },
+  ]);
+  expect((await fetch(server.url + file.url)).status).toBe(200);
+  const changed = await client.admin.setVisibility(file.id, "protected");
+  expect(changed).toEqual({ ...file, visibility: "protected" });
+  expect(await client.admin.file(file.id)).toEqual(changed);
+  expect((await fetch(server.url + file.url)).status).toBe(401);
+  expect((await client.admin.files({ visibility: "protected" })).total).toBe(1);
+  const [audit] = (await client.admin.events({ actor: me.id, type: "admin.*" })).items;
+  expect([audit?.type, audit?.payload["target"]]).toEqual(["admin.file.updated", file.id]);
+  expect((await client.admin.overview()).storage).toEqual({ files: 2, size: 2 });
+  await expect(client.admin.file("fil_none")).rejects.toBeInstanceOf(SocleError);
+});
+
+test("tails: events and entries of the log as they come, until the signal", async () => {
+  const end = new AbortController();
+  const opened: string[] = [];
+  const events: EventEntry[] = [];
+  const entries: LogEntry[] = [];
+  const tails = [
+    client.admin.tailEvents((event) => events.push(event), { signal: end.signal, onOpen: () => opened.push("events") }),
+    client.admin.tailLogs((entry) => entries.push(entry), { signal: end.signal, onOpen: () => opened.push("logs") }),
+  ];
+  await until(() => opened.length === 2);
+  const { id } = await client.collection("albums").create({ title: "heard" });
+  const user = await client.admin.users.create({ email: "new@example.com", password: "long enough" });
+  await until(() => events.length === 3 && entries.length > 0);
+  expect(events.map(({ type, actor }) => [type, actor])).toEqual([
+    ["albums.created", me.id],
+    ["auth.register", me.id],
+    ["admin.user.created", me.id],
+  ]);
+  expect(events[0]?.payload["id"]).toBe(id);
+  expect(entries.map(({ fields }) => fields?.["target"])).toContain(user.id);
+  expect((await client.admin.logs({ search: user.id.toUpperCase() })).items).toEqual(entries);
+  end.abort();
+  expect((await Promise.allSettled(tails)).map(({ status }) => status)).toEqual(["rejected", "rejected"]);
+});
