@@ -57,5 +57,8 @@ export async function openWindow(options: Parameters<Browser["newContext"]>[0] =
 }
 
 afterAll(async () => {
-  await (await browser)?.close();
+  const opened = browser;
+  // Another file of tests may follow.
+  browser = undefined;
+  await (await opened)?.close();
 });
