@@ -26,6 +26,11 @@ export interface Terminal {
   onHangup(listener: () => void): void;
 }
 
+/** The terminal of a command that prints answers, and not what the service would log meanwhile. */
+export function withoutLog(terminal: Terminal): Terminal {
+  return { ...terminal, openLog: () => () => undefined };
+}
+
 /** Options as parsed: by their name, absent when not given. */
 export type OptionValues = { readonly [name: string]: string | boolean | undefined };
 

@@ -2,7 +2,7 @@ import { existsSync } from "node:fs";
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { runTool } from "../../script-host/index.ts";
-import type { Command } from "../command.ts";
+import { type Command, withoutLog } from "../command.ts";
 import { configOption, loadSettings } from "../settings.ts";
 
 export const add: Command = {
@@ -11,7 +11,7 @@ export const add: Command = {
   summary: "Install npm packages for functions and jobs, beside the configuration",
   options: configOption,
   async run({ args, options, terminal }) {
-    const { config } = await loadSettings(options, { ...terminal, out: () => undefined });
+    const { config } = await loadSettings(options, withoutLog(terminal));
     const manifest = join(config.folder, "package.json");
     // Without one, the tool would take the next one above, which is some other project's.
     if (!existsSync(manifest)) await writeFile(manifest, '{\n  "private": true\n}\n');

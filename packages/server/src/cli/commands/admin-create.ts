@@ -5,7 +5,7 @@ import { Database } from "../../database/index.ts";
 import { EventLog } from "../../events/index.ts";
 import { AppError, Clock, SetupError } from "../../kernel/index.ts";
 import { LimitMeter } from "../../logging/index.ts";
-import { type Command, textOption, UsageError } from "../command.ts";
+import { type Command, textOption, UsageError, withoutLog } from "../command.ts";
 import { configOption, loadSettings } from "../settings.ts";
 
 /** Also while the service runs: the database lets both write. */
@@ -18,11 +18,7 @@ export const adminCreate: Command = {
     password: { value: "PASSWORD", summary: "else it is asked for, or read from standard input" },
   },
   async run({ args: [email = ""], options, terminal }) {
-    const { config, file, logger } = await loadSettings(options, {
-      ...terminal,
-      // The log of this command is not its answer.
-      out: () => undefined,
-    });
+    const { config, file, logger } = await loadSettings(options, withoutLog(terminal));
     // A database made here would be one that no service has: most likely this is the wrong folder.
     if (!existsSync(config.database)) {
       const read = file.isThere ? `configuration ${file.path}` : `no configuration ${file.path}, so defaults apply`;

@@ -1,6 +1,6 @@
 import { checkFile, readDefinitions, writeCheckSettings, writeTypes } from "../../app/index.ts";
 import { listScripts, runTool } from "../../script-host/index.ts";
-import type { Command } from "../command.ts";
+import { type Command, withoutLog } from "../command.ts";
 import { configOption, loadSettings } from "../settings.ts";
 
 export const check: Command = {
@@ -9,7 +9,7 @@ export const check: Command = {
   summary: "Check the types of functions and jobs; exit code 1 when something is wrong",
   options: configOption,
   async run({ options, terminal }) {
-    const { config, logger } = await loadSettings(options, { ...terminal, out: () => undefined });
+    const { config, logger } = await loadSettings(options, withoutLog(terminal));
     const cwd = config.folder;
     await writeTypes(cwd, await readDefinitions(config, logger));
     if (listScripts(cwd).length === 0) {

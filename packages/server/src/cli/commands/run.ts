@@ -1,11 +1,11 @@
 import { askService, type LogLine, openService, type RunRequest, Scripts } from "../../app/index.ts";
 import { AppError, messageOf, printable } from "../../kernel/index.ts";
-import { type Command, type Invocation, type Terminal, textOption, UsageError } from "../command.ts";
+import { type Command, type Invocation, type Terminal, textOption, UsageError, withoutLog } from "../command.ts";
 import { configOption, loadSettings } from "../settings.ts";
 
 /** Asks the service that runs, or does it without one. */
 async function run(request: RunRequest, { options, terminal }: Invocation): Promise<number> {
-  const { config, logger } = await loadSettings(options, { ...terminal, out: () => undefined });
+  const { config, logger } = await loadSettings(options, withoutLog(terminal));
   const onLog = (line: LogLine): void => terminal.out(`${textOf(line)}\n`);
   const asked = await askService(config.database, request, onLog);
   if (asked !== null) return report(asked.error, terminal);

@@ -4,7 +4,7 @@ import type { CollectionDefinition, MigrationPlan, Schema } from "@socle/protoco
 import { readDefinitions } from "../../app/index.ts";
 import { parseDefinition, readDefinitionFiles } from "../../collections/index.ts";
 import { AppError, count, isObject, printable, SetupError } from "../../kernel/index.ts";
-import { type Command, type Invocation, UsageError } from "../command.ts";
+import { type Command, type Invocation, UsageError, withoutLog } from "../command.ts";
 import { Remote, remoteOptions } from "../remote.ts";
 import { isLossy, schemaDiff } from "../schema-diff.ts";
 import { configOption, loadSettings } from "../settings.ts";
@@ -15,7 +15,7 @@ async function withRemote(
   { args: [address = ""], options, terminal }: Invocation,
   work: (remote: Remote, settings: Awaited<ReturnType<typeof loadSettings>>) => Promise<number>,
 ): Promise<number> {
-  const settings = await loadSettings(options, { ...terminal, out: () => undefined });
+  const settings = await loadSettings(options, withoutLog(terminal));
   const remote = await Remote.signIn(address, { options, terminal, config: settings.config });
   try {
     return await work(remote, settings);

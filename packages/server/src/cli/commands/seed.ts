@@ -13,7 +13,7 @@ import {
   system,
   systemFor,
 } from "../../kernel/index.ts";
-import type { Command } from "../command.ts";
+import { type Command, withoutLog } from "../command.ts";
 import { configOption, loadSettings } from "../settings.ts";
 
 /**
@@ -27,7 +27,7 @@ export const seed: Command = {
   summary: "Fill empty collections with the users and records of a JSON file",
   options: configOption,
   async run({ args: [file = ""], options, terminal }) {
-    const { config, logger } = await loadSettings(options, { ...terminal, out: () => undefined });
+    const { config, logger } = await loadSettings(options, withoutLog(terminal));
     const content = await readJsonFile(file);
     if (!isObject(content)) throw new SetupError(`${file}: must hold a JSON object, collection → records`);
     const service = await openService({

@@ -1,5 +1,5 @@
 import { readDefinitions, typesFile, writeTypes } from "../../app/index.ts";
-import type { Command } from "../command.ts";
+import { type Command, withoutLog } from "../command.ts";
 import { configOption, loadSettings } from "../settings.ts";
 
 export const types: Command = {
@@ -8,7 +8,7 @@ export const types: Command = {
   summary: `Write ${typesFile}, the types of functions and jobs`,
   options: configOption,
   async run({ options, terminal }) {
-    const { config, logger } = await loadSettings(options, { ...terminal, out: () => undefined });
+    const { config, logger } = await loadSettings(options, withoutLog(terminal));
     const definitions = await readDefinitions(config, logger);
     await writeTypes(config.folder, definitions);
     terminal.out(`Wrote ${typesFile}: ${definitions.map(({ name }) => name).join(", ") || "no collections"}\n`);
