@@ -1,0 +1,44 @@
+/** The body that brings a stored definition to a draft: only the parts that differ, with every rename and every new field named. */
+import type { CollectionAdmin } from "@socle/client";
+import type { CollectionDefinition } from "@socle/protocol";
+import { definitionOf, draftOf, fieldOf, keptFields, type SchemaDraft } from "./draft.ts";
+
+export type SchemaChange = Parameters<CollectionAdmin["update"]>[1];
+
+function isSame(a: unknown, b: unknown): boolean {
+  return JSON.stringify(a) === JSON.stringify(b);
+}
+
+/**
+ * The change from `stored` to the draft; null where there is none. A field that is renamed or new says so, so that the
+ * service never guesses.
+ */
+export function changeOf(draft: SchemaDraft, stored: CollectionDefinition): SchemaChange | null {
+  const before = definitionOf(draftOf(stored, true));
+  const after = definitionOf(draft);
+  const fields = keptFields(draft).map((field) => {
+    const definition = fieldOf(field);
+    if (field.stored === null) return { ...definition, renamedFrom: null };
+    return field.stored.name === definition.name ? definition : { ...definition, renamedFrom: field.stored.name };
+  });
+  // Indexes that are left out follow renamed fields by themselves; those that are sent use the new names.
+  const isFieldChange = fields.some((field) => "renamedFrom" in field) || !isSame(before.fields, after.fields);
+  const isPermissionChange = !isSame(before.permissions, after.permissions);
+  const isIndexChange = !isSame(before.indexes, after.indexes);
+  if (!isFieldChange && !isPermissionChange && !isIndexChange) return null;
+  return {
+    ...(isFieldChange && { fields }),
+    ...(isPermissionChange && { permissions: after.permissions ?? null }),
+    ...(isIndexChange && { indexes: after.indexes ?? null }),
+  };
+}
+
+/** Whether two definitions mean the same, however they are written. */
+export function isSameDefinition(a: CollectionDefinition, b: CollectionDefinition): boolean {
+  return isSame(definitionOf(draftOf(a, true)), definitionOf(draftOf(b, true)));
+}
+
+/** Whether a new collection's draft differs from the one that it began with. */
+export function isTouched(draft: SchemaDraft, first: SchemaDraft): boolean {
+  return !isSame(definitionOf(draft), definitionOf(first));
+}

@@ -1,0 +1,153 @@
+/** The checks of a draft while it is typed. They answer what the service would refuse; data is for the plan. */
+import { isReservedCollectionName, NAME_PATTERN } from "@socle/protocol";
+import { text } from "../../../texts/index.ts";
+import { type FieldDraft, isText, keptFields, numberOf, refName, rulesOf, type SchemaDraft } from "./draft.ts";
+
+/** The part of a draft that a problem is about. */
+export type Part = "name" | "type" | "min" | "max" | "regex" | "collection" | "owner" | "fields";
+
+export interface Problem {
+  /** Of a field or an index; null for the collection. */
+  readonly key: string | null;
+  readonly part: Part;
+  readonly message: string;
+}
+
+/** Names of collections that a draft can know of, with "users". */
+export interface Surroundings {
+  /** Names of the collections of the service, without "users". */
+  readonly collections: readonly string[];
+  /** Whether the name of the draft has to be free. */
+  readonly isNew: boolean;
+}
+
+/** In lower case: they are reserved in any case of their letters. */
+const systemFields: readonly string[] = ["id", "createdat", "updatedat"];
+export const indexableTimes: readonly string[] = ["createdAt", "updatedAt"];
+export const maxFields = 500;
+export const maxIndexes = 20;
+export const maxIndexFields = 8;
+
+const words = text.schema.problems;
+
+function nameProblem(name: string): string | null {
+  if (name === "") return words.noName;
+  if (NAME_PATTERN.test(name)) return null;
+  if (!/^[A-Za-z]/.test(name)) return words.nameStart;
+  return name.length > 63 ? words.nameLong : words.namePattern;
+}
+
+function collectionProblem(name: string, { collections, isNew }: Surroundings): string | null {
+  if (!isNew) return null;
+  if (isReservedCollectionName(name)) return words.reserved(name);
+  const twin = collections.find((other) => other.toLowerCase() === name.toLowerCase());
+  return twin === undefined ? nameProblem(name) : words.collectionTaken(twin);
+}
+
+function boundProblems(field: FieldDraft): Problem[] {
+  const { key, type, min, max } = field;
+  if (!rulesOf(type).bounds) return [];
+  const problems: Problem[] = [];
+  for (const [part, typed] of [
+    ["min", min],
+    ["max", max],
+  ] as const) {
+    if (typed.trim() === "") continue;
+    const value = numberOf(typed);
+    if (value === null) problems.push({ key, part, message: words.noNumber });
+    else if (isText(type) && (!Number.isSafeInteger(value) || value < 0))
+      problems.push({ key, part, message: words.length });
+  }
+  const [least, most] = [numberOf(min), numberOf(max)];
+  if (least !== null && most !== null && least > most) problems.push({ key, part: "max", message: words.minOverMax });
+  return problems;
+}
+
+/** The service's patterns run in linear time; the browser knows syntax errors and the two things that they lack. */
+function regexProblem({ type, regex }: FieldDraft): string | null {
+  if (!rulesOf(type).regex || regex === "") return null;
+  if (/\(\?(?:=|!|<=|<!)/.test(regex)) return words.lookaround;
+  if (/(?:^|[^\\])(?:\\\\)*\\(?:[1-9]|k<)/.test(regex)) return words.backreference;
+  try {
+    new RegExp(regex);
+    return null;
+  } catch (error) {
+    return words.regex(error instanceof Error ? error.message.replace(/^Invalid regular expression: /, "") : "");
+  }
+}
+
+function fieldProblems(field: FieldDraft, draft: SchemaDraft, { collections }: Surroundings): Problem[] {
+  const { key, stored, type, collection } = field;
+  const name = field.name.trim();
+  const problems: Problem[] = [];
+  const report = (part: Part, message: string | null): void => {
+    if (message !== null) problems.push({ key, part, message });
+  };
+  report("name", systemFields.includes(name.toLowerCase()) ? words.systemField(name) : nameProblem(name));
+  // The service takes a field of the same name for the old one, whatever it is meant to be.
+  const isOfDropped = draft.fields.some((other) => other.isDropped && other.stored?.name === name);
+  if (isOfDropped && stored?.name !== name && name !== "") report("name", words.droppedName(name));
+  if (stored !== null && stored.type !== type) report("type", words.typeChange(stored.type, type));
+  problems.push(...boundProblems(field));
+  report("regex", regexProblem(field));
+  if (type === "relation") {
+    if (collection === "") report("collection", words.noTarget);
+    else if (collection !== "users" && collection !== draft.name.trim() && !collections.includes(collection))
+      report("collection", words.unknownTarget(collection));
+  }
+  return problems;
+}
+
+function twinProblems(fields: readonly FieldDraft[]): Problem[] {
+  const seen = new Map<string, string>();
+  const problems: Problem[] = [];
+  for (const { key, name: typed } of fields) {
+    const name = typed.trim();
+    const twin = seen.get(name.toLowerCase());
+    if (name !== "" && twin !== undefined)
+      problems.push({ key, part: "name", message: twin === name ? words.twin(name) : words.caseTwin(name, twin) });
+    seen.set(name.toLowerCase(), twin ?? name);
+  }
+  const owners = fields.filter(
+    ({ type, collection, isOwner }) => type === "relation" && collection === "users" && isOwner,
+  );
+  for (const { key } of owners.slice(1)) problems.push({ key, part: "owner", message: words.oneOwner });
+  return problems;
+}
+
+function indexProblems(draft: SchemaDraft): Problem[] {
+  const problems: Problem[] = [];
+  const seen = new Set<string>();
+  const report = (key: string, message: string): void => {
+    problems.push({ key, part: "fields", message });
+  };
+  for (const { key, refs } of draft.indexes) {
+    if (refs.length === 0) report(key, words.emptyIndex);
+    if (refs.length > maxIndexFields) report(key, words.longIndex(maxIndexFields));
+    for (const [i, ref] of refs.entries()) {
+      const field = draft.fields.find((each) => each.key === ref);
+      const name = refName(draft, ref);
+      if (refs.indexOf(ref) < i) report(key, words.indexTwice(name));
+      else if (field === undefined && !indexableTimes.includes(ref)) report(key, words.indexUnknown(name));
+      else if (field?.isDropped === true) report(key, words.indexDropped(name));
+      else if (field?.type === "json") report(key, words.indexJson(name));
+    }
+    const same = refs.join(" ");
+    if (refs.length > 0 && seen.has(same)) report(key, words.indexTwin);
+    seen.add(same);
+  }
+  return problems;
+}
+
+/** Everything that is wrong with a draft, in the order of the form. */
+export function problemsOf(draft: SchemaDraft, surroundings: Surroundings): readonly Problem[] {
+  const fields = keptFields(draft);
+  const problems: Problem[] = [];
+  const nameMessage = collectionProblem(draft.name.trim(), surroundings);
+  if (nameMessage !== null) problems.push({ key: null, part: "name", message: nameMessage });
+  if (fields.length > maxFields) problems.push({ key: null, part: "fields", message: words.manyFields(maxFields) });
+  if (draft.indexes.length > maxIndexes)
+    problems.push({ key: null, part: "fields", message: words.manyIndexes(maxIndexes) });
+  for (const field of fields) problems.push(...fieldProblems(field, draft, surroundings));
+  return [...problems, ...twinProblems(fields), ...indexProblems(draft)];
+}

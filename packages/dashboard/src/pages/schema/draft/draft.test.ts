@@ -1,0 +1,221 @@
+/** Tests of the draft: definition → form → definition and the body of a change. */
+import { expect, test } from "bun:test";
+import type { CollectionDefinition, FieldDefinition } from "@socle/protocol";
+import { changeOf, isSameDefinition } from "./change.ts";
+import { definitionOf, draftOf, type SchemaDraft } from "./draft.ts";
+import { type Edit, edited, moved } from "./edits.ts";
+import { blankDraft, copyDraft, presetDraft, presetNames } from "./presets.ts";
+import { rebased } from "./rebase.ts";
+
+const posts: CollectionDefinition = {
+  name: "posts",
+  fields: [
+    { name: "title", type: "string", required: true, max: 200 },
+    { name: "slug", type: "string", unique: true, regex: "^[a-z]+$" },
+    { name: "author", type: "relation", collection: "users", owner: true },
+    { name: "views", type: "integer", min: 0 },
+  ],
+  permissions: { read: "public", create: "authenticated" },
+  indexes: [["slug", "createdAt"], { fields: ["author", "title"], unique: true }],
+};
+
+function after(...edits: Edit[]): SchemaDraft {
+  return edits.reduce(edited, draftOf(posts, true));
+}
+
+function keyOf(draft: SchemaDraft, name: string): string {
+  return draft.fields.find((field) => field.name === name)?.key ?? "";
+}
+
+const start = draftOf(posts, true);
+const rename = (from: string, name: string): Edit => ({
+  edit: "changeField",
+  key: keyOf(start, from),
+  patch: { name },
+});
+
+test("a definition comes back from its draft", () => {
+  expect(definitionOf(start)).toEqual(posts);
+  expect(changeOf(start, posts)).toBeNull();
+});
+
+test("attributes and rules that the dashboard does not know go back as they came", () => {
+  const field: FieldDefinition & { permissions: object } = {
+    name: "salary",
+    type: "float",
+    permissions: { read: "admin" },
+  };
+  const later: CollectionDefinition = JSON.parse(
+    JSON.stringify({ name: "staff", fields: [field], permissions: { read: "boss = @user.id" } }),
+  );
+  expect(definitionOf(draftOf(later, true))).toEqual(later);
+  const draft = edited(draftOf(later, true), { edit: "rule", operation: "create", rule: "admin" });
+  expect(JSON.stringify(changeOf(draft, later))).toBe(
+    JSON.stringify({ permissions: { read: "boss = @user.id", create: "admin" } }),
+  );
+});
+
+test("a renamed field names its old name, a new one says that it is new", () => {
+  const draft = after(rename("title", "headline"), { edit: "addField", type: "text" });
+  const named = edited(draft, { edit: "changeField", key: "#7", patch: { name: "body" } });
+  expect(changeOf(named, posts)?.fields).toEqual([
+    { name: "headline", type: "string", required: true, max: 200, renamedFrom: "title" },
+    { name: "slug", type: "string", unique: true, regex: "^[a-z]+$" },
+    { name: "author", type: "relation", collection: "users", owner: true },
+    { name: "views", type: "integer", min: 0 },
+    { name: "body", type: "text", renamedFrom: null },
+  ]);
+});
+
+test("indexes follow a renamed field", () => {
+  expect(changeOf(after(rename("title", "headline")), posts)?.indexes).toEqual([
+    ["slug", "createdAt"],
+    { fields: ["author", "headline"], unique: true },
+  ]);
+});
+
+test("two fields that swap their names are two renames", () => {
+  const change = changeOf(after(rename("title", "slug"), rename("slug", "title")), posts);
+  expect(change?.fields?.map(({ name, renamedFrom }) => [name, renamedFrom])).toEqual([
+    ["slug", "title"],
+    ["title", "slug"],
+    ["author", undefined],
+    ["views", undefined],
+  ]);
+});
+
+test("a dropped field is left out, and comes back whole", () => {
+  const dropped = after({ edit: "removeField", key: keyOf(start, "views") });
+  expect(changeOf(dropped, posts)?.fields?.map(({ name }) => name)).toEqual(["title", "slug", "author"]);
+  expect(changeOf(edited(dropped, { edit: "restoreField", key: keyOf(start, "views") }), posts)).toBeNull();
+});
+
+test("one dropped and one new field of a type are never a rename", () => {
+  const draft = after(
+    { edit: "removeField", key: keyOf(start, "views") },
+    { edit: "addField", type: "integer" },
+    { edit: "changeField", key: "#7", patch: { name: "likes" } },
+  );
+  expect(changeOf(draft, posts)?.fields?.at(-1)).toEqual({ name: "likes", type: "integer", renamedFrom: null });
+});
+
+test("a new field that is removed leaves no trace, not in an index either", () => {
+  const draft = after(
+    { edit: "addField", type: "string" },
+    { edit: "changeField", key: "#7", patch: { name: "x" } },
+    { edit: "addIndex" },
+    { edit: "changeIndex", key: "#8", refs: ["#7"] },
+    { edit: "removeField", key: "#7" },
+  );
+  expect(draft.indexes.at(-1)?.refs).toEqual([]);
+  expect(changeOf(draft, posts)).toBeNull();
+});
+
+test("another order is a change of fields alone", () => {
+  const draft = after({ edit: "moveField", key: keyOf(start, "views"), over: keyOf(start, "title") });
+  const change = changeOf(draft, posts);
+  expect(Object.keys(change ?? {})).toEqual(["fields"]);
+  expect(change?.fields?.map(({ name }) => name)).toEqual(["views", "title", "slug", "author"]);
+});
+
+test("only the parts that differ are sent, and null clears", () => {
+  const rule = after({ edit: "rule", operation: "delete", rule: "admin" });
+  expect(changeOf(rule, posts)).toEqual({
+    permissions: { read: "public", create: "authenticated", delete: "admin" },
+  });
+  const bare = after(
+    { edit: "rule", operation: "read", rule: null },
+    { edit: "rule", operation: "create", rule: null },
+    { edit: "removeIndex", key: "#5" },
+    { edit: "removeIndex", key: "#6" },
+  );
+  expect(changeOf(bare, posts)).toEqual({ permissions: null, indexes: null });
+});
+
+test("rules that mean nothing for a type are kept in the form and not sent", () => {
+  const typed = { name: "code", regex: "x", min: "1", isUnique: true } as const;
+  const draft = after({ edit: "addField", type: "string" }, { edit: "changeField", key: "#7", patch: typed });
+  const json = edited(draft, { edit: "changeField", key: "#7", patch: { type: "json" } });
+  expect(definitionOf(json).fields.at(-1)).toEqual({ name: "code", type: "json" });
+  const back = edited(json, { edit: "changeField", key: "#7", patch: { type: "string" } });
+  expect(definitionOf(back).fields.at(-1)).toEqual({
+    name: "code",
+    type: "string",
+    unique: true,
+    min: 1,
+    regex: "x",
+  });
+});
+
+test("a row that nobody touched is no field; one with options is", () => {
+  expect(definitionOf(blankDraft()).fields).toEqual([]);
+  const draft = edited(blankDraft(), { edit: "changeField", key: "#1", patch: { isRequired: true } });
+  expect(definitionOf(draft).fields).toHaveLength(1);
+});
+
+test("what is no number is not sent", () => {
+  const draft = after({ edit: "changeField", key: keyOf(start, "views"), patch: { min: "abc" } });
+  expect(definitionOf(draft).fields.at(-1)).toEqual({ name: "views", type: "integer" });
+});
+
+test("presets are complete, and a name that was typed stays", () => {
+  for (const name of presetNames) expect(presetDraft(name, "mine").name).toBe("mine");
+  expect(presetDraft("tasks", "").name).toBe("tasks");
+  expect(presetDraft("posts", "").fields.every(({ stored }) => stored === null)).toBe(true);
+});
+
+test("a copy has a name that is free, and fields that are new", () => {
+  const copy = copyDraft(posts, ["posts", "Posts_Copy"]);
+  expect(copy.name).toBe("posts_copy2");
+  expect(copy.fields.every(({ stored }) => stored === null)).toBe(true);
+  expect(copyDraft({ ...posts, name: "a".repeat(63) }, []).name.length).toBeLessThanOrEqual(63);
+});
+
+test("two ways to write an index are one definition", () => {
+  expect(
+    isSameDefinition(posts, { ...posts, indexes: [{ fields: ["slug", "createdAt"] }, posts.indexes?.[1] ?? []] }),
+  ).toBe(true);
+  expect(isSameDefinition(posts, { ...posts, fields: posts.fields.slice(1) })).toBe(false);
+});
+
+test("moving keeps every item", () => {
+  expect(moved(["a", "b", "c"], 0, 2)).toEqual(["b", "c", "a"]);
+  expect(moved(["a", "b", "c"], 2, 0)).toEqual(["c", "a", "b"]);
+  expect(moved(["a"], 3, 0)).toEqual(["a"]);
+  expect(moved(["a", "b"], 0, -1)).toEqual(["a", "b"]);
+});
+
+test("my changes stay upon somebody else's, and theirs are not undone", () => {
+  const now: CollectionDefinition = {
+    ...posts,
+    fields: [
+      { name: "title", type: "string", max: 300 },
+      { name: "slug", type: "string", unique: true, regex: "^[a-z-]+$" },
+      { name: "author", type: "relation", collection: "users", owner: true },
+      { name: "subtitle", type: "string" },
+    ],
+    permissions: { read: "admin" },
+    indexes: [],
+  };
+  const mine = after(rename("title", "headline"), { edit: "rule", operation: "delete", rule: "admin" });
+  const draft = rebased(mine, posts, now);
+  expect(definitionOf(draft)).toEqual({
+    name: "posts",
+    fields: [
+      { name: "headline", type: "string", required: true, max: 200 },
+      { name: "slug", type: "string", unique: true, regex: "^[a-z-]+$" },
+      { name: "author", type: "relation", collection: "users", owner: true },
+      { name: "subtitle", type: "string" },
+    ],
+    permissions: { read: "public", create: "authenticated", delete: "admin" },
+    indexes: [["slug", "createdAt"], { fields: ["author", "headline"], unique: true }],
+  });
+  const change = changeOf(draft, now);
+  expect(change?.fields?.[0]).toMatchObject({ name: "headline", renamedFrom: "title" });
+  expect(change?.fields?.at(-1)).toEqual({ name: "subtitle", type: "string" });
+});
+
+test("an untouched draft becomes what is stored now", () => {
+  const now = { ...posts, fields: posts.fields.slice(0, 2), indexes: [["slug"]] };
+  expect(definitionOf(rebased(start, posts, now))).toEqual(now);
+});

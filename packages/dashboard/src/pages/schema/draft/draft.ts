@@ -1,0 +1,205 @@
+/**
+ * The draft of a collection: its definition as the form holds it. Numbers stay as they were typed, fields keep a key and the
+ * definition that the service stores while their names change, and a stored field that is to be dropped stays in the list.
+ */
+import {
+  type CollectionDefinition,
+  type FieldDefinition,
+  type FieldType,
+  type IndexDefinition,
+  type JsonValue,
+  OPERATIONS,
+  type Operation,
+  type PermissionRule,
+} from "@socle/protocol";
+
+export interface FieldDraft {
+  /** Names the field as long as the draft lives; no name of a field has a "#". */
+  readonly key: string;
+  /** As the service stores it; null for a new field. */
+  readonly stored: FieldDefinition | null;
+  readonly isDropped: boolean;
+  readonly name: string;
+  readonly type: FieldType;
+  /** Whether somebody chose the type of a new field. */
+  readonly isTypeChosen: boolean;
+  readonly isRequired: boolean;
+  readonly isUnique: boolean;
+  readonly min: string;
+  readonly max: string;
+  readonly regex: string;
+  readonly collection: string;
+  readonly isOwner: boolean;
+  /** Attributes that the dashboard does not know. They go back as they came. */
+  readonly extra: { readonly [attribute: string]: JsonValue };
+}
+
+export interface IndexDraft {
+  readonly key: string;
+  /** Keys of fields; names, where there is no such field: createdAt, updatedAt, a mistake. */
+  readonly refs: readonly string[];
+  readonly isUnique: boolean;
+}
+
+/** A rule for each operation; null takes the rule of the operation before. A later service may give an expression. */
+export type PermissionDraft = { readonly [operation in Operation]: PermissionRule | null };
+
+export interface SchemaDraft {
+  readonly name: string;
+  readonly fields: readonly FieldDraft[];
+  readonly permissions: PermissionDraft;
+  readonly indexes: readonly IndexDraft[];
+  /** The number of the next key. */
+  readonly nextKey: number;
+}
+
+export const noPermissions: PermissionDraft = { read: null, create: null, update: null, delete: null };
+
+/** A newcomer's expectation: nothing is open to the internet, everybody changes what is their own. */
+export const defaultPermissions: PermissionDraft = {
+  read: "authenticated",
+  create: "authenticated",
+  update: "owner",
+  delete: "owner",
+};
+
+const knownAttributes = ["name", "type", "required", "min", "max", "regex", "unique", "collection", "owner"];
+
+export function isText(type: FieldType): boolean {
+  return type === "string" || type === "text";
+}
+
+/** The rules that mean something for a type. The service refuses the others. */
+export function rulesOf(type: FieldType): { bounds: boolean; regex: boolean; unique: boolean; target: boolean } {
+  const isNumber = type === "integer" || type === "float";
+  return {
+    bounds: isText(type) || isNumber,
+    regex: isText(type),
+    unique: type !== "json",
+    target: type === "relation",
+  };
+}
+
+export function newField(key: string, type: FieldType = "string"): FieldDraft {
+  return {
+    key,
+    stored: null,
+    isDropped: false,
+    name: "",
+    type,
+    isTypeChosen: false,
+    isRequired: false,
+    isUnique: false,
+    min: "",
+    max: "",
+    regex: "",
+    collection: "",
+    isOwner: false,
+    extra: {},
+  };
+}
+
+/** A field as the form holds it. */
+export function fieldDraft(key: string, field: FieldDefinition, stored: FieldDefinition | null): FieldDraft {
+  const extra: { [attribute: string]: JsonValue } = {};
+  for (const [attribute, value] of Object.entries<JsonValue>({ ...field }))
+    if (!knownAttributes.includes(attribute) && attribute !== "renamedFrom") extra[attribute] = value;
+  return {
+    key,
+    stored,
+    isDropped: false,
+    name: field.name,
+    type: field.type,
+    isTypeChosen: true,
+    isRequired: field.required === true,
+    isUnique: field.unique === true,
+    min: field.min === undefined ? "" : String(field.min),
+    max: field.max === undefined ? "" : String(field.max),
+    regex: field.regex ?? "",
+    collection: field.collection ?? "",
+    isOwner: field.owner === true,
+    extra,
+  };
+}
+
+/** The draft of a definition. With `isStored`, its fields are those of the service; else all of them are new. */
+export function draftOf(definition: CollectionDefinition, isStored: boolean): SchemaDraft {
+  const fields = definition.fields.map((field, i) => fieldDraft(`#${i + 1}`, field, isStored ? field : null));
+  const refs = refsOf(fields);
+  const indexes = (definition.indexes ?? []).map((index, i) => indexDraft(`#${fields.length + i + 1}`, index, refs));
+  const permissions = { ...noPermissions, ...definition.permissions };
+  return { name: definition.name, fields, permissions, indexes, nextKey: fields.length + indexes.length + 1 };
+}
+
+/** How an index names the fields: by key, where there is a field. */
+export function refsOf(fields: readonly FieldDraft[]): (name: string) => string {
+  const keys = new Map(fields.filter(({ isDropped }) => !isDropped).map(({ name, key }) => [name, key]));
+  return (name) => keys.get(name) ?? name;
+}
+
+export function indexDraft(key: string, index: IndexDefinition, refs: (name: string) => string): IndexDraft {
+  const { fields, unique } = Array.isArray(index) ? { fields: index, unique: false } : index;
+  return { key, refs: fields.map(refs), isUnique: unique === true };
+}
+
+/** A new field that nobody has touched: an invitation to type, no part of the definition. */
+export function isPlaceholder(field: FieldDraft): boolean {
+  return field.stored === null && field.name.trim() === "" && !hasOptions(field);
+}
+
+function hasOptions({ isRequired, isUnique, min, max, regex, collection, isOwner }: FieldDraft): boolean {
+  return isRequired || isUnique || isOwner || [min, max, regex, collection].some((value) => value !== "");
+}
+
+/** The fields that the definition will have. */
+export function keptFields(draft: SchemaDraft): readonly FieldDraft[] {
+  return draft.fields.filter((field) => !field.isDropped && !isPlaceholder(field));
+}
+
+/** A number as it was typed; null for none and for what is no number. */
+export function numberOf(typed: string): number | null {
+  const value = Number(typed);
+  return typed.trim() === "" || !Number.isFinite(value) ? null : value;
+}
+
+/** The definition of a field, without the rules that mean nothing for its type. */
+export function fieldOf(field: FieldDraft): FieldDefinition {
+  const { bounds, regex, unique, target } = rulesOf(field.type);
+  const [min, max] = [numberOf(field.min), numberOf(field.max)];
+  return {
+    name: field.name.trim(),
+    type: field.type,
+    ...(target && field.collection !== "" && { collection: field.collection }),
+    ...(target && field.isOwner && field.collection === "users" && { owner: true }),
+    ...(field.isRequired && { required: true }),
+    ...(unique && field.isUnique && { unique: true }),
+    ...(bounds && min !== null && { min }),
+    ...(bounds && max !== null && { max }),
+    ...(regex && field.regex !== "" && { regex: field.regex }),
+    ...field.extra,
+  };
+}
+
+/** The name that an index shows for one of its fields. */
+export function refName(draft: SchemaDraft, ref: string): string {
+  return draft.fields.find(({ key }) => key === ref)?.name.trim() ?? ref;
+}
+
+export function definitionOf(draft: SchemaDraft): CollectionDefinition {
+  const given = OPERATIONS.flatMap((operation) => {
+    const rule = draft.permissions[operation];
+    return rule === null ? [] : [[operation, rule] as const];
+  });
+  const indexes = draft.indexes
+    .filter(({ refs }) => refs.length > 0)
+    .map(({ refs, isUnique }): IndexDefinition => {
+      const fields = refs.map((ref) => refName(draft, ref));
+      return isUnique ? { fields, unique: true } : fields;
+    });
+  return {
+    name: draft.name.trim(),
+    fields: keptFields(draft).map(fieldOf),
+    ...(given.length > 0 && { permissions: Object.fromEntries(given) }),
+    ...(indexes.length > 0 && { indexes }),
+  };
+}

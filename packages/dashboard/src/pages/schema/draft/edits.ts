@@ -1,0 +1,105 @@
+/** The edits of a draft, as a reducer: each answers a new draft and leaves the old one alone. */
+import type { FieldType, Operation, PermissionRule } from "@socle/protocol";
+import { type FieldDraft, newField, type PermissionDraft, type SchemaDraft } from "./draft.ts";
+
+/** The parts of a field that the form changes. */
+export type FieldPatch = Partial<Omit<FieldDraft, "key" | "stored" | "isDropped" | "extra">>;
+
+export type Edit =
+  | { readonly edit: "replace"; readonly draft: SchemaDraft }
+  | { readonly edit: "name"; readonly name: string }
+  /** At the end, or after another field. */
+  | { readonly edit: "addField"; readonly type?: FieldType; readonly after?: string }
+  | { readonly edit: "changeField"; readonly key: string; readonly patch: FieldPatch }
+  /** A new field goes; a stored one is marked, and can be taken back. */
+  | { readonly edit: "removeField"; readonly key: string }
+  | { readonly edit: "restoreField"; readonly key: string }
+  | { readonly edit: "moveField"; readonly key: string; readonly over: string }
+  | { readonly edit: "rule"; readonly operation: Operation; readonly rule: PermissionRule | null }
+  | { readonly edit: "permissions"; readonly permissions: PermissionDraft }
+  | { readonly edit: "addIndex" }
+  | {
+      readonly edit: "changeIndex";
+      readonly key: string;
+      readonly refs?: readonly string[];
+      readonly isUnique?: boolean;
+    }
+  | { readonly edit: "removeIndex"; readonly key: string };
+
+/** The key that the next field or index gets. */
+export function nextKey(draft: SchemaDraft): string {
+  return `#${draft.nextKey}`;
+}
+
+/** The same items with one moved to the place of another. */
+export function moved<T>(items: readonly T[], from: number, to: number): readonly T[] {
+  const item = items[from];
+  if (item === undefined || to < 0 || from === to) return items;
+  const rest = items.filter((_, i) => i !== from);
+  return [...rest.slice(0, to), item, ...rest.slice(to)];
+}
+
+function changeField(draft: SchemaDraft, key: string, change: (field: FieldDraft) => FieldDraft): SchemaDraft {
+  return { ...draft, fields: draft.fields.map((field) => (field.key === key ? change(field) : field)) };
+}
+
+function addField(draft: SchemaDraft, type: FieldType | undefined, after: string | undefined): SchemaDraft {
+  const field = { ...newField(nextKey(draft), type), isTypeChosen: type !== undefined };
+  const place = after === undefined ? -1 : draft.fields.findIndex(({ key }) => key === after);
+  const at = place === -1 ? draft.fields.length : place + 1;
+  return {
+    ...draft,
+    fields: [...draft.fields.slice(0, at), field, ...draft.fields.slice(at)],
+    nextKey: draft.nextKey + 1,
+  };
+}
+
+/** Indexes keep what is dropped: the service refuses them, and so the form says it, until they are changed. */
+function removeField(draft: SchemaDraft, key: string): SchemaDraft {
+  const field = draft.fields.find((each) => each.key === key);
+  if (field === undefined) return draft;
+  if (field.stored !== null) return changeField(draft, key, (each) => ({ ...each, isDropped: true }));
+  return {
+    ...draft,
+    fields: draft.fields.filter((each) => each.key !== key),
+    indexes: draft.indexes.map((index) => ({ ...index, refs: index.refs.filter((ref) => ref !== key) })),
+  };
+}
+
+export function edited(draft: SchemaDraft, edit: Edit): SchemaDraft {
+  switch (edit.edit) {
+    case "replace":
+      return edit.draft;
+    case "name":
+      return { ...draft, name: edit.name };
+    case "addField":
+      return addField(draft, edit.type, edit.after);
+    case "changeField":
+      return changeField(draft, edit.key, (field) => ({ ...field, ...edit.patch }));
+    case "removeField":
+      return removeField(draft, edit.key);
+    case "restoreField":
+      return changeField(draft, edit.key, (field) => ({ ...field, isDropped: false }));
+    case "moveField": {
+      const place = (key: string): number => draft.fields.findIndex((field) => field.key === key);
+      return { ...draft, fields: moved(draft.fields, place(edit.key), place(edit.over)) };
+    }
+    case "rule":
+      return { ...draft, permissions: { ...draft.permissions, [edit.operation]: edit.rule } };
+    case "permissions":
+      return { ...draft, permissions: edit.permissions };
+    case "addIndex": {
+      const index = { key: nextKey(draft), refs: [], isUnique: false };
+      return { ...draft, indexes: [...draft.indexes, index], nextKey: draft.nextKey + 1 };
+    }
+    case "changeIndex": {
+      const { key, refs, isUnique } = edit;
+      const indexes = draft.indexes.map((index) =>
+        index.key === key ? { ...index, ...(refs && { refs }), ...(isUnique !== undefined && { isUnique }) } : index,
+      );
+      return { ...draft, indexes };
+    }
+    case "removeIndex":
+      return { ...draft, indexes: draft.indexes.filter(({ key }) => key !== edit.key) };
+  }
+}

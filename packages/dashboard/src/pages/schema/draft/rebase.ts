@@ -1,0 +1,59 @@
+/**
+ * The meeting of two changes: somebody else changed the stored definition while a draft was open. The draft's own changes
+ * stay, and everything that it left alone becomes as it is stored now.
+ */
+import type { CollectionDefinition } from "@socle/protocol";
+import {
+  definitionOf,
+  draftOf,
+  type FieldDraft,
+  fieldDraft,
+  fieldOf,
+  indexDraft,
+  refsOf,
+  type SchemaDraft,
+} from "./draft.ts";
+
+function isSame(a: unknown, b: unknown): boolean {
+  return JSON.stringify(a) === JSON.stringify(b);
+}
+
+/** Whether a draft's field is as it was stored. */
+function isUntouched(field: FieldDraft): boolean {
+  const { stored } = field;
+  return stored !== null && !field.isDropped && isSame(fieldOf(field), fieldOf(fieldDraft("", stored, stored)));
+}
+
+/** The draft upon the definition that is stored now; `before` is the one that it began with. */
+export function rebased(draft: SchemaDraft, before: CollectionDefinition, now: CollectionDefinition): SchemaDraft {
+  const current = new Map(now.fields.map((field) => [field.name, field]));
+  const fields: FieldDraft[] = [];
+  for (const field of draft.fields) {
+    if (field.stored === null) {
+      const twin = current.get(field.name.trim());
+      // Both added a field of this name: it is stored now, with the draft's options.
+      fields.push(twin === undefined ? field : { ...field, stored: twin });
+      continue;
+    }
+    const stored = current.get(field.stored.name);
+    if (stored === undefined) {
+      // Somebody dropped it. A change of it makes it a new field; else it is gone.
+      if (!field.isDropped && !isUntouched(field)) fields.push({ ...field, stored: null });
+    } else if (isUntouched(field)) fields.push(fieldDraft(field.key, stored, stored));
+    else fields.push({ ...field, stored });
+  }
+  let nextKey = draft.nextKey;
+  const known = new Set(fields.flatMap(({ stored }) => (stored === null ? [] : [stored.name])));
+  for (const field of now.fields) {
+    if (known.has(field.name)) continue;
+    fields.push(fieldDraft(`#${nextKey}`, field, field));
+    nextKey += 1;
+  }
+  const [old, mine, theirs] = [definitionOf(draftOf(before, true)), definitionOf(draft), draftOf(now, true)];
+  const permissions = isSame(old.permissions, mine.permissions) ? theirs.permissions : draft.permissions;
+  const next = { ...draft, fields, permissions, nextKey };
+  if (!isSame(old.indexes, mine.indexes)) return next;
+  const refs = refsOf(fields);
+  const indexes = (now.indexes ?? []).map((index, i) => indexDraft(`#${nextKey + i}`, index, refs));
+  return { ...next, indexes, nextKey: nextKey + indexes.length };
+}

@@ -1,0 +1,25 @@
+/** The indexes that the service makes without asking: ids, unique fields, relations, the owner where rules are by owner. */
+import { text } from "../../../texts/index.ts";
+import { keptFields, rulesOf, type SchemaDraft } from "../draft/draft.ts";
+import { effectiveRule } from "../permissions/rules.ts";
+
+export interface ImplicitIndex {
+  readonly name: string;
+  readonly reason: string;
+}
+
+export function implicitIndexes(draft: SchemaDraft): readonly ImplicitIndex[] {
+  const words = text.schema.indexes;
+  const fields = keptFields(draft).filter(({ name }) => name.trim() !== "");
+  const indexes: ImplicitIndex[] = [{ name: "id", reason: words.becauseId }];
+  for (const { name, type, isUnique } of fields) {
+    if (isUnique && rulesOf(type).unique) indexes.push({ name: name.trim(), reason: words.becauseUnique });
+    else if (type === "relation") indexes.push({ name: name.trim(), reason: words.becauseRelation });
+  }
+  const hasOwnerField = fields.some(
+    ({ type, isOwner, collection }) => type === "relation" && isOwner && collection === "users",
+  );
+  if (effectiveRule(draft.permissions, "read").rule === "owner" && !hasOwnerField)
+    indexes.push({ name: words.owner, reason: words.becauseOwner });
+  return indexes;
+}

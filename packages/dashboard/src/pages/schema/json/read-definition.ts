@@ -1,0 +1,153 @@
+/** The reader of a definition in JSON: its shape, with the place of each mistake. Meaning is for the draft's checks. */
+import {
+  type CollectionDefinition,
+  FIELD_TYPES,
+  type FieldDefinition,
+  type IndexDefinition,
+  type JsonValue,
+  OPERATIONS,
+  type PermissionRule,
+  type Permissions,
+} from "@socle/protocol";
+import { text } from "../../../texts/index.ts";
+import { isWord } from "../permissions/rules.ts";
+
+/** Keys and places from the root of the JSON: ["fields", 2, "type"]. */
+export type Path = readonly (string | number)[];
+
+export interface Mistake {
+  readonly path: Path;
+  readonly message: string;
+}
+
+/** A field as it is written: it may name the field that it was. */
+export type WrittenField = FieldDefinition & { readonly renamedFrom?: string | null };
+
+export interface WrittenDefinition extends CollectionDefinition {
+  fields: WrittenField[];
+}
+
+export type Reading =
+  | { readonly definition: WrittenDefinition; readonly mistakes: readonly Mistake[] }
+  | { readonly definition: null; readonly mistakes: readonly Mistake[] };
+
+interface JsonObject {
+  [key: string]: JsonValue;
+}
+
+const words = text.schema.json;
+const definitionKeys = ["$schema", "name", "fields", "permissions", "indexes"];
+const booleans = ["required", "unique", "owner"] as const;
+const numbers = ["min", "max"] as const;
+const texts = ["regex", "collection"] as const;
+
+function isObject(value: JsonValue | undefined): value is JsonObject {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
+}
+
+/** Collects mistakes; a reader answers null where it found one. */
+class Reader {
+  readonly mistakes: Mistake[] = [];
+  readonly #stored: CollectionDefinition | null;
+
+  constructor(stored: CollectionDefinition | null) {
+    this.#stored = stored;
+  }
+
+  definition(value: JsonValue): WrittenDefinition {
+    const definition: WrittenDefinition = { name: "", fields: [] };
+    if (!isObject(value)) {
+      this.#report([], words.notObject);
+      return definition;
+    }
+    for (const key of Object.keys(value)) if (!definitionKeys.includes(key)) this.#report([key], words.unknownKey(key));
+    const { name, fields, permissions, indexes } = value;
+    if (typeof name === "string") definition.name = name;
+    else this.#report(name === undefined ? [] : ["name"], words.noName);
+    if (Array.isArray(fields)) definition.fields = fields.flatMap((field, i) => this.#field(field, ["fields", i]));
+    else this.#report(fields === undefined ? [] : ["fields"], words.noFields);
+    if (permissions !== undefined && permissions !== null) definition.permissions = this.#permissions(permissions);
+    if (indexes !== undefined && indexes !== null) definition.indexes = this.#indexes(indexes);
+    return definition;
+  }
+
+  #report(path: Path, message: string): void {
+    this.mistakes.push({ path, message });
+  }
+
+  #field(value: JsonValue, path: Path): WrittenField[] {
+    if (!isObject(value)) {
+      this.#report(path, words.fieldNotObject);
+      return [];
+    }
+    const { name, type } = value;
+    const before = this.mistakes.length;
+    if (typeof name !== "string") this.#report(name === undefined ? path : [...path, "name"], words.fieldName);
+    for (const key of booleans) this.#expect(value, [...path, key], { kind: "boolean", message: words.boolean(key) });
+    for (const key of numbers) this.#expect(value, [...path, key], { kind: "number", message: words.number(key) });
+    for (const key of texts) this.#expect(value, [...path, key], { kind: "string", message: words.string(key) });
+    const { renamedFrom = null } = value;
+    if (renamedFrom !== null && typeof renamedFrom !== "string")
+      this.#report([...path, "renamedFrom"], words.string("renamedFrom"));
+    const known = FIELD_TYPES.find((each) => each === type);
+    if (known === undefined)
+      this.#report(type === undefined ? path : [...path, "type"], words.type(FIELD_TYPES.join(", ")));
+    if (typeof name !== "string" || known === undefined || this.mistakes.length > before) return [];
+    return [{ ...value, name, type: known }];
+  }
+
+  #expect(object: JsonObject, path: Path, { kind, message }: { kind: string; message: string }): void {
+    const value = object[String(path.at(-1))];
+    if (value !== undefined && typeof value !== kind) this.#report(path, message);
+  }
+
+  #permissions(value: JsonValue): Permissions {
+    const permissions: Permissions = {};
+    if (!isObject(value)) {
+      this.#report(["permissions"], words.permissions);
+      return permissions;
+    }
+    for (const [key, rule] of Object.entries(value)) {
+      const operation = OPERATIONS.find((each) => each === key);
+      if (operation === undefined) {
+        this.#report(["permissions", key], words.operation(OPERATIONS.join(", ")));
+        continue;
+      }
+      const known = this.#rule(rule, this.#stored?.permissions?.[operation]);
+      if (known === null) this.#report(["permissions", key], words.rule);
+      else permissions[operation] = known;
+    }
+    return permissions;
+  }
+
+  /** One of the four words, or the text that is stored: a later service may know more than words. */
+  #rule(rule: JsonValue, stored: PermissionRule | undefined): PermissionRule | null {
+    if (stored !== undefined && rule === stored) return stored;
+    return typeof rule === "string" && isWord(rule) ? rule : null;
+  }
+
+  #indexes(value: JsonValue): IndexDefinition[] {
+    if (!Array.isArray(value)) {
+      this.#report(["indexes"], words.indexes);
+      return [];
+    }
+    return value.flatMap((index, i): IndexDefinition[] => {
+      const path = ["indexes", i];
+      const fields = Array.isArray(index) ? index : isObject(index) ? index["fields"] : undefined;
+      const unique = isObject(index) ? index["unique"] : undefined;
+      if (!Array.isArray(fields)) this.#report(path, words.index);
+      else if (unique !== undefined && typeof unique !== "boolean")
+        this.#report([...path, "unique"], words.boolean("unique"));
+      else if (fields.some((name) => typeof name !== "string")) this.#report(path, words.index);
+      else return [{ fields: fields.filter((name) => typeof name === "string"), ...(unique === true && { unique }) }];
+      return [];
+    });
+  }
+}
+
+/** Reads the value of a JSON text. With mistakes there is no definition: the form keeps what it has. */
+export function readDefinition(value: JsonValue, stored: CollectionDefinition | null): Reading {
+  const reader = new Reader(stored);
+  const definition = reader.definition(value);
+  return { definition: reader.mistakes.length === 0 ? definition : null, mistakes: reader.mistakes };
+}

@@ -1,0 +1,130 @@
+/** A migration's plan in words: one line a step, with the old and the new value, and whether data is lost. */
+import {
+  type CollectionDefinition,
+  type FieldDefinition,
+  type MigrationPlan,
+  type MigrationStep,
+  OPERATIONS,
+} from "@socle/protocol";
+import { text } from "../../../texts/index.ts";
+import { noPermissions } from "../draft/draft.ts";
+import { effectiveRule, sentenceOf } from "../permissions/rules.ts";
+
+export type Tone = "add" | "change" | "drop" | "loss";
+
+export interface StepWords {
+  readonly tone: Tone;
+  /** Names stand between backticks. */
+  readonly title: string;
+  /** Old and new values, a line each. */
+  readonly details: readonly string[];
+}
+
+const words = text.schema.plan;
+
+export interface PlanContext {
+  /** As it is stored; null for a new collection. */
+  readonly before: CollectionDefinition | null;
+  readonly after: CollectionDefinition;
+  readonly plan: MigrationPlan;
+}
+
+function fieldIn(definition: CollectionDefinition | null, name: string | undefined): FieldDefinition | undefined {
+  return definition?.fields.find((field) => field.name === name);
+}
+
+/** The bounds that differ: "max: 200 → 100". */
+function ruleDetails(old: FieldDefinition | undefined, next: FieldDefinition | undefined): string[] {
+  const details: string[] = [];
+  for (const rule of ["min", "max", "regex"] as const)
+    if (old?.[rule] !== next?.[rule]) details.push(words.changed(rule, old?.[rule], next?.[rule]));
+  if (old?.required === true && next?.required !== true) details.push(words.mayBeEmpty);
+  return details;
+}
+
+function permissionDetails({ before, after }: PlanContext): string[] {
+  const [old, next] = [
+    { ...noPermissions, ...before?.permissions },
+    { ...noPermissions, ...after.permissions },
+  ];
+  return OPERATIONS.flatMap((operation) => {
+    const [was, is] = [effectiveRule(old, operation).rule, effectiveRule(next, operation).rule];
+    return was === is ? [] : [`${words.changed(operation, was, is)} · ${sentenceOf(operation, is)}`];
+  });
+}
+
+function fieldStep(step: MigrationStep, context: PlanContext): StepWords | null {
+  const { before, after, plan } = context;
+  const { field = "", records, on = true } = step;
+  const from = plan.steps.find((each) => each.step === "rename" && each.field === field)?.from ?? field;
+  const [old, next] = [fieldIn(before, from), fieldIn(after, field)];
+  switch (step.step) {
+    case "add":
+      return {
+        tone: "add",
+        title: words.add(field, next?.type ?? ""),
+        details: records > 0 ? [words.getNull(records)] : [],
+      };
+    case "drop": {
+      const isOwner = fieldIn(before, field)?.owner === true;
+      const note = isOwner ? words.ownersStay : words.noLoss;
+      const isLoss = records > 0;
+      return {
+        tone: isLoss ? "loss" : "drop",
+        title: isLoss ? words.dropLoss(field, records) : words.drop(field),
+        details: isLoss ? [] : [note],
+      };
+    }
+    case "rename":
+      return { tone: "change", title: words.rename(step.from ?? "", field), details: [words.keepValues(records)] };
+    case "require":
+      return { tone: "change", title: words.require(field), details: [words.checked(records)] };
+    case "unique":
+      return {
+        tone: "change",
+        title: on ? words.unique(field) : words.notUnique(field),
+        details: on ? [words.checked(records)] : [],
+      };
+    case "owner":
+      return {
+        tone: "change",
+        title: on ? words.owner(field) : words.notOwner(field),
+        details: [words.concerns(records)],
+      };
+    case "retarget":
+      return { tone: "change", title: words.retarget(field, step.from ?? "", step.to ?? ""), details: [] };
+    case "rules":
+      return {
+        tone: "change",
+        title: words.rules(field),
+        details: [...ruleDetails(old, next), words.checked(records)],
+      };
+    default:
+      return null;
+  }
+}
+
+export function wordsOf(step: MigrationStep, context: PlanContext): StepWords {
+  const { fields = [], unique = false, on = true, records } = step;
+  switch (step.step) {
+    case "create":
+      return { tone: "add", title: words.create(context.plan.collection), details: [] };
+    case "delete":
+      return { tone: "loss", title: words.delete(context.plan.collection, records), details: [] };
+    case "index":
+      return on
+        ? { tone: "add", title: words.index(fields, unique), details: [words.concerns(records)] }
+        : { tone: "drop", title: words.noIndex(fields), details: [] };
+    case "permissions":
+      return { tone: "change", title: words.permissions, details: permissionDetails(context) };
+    case "order":
+      return { tone: "change", title: words.order, details: [] };
+    default:
+      return fieldStep(step, context) ?? { tone: "change", title: step.step, details: [words.concerns(records)] };
+  }
+}
+
+/** The values that a plan loses, over all its steps. */
+export function lossOf(plan: MigrationPlan): number {
+  return plan.steps.reduce((sum, { step, records }) => (step === "drop" || step === "delete" ? sum + records : sum), 0);
+}

@@ -1,0 +1,53 @@
+/** The reading of a refusal: the contradictions of a migration, with the ids of records in their messages. */
+import { SocleError } from "@socle/client";
+
+export interface Contradiction {
+  /** The field, or several with commas between them; null where the service names none. */
+  readonly field: string | null;
+  /** Without the list of ids. */
+  readonly message: string;
+  readonly ids: readonly string[];
+  /** Whether there are more records than the ids name. */
+  readonly hasMore: boolean;
+}
+
+const idPattern = /\brec_[0-9A-Za-z-]+/g;
+/** "(rec_…, rec_…, …)" at the end of a message. */
+const idList = /\s*\((?:rec_[0-9A-Za-z-]+(?:,\s*)?)+(?:…)?\)/g;
+
+/** The ids of records in a message, each once. */
+export function recordIds(message: string): readonly string[] {
+  return [...new Set(message.match(idPattern) ?? [])];
+}
+
+export function contradiction(message: string, field: string | null): Contradiction {
+  const ids = recordIds(message);
+  return { field, ids, hasMore: /, …\)/.test(message), message: message.replaceAll(idList, "").trim() };
+}
+
+/** The contradictions of a refused change; null for any other failure. */
+export function contradictionsOf(error: unknown): readonly Contradiction[] | null {
+  if (!(error instanceof SocleError) || error.status !== 400) return null;
+  if (error.details.length > 0) return error.details.map(({ field, message }) => contradiction(message, field));
+  return error.message.split("; ").map((message) => contradiction(message, null));
+}
+
+/** The filter of the grid that shows these records. Ids hold no quotes. */
+export function filterOf(ids: readonly string[]): string {
+  return `id in (${ids.map((id) => `"${id}"`).join(", ")})`;
+}
+
+/** A field that points to a collection which somebody wants to delete. */
+export interface Pointer {
+  readonly collection: string;
+  readonly field: string;
+}
+
+/** The pointers that a refused deletion names: `posts.author, books.author point to it`. */
+export function pointersIn(message: string): readonly Pointer[] {
+  const list = /:(.*)\bpoints? to it/.exec(message)?.[1] ?? "";
+  return [...list.matchAll(/([A-Za-z]\w*)\.([A-Za-z]\w*)/g)].map(([, collection = "", field = ""]) => ({
+    collection,
+    field,
+  }));
+}
