@@ -560,6 +560,7 @@ export const en = {
     noChanges: "No changes",
     unsaved: "Unsaved changes",
     summary: (parts: string[]) => parts.join(" · "),
+    fieldCount: (n: number) => count(n, "field"),
     newFields: (n: number) => `${n} new`,
     changedFields: (n: number) => `${n} changed`,
     droppedFields: (n: number) => `${n} to be dropped`,

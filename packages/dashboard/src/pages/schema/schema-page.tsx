@@ -1,7 +1,40 @@
-/** A page that is not written yet. */
-import { Page } from "../../kit/index.ts";
+/** The page of a collection's schema: reads the collection, keeps an eye on changes by others, and opens the form. */
+import { Button } from "@mantine/core";
+import { SocleError } from "@socle/client";
+import { IconDatabaseOff } from "@tabler/icons-react";
+import { useQuery } from "@tanstack/react-query";
+import { getRouteApi, Link } from "@tanstack/react-router";
+import { EmptyState, ErrorState, FilledPage, RowsSkeleton } from "../../kit/index.ts";
+import { collectionQuery } from "../../service/queries.ts";
 import { text } from "../../texts/index.ts";
+import { SchemaEditor } from "./schema-editor.tsx";
+
+const route = getRouteApi("/inside/collections/$name/schema");
+
+/** The service announces no change of a definition: the page asks. */
+const lookAgainMs = 10_000;
+
+function isGone(error: unknown): boolean {
+  return error instanceof SocleError && error.status === 404;
+}
 
 export function SchemaPage() {
-  return <Page title={text.schema.title}>…</Page>;
+  const { name } = route.useParams();
+  const { tab = "fields" } = route.useSearch();
+  const query = useQuery({ ...collectionQuery(name), refetchInterval: lookAgainMs });
+  if (query.data !== undefined)
+    return <SchemaEditor key={name} entry={query.data} isGone={query.isError && isGone(query.error)} tab={tab} />;
+  return (
+    <FilledPage title={name} note={text.schema.title}>
+      {query.isPending && <RowsSkeleton />}
+      {query.isError && isGone(query.error) && (
+        <EmptyState icon={IconDatabaseOff} title={text.schema.notFound(name)}>
+          <Button component={Link} to="/collections" variant="light">
+            {text.collections.title}
+          </Button>
+        </EmptyState>
+      )}
+      {query.isError && !isGone(query.error) && <ErrorState error={query.error} onRetry={query.refetch} />}
+    </FilledPage>
+  );
 }

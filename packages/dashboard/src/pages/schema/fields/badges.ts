@@ -1,0 +1,46 @@
+/** The badges of a field: its rules in short, and how it differs from what is stored. */
+import { text } from "../../../texts/index.ts";
+import { type FieldDraft, fieldDraft, fieldOf, isText, rulesOf } from "../draft/draft.ts";
+
+export interface FieldBadge {
+  readonly label: string;
+  readonly tone: "rule" | "new" | "changed" | "drop";
+}
+
+const words = text.schema.fields;
+
+/** How a field differs from the stored one. */
+export function fieldStatus(field: FieldDraft): "new" | "dropped" | "changed" | "stored" {
+  if (field.stored === null) return "new";
+  if (field.isDropped) return "dropped";
+  const stored = fieldOf(fieldDraft("", field.stored, field.stored));
+  return JSON.stringify(fieldOf(field)) === JSON.stringify(stored) ? "stored" : "changed";
+}
+
+/** A long pattern or name is cut by the page, a long number here. */
+export function badgesOf(field: FieldDraft, isNewCollection: boolean): readonly FieldBadge[] {
+  const { type, stored } = field;
+  const { bounds, regex, unique, target } = rulesOf(type);
+  const badges: FieldBadge[] = [];
+  const rule = (label: string): void => {
+    badges.push({ label, tone: "rule" });
+  };
+  const status = fieldStatus(field);
+  if (status === "dropped") badges.push({ label: words.willDrop, tone: "drop" });
+  if (status === "new" && !isNewCollection) badges.push({ label: words.new, tone: "new" });
+  if (status === "changed") {
+    const isRenamed = stored !== null && stored.name !== field.name.trim();
+    badges.push({ label: isRenamed ? words.renamed(stored.name) : words.changed, tone: "changed" });
+  }
+  if (target && field.collection !== "") rule(words.badges.target(field.collection));
+  if (target && field.isOwner && field.collection === "users") rule(words.badges.owner);
+  if (field.isRequired) rule(words.badges.required);
+  if (unique && field.isUnique) rule(words.badges.unique);
+  const limits = isText(type)
+    ? ([words.badges.lengthMin, words.badges.lengthMax] as const)
+    : ([words.badges.min, words.badges.max] as const);
+  if (bounds && field.min !== "") rule(limits[0](field.min));
+  if (bounds && field.max !== "") rule(limits[1](field.max));
+  if (regex && field.regex !== "") rule(words.badges.pattern);
+  return badges;
+}

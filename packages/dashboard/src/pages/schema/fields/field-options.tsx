@@ -1,0 +1,139 @@
+/** The options of a field, below its row. */
+import { Anchor, Group, Select, SimpleGrid, Stack, Switch, Text, TextInput } from "@mantine/core";
+import { memo } from "react";
+import { text } from "../../../texts/index.ts";
+import type { Part, Problem } from "../draft/checks.ts";
+import { type FieldDraft, isText, rulesOf } from "../draft/draft.ts";
+import type { FieldPatch } from "../draft/edits.ts";
+import classes from "./fields.module.css";
+import { RegexTest } from "./regex-test.tsx";
+
+interface FieldOptionsProps {
+  field: FieldDraft;
+  problems: readonly Problem[];
+  /** Names of the collections that a relation may point to. */
+  targets: readonly string[];
+  onPatch: (patch: FieldPatch) => void;
+  /** Adds a field after this one. */
+  onAddLike: () => void;
+}
+
+const words = text.schema.fields;
+
+export const FieldOptions = memo(function FieldOptions(props: FieldOptionsProps) {
+  const { field, problems, targets, onPatch, onAddLike } = props;
+  const { bounds, regex, unique, target } = rulesOf(field.type);
+  const problem = (part: Part): string | undefined => problems.find((each) => each.part === part)?.message;
+  const measure = isText(field.type) ? "text" : "number";
+  return (
+    <Stack gap="md" className={classes["options"]}>
+      {target && <TargetOptions field={field} targets={targets} onPatch={onPatch} problem={problem} />}
+      <Group gap="xl" align="flex-start">
+        <Switch
+          size="xs"
+          label={words.required}
+          description={words.requiredHint}
+          checked={field.isRequired}
+          onChange={(event) => onPatch({ isRequired: event.currentTarget.checked })}
+        />
+        {unique && (
+          <Switch
+            size="xs"
+            label={words.unique}
+            description={words.uniqueHint}
+            checked={field.isUnique}
+            onChange={(event) => onPatch({ isUnique: event.currentTarget.checked })}
+          />
+        )}
+      </Group>
+      {bounds && (
+        <SimpleGrid cols={2} spacing="md" maw={420}>
+          <TextInput
+            size="xs"
+            label={words.min[measure]}
+            placeholder={words.noLimit}
+            inputMode="decimal"
+            value={field.min}
+            error={problem("min")}
+            onChange={(event) => onPatch({ min: event.currentTarget.value })}
+          />
+          <TextInput
+            size="xs"
+            label={words.max[measure]}
+            placeholder={words.noLimit}
+            inputMode="decimal"
+            value={field.max}
+            error={problem("max")}
+            onChange={(event) => onPatch({ max: event.currentTarget.value })}
+          />
+        </SimpleGrid>
+      )}
+      {regex && (
+        <SimpleGrid cols={{ base: 1, sm: 2 }} spacing="md">
+          <TextInput
+            size="xs"
+            label={words.regex}
+            description={words.regexHint}
+            inputWrapperOrder={["label", "input", "description", "error"]}
+            value={field.regex}
+            error={problem("regex")}
+            onChange={(event) => onPatch({ regex: event.currentTarget.value })}
+            classNames={{ input: "mono" }}
+            spellCheck={false}
+            autoCapitalize="off"
+          />
+          {field.regex !== "" && problem("regex") === undefined && <RegexTest pattern={field.regex} />}
+        </SimpleGrid>
+      )}
+      {field.stored !== null && (
+        <Text size="xs" c={problem("type") === undefined ? "dimmed" : "var(--mantine-color-error)"}>
+          {problem("type") ?? words.typeFixed}{" "}
+          <Anchor component="button" type="button" size="xs" underline="always" onClick={onAddLike}>
+            {words.addLike}
+          </Anchor>
+        </Text>
+      )}
+    </Stack>
+  );
+});
+
+function TargetOptions(props: {
+  field: FieldDraft;
+  targets: readonly string[];
+  onPatch: (patch: FieldPatch) => void;
+  problem: (part: Part) => string | undefined;
+}) {
+  const { field, targets, onPatch, problem } = props;
+  // A target that is gone stays visible: the form says that there is no such collection.
+  const names =
+    field.collection === "" || targets.includes(field.collection) ? targets : [...targets, field.collection];
+  return (
+    <SimpleGrid cols={{ base: 1, sm: 2 }} spacing="md">
+      <Select
+        size="xs"
+        label={words.target}
+        placeholder={words.pickTarget}
+        description={field.stored === null ? undefined : words.targetHint}
+        inputWrapperOrder={["label", "input", "description", "error"]}
+        data={names.map((name) => ({ value: name, label: name === "users" ? words.usersTarget : name }))}
+        value={field.collection === "" ? null : field.collection}
+        onChange={(collection) => onPatch({ collection: collection ?? "" })}
+        error={problem("collection")}
+        searchable
+        limit={200}
+        allowDeselect={false}
+      />
+      {field.collection === "users" && (
+        <Switch
+          size="xs"
+          mt={24}
+          label={words.owner}
+          description={words.ownerHint}
+          checked={field.isOwner}
+          error={problem("owner")}
+          onChange={(event) => onPatch({ isOwner: event.currentTarget.checked })}
+        />
+      )}
+    </SimpleGrid>
+  );
+}

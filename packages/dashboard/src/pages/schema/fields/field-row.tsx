@@ -1,0 +1,233 @@
+/** A field in the list: its name, its type, its badges; the options open below. */
+import { useSortable } from "@dnd-kit/sortable";
+import { CSS } from "@dnd-kit/utilities";
+import { ActionIcon, Badge, Button, Text, TextInput, Tooltip, UnstyledButton } from "@mantine/core";
+import type { FieldType } from "@socle/protocol";
+import { IconArrowBackUp, IconChevronDown, IconGripVertical, IconTrash } from "@tabler/icons-react";
+import { type KeyboardEvent, memo, useEffect, useRef, useState } from "react";
+import { text } from "../../../texts/index.ts";
+import type { Problem } from "../draft/checks.ts";
+import type { FieldDraft } from "../draft/draft.ts";
+import type { Edit, FieldPatch } from "../draft/edits.ts";
+import { badgesOf, fieldStatus } from "./badges.ts";
+import { FieldOptions } from "./field-options.tsx";
+import classes from "./fields.module.css";
+import { TypeIcon } from "./type-icon.tsx";
+import { TypeMenu } from "./type-menu.tsx";
+
+export interface FieldRowProps {
+  field: FieldDraft;
+  problems: readonly Problem[];
+  targets: readonly string[];
+  isNewCollection: boolean;
+  isOpen: boolean;
+  /** Changes when the name is to get the focus; 0 for never. */
+  focus: number;
+  apply: (edit: Edit) => void;
+  onToggle: (key: string) => void;
+  /** Goes to the next field, or adds one. */
+  onNext: (key: string) => void;
+  onAddAfter: (key: string) => void;
+  onRemove: (key: string) => void;
+}
+
+const words = text.schema.fields;
+const badgeColors = { rule: "gray", new: "verdigris", changed: "yellow", drop: "red" } as const;
+
+function isSameRow(a: FieldRowProps, b: FieldRowProps): boolean {
+  const { problems: ours, ...rest } = a;
+  const { problems: theirs, ...others } = b;
+  return (
+    ours.length === theirs.length &&
+    ours.every(({ message, part }, i) => message === theirs[i]?.message && part === theirs[i]?.part) &&
+    rest.field === others.field &&
+    rest.targets === others.targets &&
+    rest.isOpen === others.isOpen &&
+    rest.focus === others.focus &&
+    rest.isNewCollection === others.isNewCollection &&
+    rest.onNext === others.onNext
+  );
+}
+
+export const FieldRow = memo(function FieldRow(props: FieldRowProps) {
+  const { field, problems, isOpen, focus, apply, onToggle, onNext, isNewCollection } = props;
+  const { key } = field;
+  const { attributes, listeners, setNodeRef, setActivatorNodeRef, transform, transition, isDragging } = useSortable({
+    id: key,
+    disabled: field.isDropped,
+  });
+  const [isMenuOpen, setMenuOpen] = useState(false);
+  const [wasLeft, setLeft] = useState(false);
+  const input = useRef<HTMLInputElement>(null);
+  useEffect(() => {
+    if (focus > 0) input.current?.focus();
+  }, [focus]);
+
+  const label = field.name.trim() === "" ? words.unnamed : field.name.trim();
+  const status = fieldStatus(field);
+  const nameProblem = problems.find(({ part, message }) => part === "name" && message !== "")?.message;
+  // An empty name is no mistake while the field is being typed.
+  const isNameShown = field.name !== "" || wasLeft;
+  const hidden = problems.filter(({ part }) => part !== "name");
+  const patch = (change: FieldPatch): void => apply({ edit: "changeField", key, patch: change });
+
+  const typed = (event: KeyboardEvent): void => {
+    if (event.key !== "Enter" || event.ctrlKey || event.metaKey || event.nativeEvent.isComposing) return;
+    event.preventDefault();
+    if (field.name.trim() !== "" && field.stored === null && !field.isTypeChosen) setMenuOpen(true);
+    else onNext(key);
+  };
+  const picked = (type: FieldType): void => {
+    const wasChosen = field.isTypeChosen;
+    patch({ type, isTypeChosen: true });
+    // A relation needs its target before anything else.
+    if (type === "relation" && !isOpen) onToggle(key);
+    else if (!wasChosen && field.name.trim() !== "") onNext(key);
+    else requestAnimationFrame(() => input.current?.focus());
+  };
+
+  return (
+    <li
+      ref={setNodeRef}
+      className={classes["item"]}
+      data-status={status}
+      data-dragging={isDragging || undefined}
+      style={{ transform: CSS.Translate.toString(transform && { ...transform, x: 0 }), transition }}
+    >
+      <div className={classes["row"]}>
+        <span className={classes["icon"]}>
+          <TypeIcon type={field.type} />
+        </span>
+        {field.isDropped ? (
+          <Text className={classes["droppedName"]} size="sm">
+            {label}
+          </Text>
+        ) : (
+          <TextInput
+            ref={input}
+            variant="unstyled"
+            size="sm"
+            className={classes["name"]}
+            classNames={{ input: classes["nameInput"] }}
+            value={field.name}
+            placeholder={words.namePlaceholder}
+            aria-label={field.name.trim() === "" ? words.name : words.nameOf(field.name.trim())}
+            error={isNameShown ? nameProblem : undefined}
+            onChange={(event) => patch({ name: event.currentTarget.value })}
+            onBlur={() => setLeft(true)}
+            onKeyDown={typed}
+            spellCheck={false}
+            autoComplete="off"
+            autoCapitalize="off"
+            maxLength={200}
+          />
+        )}
+        {field.stored === null ? (
+          <TypeMenu isOpen={isMenuOpen} onToggle={setMenuOpen} current={field.type} onPick={picked}>
+            <UnstyledButton
+              className={classes["typeButton"]}
+              aria-label={words.typeOf(label, text.schema.types[field.type].label)}
+            >
+              {text.schema.types[field.type].label}
+              <IconChevronDown size={13} aria-hidden />
+            </UnstyledButton>
+          </TypeMenu>
+        ) : (
+          <Tooltip label={words.typeFixed} multiline w={300}>
+            <Text size="sm" c="dimmed" className={classes["type"]}>
+              {text.schema.types[field.type].label}
+            </Text>
+          </Tooltip>
+        )}
+        <div className={classes["badges"]}>
+          {hidden.length > 0 && !isOpen && !field.isDropped && (
+            <Badge size="sm" variant="light" color="red" tt="none" fw={500}>
+              {hidden[0]?.message}
+            </Badge>
+          )}
+          {badgesOf(field, isNewCollection).map(({ label: badge, tone }) => (
+            <Badge
+              key={badge}
+              size="sm"
+              variant={tone === "rule" ? "outline" : "light"}
+              color={badgeColors[tone]}
+              className={classes["badge"]}
+              data-tone={tone}
+            >
+              {badge}
+            </Badge>
+          ))}
+        </div>
+        <RowActions {...props} label={label} />
+        <ActionIcon
+          ref={setActivatorNodeRef}
+          {...attributes}
+          {...listeners}
+          className={classes["handle"]}
+          variant="transparent"
+          color="gray"
+          size="sm"
+          aria-label={words.drag(label)}
+          disabled={field.isDropped}
+        >
+          <IconGripVertical size={16} />
+        </ActionIcon>
+      </div>
+      {isOpen && !field.isDropped && (
+        <FieldOptions
+          field={field}
+          problems={problems}
+          targets={props.targets}
+          onPatch={patch}
+          onAddLike={() => props.onAddAfter(key)}
+        />
+      )}
+    </li>
+  );
+}, isSameRow);
+
+function RowActions(props: FieldRowProps & { label: string }) {
+  const { field, label, isOpen, apply, onToggle, onRemove } = props;
+  if (field.isDropped) {
+    return (
+      <div className={classes["actions"]}>
+        <Button
+          size="compact-xs"
+          variant="default"
+          leftSection={<IconArrowBackUp size={14} />}
+          onClick={() => apply({ edit: "restoreField", key: field.key })}
+          aria-label={words.restore(label)}
+        >
+          {words.restoreShort}
+        </Button>
+      </div>
+    );
+  }
+  return (
+    <div className={classes["actions"]}>
+      <Tooltip label={words.options(label)}>
+        <ActionIcon
+          variant="subtle"
+          color="gray"
+          size="md"
+          aria-expanded={isOpen}
+          aria-label={words.options(label)}
+          onClick={() => onToggle(field.key)}
+        >
+          <IconChevronDown size={16} className={classes["chevron"]} data-open={isOpen || undefined} />
+        </ActionIcon>
+      </Tooltip>
+      <Tooltip label={words.remove(label)}>
+        <ActionIcon
+          variant="subtle"
+          color="gray"
+          size="md"
+          aria-label={words.remove(label)}
+          onClick={() => onRemove(field.key)}
+        >
+          <IconTrash size={16} />
+        </ActionIcon>
+      </Tooltip>
+    </div>
+  );
+}

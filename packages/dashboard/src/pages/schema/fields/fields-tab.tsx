@@ -1,0 +1,163 @@
+/** The list of fields: sorted by drag or by keyboard, with a button that adds one. */
+import {
+  type Announcements,
+  closestCenter,
+  DndContext,
+  type DragEndEvent,
+  KeyboardSensor,
+  PointerSensor,
+  type UniqueIdentifier,
+  useSensor,
+  useSensors,
+} from "@dnd-kit/core";
+import { SortableContext, sortableKeyboardCoordinates, verticalListSortingStrategy } from "@dnd-kit/sortable";
+import { Button, Group, Text } from "@mantine/core";
+import type { FieldType } from "@socle/protocol";
+import { IconPlus } from "@tabler/icons-react";
+import { useCallback, useMemo, useRef, useState } from "react";
+import { EmptyState, useShortcut } from "../../../kit/index.ts";
+import { text } from "../../../texts/index.ts";
+import { CodeText } from "../code-text.tsx";
+import type { Problem } from "../draft/checks.ts";
+import type { SchemaDraft } from "../draft/draft.ts";
+import { type Edit, nextKey } from "../draft/edits.ts";
+import { FieldRow } from "./field-row.tsx";
+import classes from "./fields.module.css";
+import { TypeIcon } from "./type-icon.tsx";
+import { TypeMenu } from "./type-menu.tsx";
+
+interface FieldsTabProps {
+  draft: SchemaDraft;
+  apply: (edit: Edit) => void;
+  problems: readonly Problem[];
+  /** Names of the collections that a relation may point to, with "users". */
+  targets: readonly string[];
+  isNewCollection: boolean;
+}
+
+const words = text.schema.fields;
+const noProblems: readonly Problem[] = [];
+
+/** Spoken while a field is moved. */
+function announcements(draft: SchemaDraft): Announcements {
+  const { fields } = draft;
+  const nameOf = (id: UniqueIdentifier): string => fields.find(({ key }) => key === id)?.name || words.unnamed;
+  const placeOf = (id: UniqueIdentifier | undefined): number => fields.findIndex(({ key }) => key === id) + 1;
+  const { picked, over: isOver, dropped, cancelled } = words.announce;
+  return {
+    onDragStart: ({ active }) => picked(nameOf(active.id), placeOf(active.id), fields.length),
+    onDragOver: ({ active, over }) =>
+      over === null ? undefined : isOver(nameOf(active.id), placeOf(over.id), fields.length),
+    onDragEnd: ({ active, over }) => dropped(nameOf(active.id), placeOf(over?.id ?? active.id), fields.length),
+    onDragCancel: ({ active }) => cancelled(nameOf(active.id)),
+  };
+}
+
+export function FieldsTab({ draft, apply, problems, targets, isNewCollection }: FieldsTabProps) {
+  const [open, setOpen] = useState<ReadonlySet<string>>(new Set());
+  const [focus, setFocus] = useState({ key: "", turn: 0 });
+  const [isMenuOpen, setMenuOpen] = useState(false);
+  const latest = useRef(draft);
+  latest.current = draft;
+  const adder = useRef<HTMLButtonElement>(null);
+  const sensors = useSensors(
+    useSensor(PointerSensor, { activationConstraint: { distance: 4 } }),
+    useSensor(KeyboardSensor, { coordinateGetter: sortableKeyboardCoordinates }),
+  );
+  const byField = useMemo(() => {
+    const map = new Map<string, Problem[]>();
+    for (const problem of problems)
+      if (problem.key !== null) map.set(problem.key, [...(map.get(problem.key) ?? []), problem]);
+    return map;
+  }, [problems]);
+
+  const goTo = useCallback((key: string): void => setFocus(({ turn }) => ({ key, turn: turn + 1 })), []);
+  const add = useCallback(
+    (type: FieldType | undefined, after?: string): void => {
+      const key = nextKey(latest.current);
+      apply({ edit: "addField", ...(type !== undefined && { type }), ...(after !== undefined && { after }) });
+      if (type === "relation") setOpen((keys) => new Set([...keys, key]));
+      goTo(key);
+    },
+    [apply, goTo],
+  );
+  const next = useCallback(
+    (key: string): void => {
+      const { fields } = latest.current;
+      const place = fields.findIndex((field) => field.key === key);
+      const following = fields.slice(place + 1).find(({ isDropped }) => !isDropped);
+      if (following === undefined) add(undefined);
+      else goTo(following.key);
+    },
+    [add, goTo],
+  );
+  const toggle = useCallback((key: string): void => {
+    setOpen((keys) => (keys.has(key) ? new Set([...keys].filter((each) => each !== key)) : new Set([...keys, key])));
+  }, []);
+  const remove = useCallback(
+    (key: string): void => {
+      const { fields } = latest.current;
+      const place = fields.findIndex((field) => field.key === key);
+      apply({ edit: "removeField", key });
+      // The row may be gone, and the focus with it.
+      const neighbour = fields[place - 1] ?? fields[place + 1];
+      if (neighbour === undefined) adder.current?.focus();
+      else goTo(neighbour.key);
+    },
+    [apply, goTo],
+  );
+  const addAfter = useCallback((key: string): void => add(undefined, key), [add]);
+  const dragged = ({ active, over }: DragEndEvent): void => {
+    if (over !== null && over.id !== active.id)
+      apply({ edit: "moveField", key: String(active.id), over: String(over.id) });
+  };
+  useShortcut({ keys: "a", label: text.schema.shortcutAdd, group: text.schema.group }, () => setMenuOpen(true));
+
+  return (
+    <DndContext
+      sensors={sensors}
+      collisionDetection={closestCenter}
+      onDragEnd={dragged}
+      accessibility={{
+        announcements: announcements(draft),
+        screenReaderInstructions: { draggable: words.announce.instructions },
+      }}
+    >
+      <SortableContext items={draft.fields.map(({ key }) => key)} strategy={verticalListSortingStrategy}>
+        {draft.fields.length === 0 && (
+          <EmptyState icon={() => <TypeIcon type="string" size={26} />} title={words.empty} body={words.emptyBody} />
+        )}
+        {draft.fields.length > 0 && (
+          <ul className={classes["list"]} aria-label={words.list}>
+            {draft.fields.map((field) => (
+              <FieldRow
+                key={field.key}
+                field={field}
+                problems={byField.get(field.key) ?? noProblems}
+                targets={targets}
+                isNewCollection={isNewCollection}
+                isOpen={open.has(field.key)}
+                focus={focus.key === field.key ? focus.turn : 0}
+                apply={apply}
+                onToggle={toggle}
+                onNext={next}
+                onAddAfter={addAfter}
+                onRemove={remove}
+              />
+            ))}
+          </ul>
+        )}
+      </SortableContext>
+      <Group className={classes["foot"]} gap="md">
+        <TypeMenu isOpen={isMenuOpen} onToggle={setMenuOpen} onPick={(type) => add(type)}>
+          <Button ref={adder} size="xs" variant="light" leftSection={<IconPlus size={14} />}>
+            {words.add}
+          </Button>
+        </TypeMenu>
+        <Text size="xs" c="dimmed">
+          {words.addHint} <CodeText text={words.system} />
+        </Text>
+      </Group>
+    </DndContext>
+  );
+}

@@ -1,0 +1,64 @@
+/** The menu of field types, each with a line on its use. A letter goes to the next type that begins with it. */
+import { Menu, Text } from "@mantine/core";
+import { FIELD_TYPES, type FieldType } from "@socle/protocol";
+import type { KeyboardEvent, ReactNode } from "react";
+import { text } from "../../../texts/index.ts";
+import { TypeIcon } from "./type-icon.tsx";
+
+interface TypeMenuProps {
+  isOpen: boolean;
+  onToggle: (isOpen: boolean) => void;
+  /** The type that has the focus first. */
+  current?: FieldType;
+  onPick: (type: FieldType) => void;
+  /** The button that opens it. */
+  children: ReactNode;
+}
+
+/** Moves the focus to the next item whose type begins with the letter. */
+function goToLetter(event: KeyboardEvent<HTMLElement>): void {
+  if (event.key.length !== 1 || event.ctrlKey || event.metaKey || event.altKey) return;
+  const items = [...event.currentTarget.querySelectorAll<HTMLElement>("[data-type]")];
+  const now = items.findIndex((item) => item.matches(":focus"));
+  const inOrder = [...items.slice(now + 1), ...items.slice(0, now + 1)];
+  inOrder.find((item) => item.dataset["type"]?.startsWith(event.key.toLowerCase()))?.focus();
+}
+
+export function TypeMenu({ isOpen, onToggle, current = "string", onPick, children }: TypeMenuProps) {
+  return (
+    <Menu
+      opened={isOpen}
+      onChange={onToggle}
+      width={320}
+      position="bottom-start"
+      shadow="md"
+      withInitialFocusPlaceholder={false}
+    >
+      <Menu.Target>{children}</Menu.Target>
+      <Menu.Dropdown
+        onKeyDown={goToLetter}
+        aria-label={text.schema.fields.types}
+        mah={420}
+        style={{ overflowY: "auto" }}
+      >
+        {FIELD_TYPES.map((type) => (
+          <Menu.Item
+            key={type}
+            data-type={type}
+            data-autofocus={type === current || undefined}
+            leftSection={<TypeIcon type={type} size={18} />}
+            onClick={() => onPick(type)}
+            py={6}
+          >
+            <Text size="sm" fw={500} lh={1.3}>
+              {text.schema.types[type].label}
+            </Text>
+            <Text size="xs" c="dimmed" lh={1.3}>
+              {text.schema.types[type].hint}
+            </Text>
+          </Menu.Item>
+        ))}
+      </Menu.Dropdown>
+    </Menu>
+  );
+}

@@ -1,0 +1,147 @@
+/** The indexes of a collection: those of the definition, and those that the service makes by itself. */
+import { ActionIcon, Button, Group, Select, Stack, Switch, Text, Title, Tooltip } from "@mantine/core";
+import { IconPlus, IconTrash } from "@tabler/icons-react";
+import { useRef } from "react";
+import { text } from "../../../texts/index.ts";
+import { indexableTimes, maxIndexes, maxIndexFields, type Problem } from "../draft/checks.ts";
+import { type IndexDraft, keptFields, type SchemaDraft } from "../draft/draft.ts";
+import type { Edit } from "../draft/edits.ts";
+import { implicitIndexes } from "./implicit.ts";
+import { IndexFields } from "./index-fields.tsx";
+import classes from "./indexes.module.css";
+
+const words = text.schema.indexes;
+
+interface IndexesTabProps {
+  draft: SchemaDraft;
+  apply: (edit: Edit) => void;
+  problems: readonly Problem[];
+}
+
+export function IndexesTab({ draft, apply, problems }: IndexesTabProps) {
+  const implicit = implicitIndexes(draft);
+  return (
+    <Stack gap="lg" className={classes["tab"]}>
+      <Text size="sm" c="dimmed">
+        {words.intro}
+      </Text>
+      {draft.indexes.length === 0 ? (
+        <Text size="sm">{words.none}</Text>
+      ) : (
+        <ol className={classes["list"]} aria-label={words.list}>
+          {draft.indexes.map((index, i) => (
+            <IndexRow
+              key={index.key}
+              number={i + 1}
+              index={index}
+              draft={draft}
+              apply={apply}
+              problem={problems.find(({ key }) => key === index.key)?.message}
+            />
+          ))}
+        </ol>
+      )}
+      <div>
+        <Button
+          size="xs"
+          variant="light"
+          leftSection={<IconPlus size={14} />}
+          disabled={draft.indexes.length >= maxIndexes}
+          onClick={() => apply({ edit: "addIndex" })}
+        >
+          {words.add}
+        </Button>
+      </div>
+      <section aria-labelledby="implicit-indexes">
+        <Title order={2} size="h6" id="implicit-indexes">
+          {words.implicit}
+        </Title>
+        <Text size="xs" c="dimmed" mb={8}>
+          {words.implicitBody}
+        </Text>
+        <ul className={classes["implicit"]}>
+          {implicit.map(({ name, reason }) => (
+            <li key={`${name} ${reason}`}>
+              <span className="mono">{name}</span>
+              <Text span size="xs" c="dimmed">
+                {reason}
+              </Text>
+            </li>
+          ))}
+        </ul>
+      </section>
+    </Stack>
+  );
+}
+
+function IndexRow(props: {
+  number: number;
+  index: IndexDraft;
+  draft: SchemaDraft;
+  apply: (edit: Edit) => void;
+  problem: string | undefined;
+}) {
+  const { number, index, draft, apply, problem } = props;
+  const { key, refs, isUnique } = index;
+  const picker = useRef<HTMLInputElement>(null);
+  const free = [
+    ...keptFields(draft)
+      .filter(({ type, name }) => type !== "json" && name.trim() !== "")
+      .map((field) => ({ value: field.key, label: field.name.trim() })),
+    ...indexableTimes.map((name) => ({ value: name, label: name })),
+  ].filter(({ value }) => !refs.includes(value));
+  const setRefs = (next: readonly string[]): void => apply({ edit: "changeIndex", key, refs: next });
+  return (
+    <li className={classes["item"]} aria-label={words.of(number)}>
+      <div className={classes["fields"]}>
+        <IndexFields
+          draft={draft}
+          refs={refs}
+          number={number}
+          onChange={setRefs}
+          onEmptied={() => picker.current?.focus()}
+        />
+        {refs.length < maxIndexFields && (
+          <Select
+            ref={picker}
+            size="xs"
+            w={150}
+            aria-label={words.addField(number)}
+            placeholder={words.addFieldPlaceholder}
+            data={free}
+            value={null}
+            onChange={(ref) => ref !== null && setRefs([...refs, ref])}
+            searchable
+            limit={200}
+            nothingFoundMessage={words.nothingLeft}
+          />
+        )}
+      </div>
+      <Group gap="md" wrap="nowrap" className={classes["tools"]}>
+        <Tooltip label={words.uniqueHint}>
+          <div>
+            <Switch
+              size="xs"
+              label={words.unique}
+              checked={isUnique}
+              onChange={(event) => apply({ edit: "changeIndex", key, isUnique: event.currentTarget.checked })}
+            />
+          </div>
+        </Tooltip>
+        <ActionIcon
+          variant="subtle"
+          color="gray"
+          aria-label={words.remove(number)}
+          onClick={() => apply({ edit: "removeIndex", key })}
+        >
+          <IconTrash size={16} />
+        </ActionIcon>
+      </Group>
+      {problem !== undefined && (
+        <Text size="xs" c="var(--mantine-color-error)" className={classes["problem"]} role="alert">
+          {problem}
+        </Text>
+      )}
+    </li>
+  );
+}

@@ -1,0 +1,117 @@
+/** The definition as JSON. A text that is a definition changes the form; any other is kept, and the form stays as it is. */
+import { Button, Group, Text } from "@mantine/core";
+import type { CollectionDefinition, JsonValue } from "@socle/protocol";
+import { lazy, Suspense, useEffect, useRef, useState } from "react";
+import { CopyAction, RowsSkeleton } from "../../../kit/index.ts";
+import { text } from "../../../texts/index.ts";
+import { CodeText } from "../code-text.tsx";
+import { type Problem, problemsOf, type Surroundings } from "../draft/checks.ts";
+import { definitionOf, keptFields, type SchemaDraft } from "../draft/draft.ts";
+import type { Edit } from "../draft/edits.ts";
+import { withDefinition } from "./apply-definition.ts";
+import classes from "./json.module.css";
+import { type Mistake, type Reading, readDefinition } from "./read-definition.ts";
+
+const JsonPane = lazy(async () => ({ default: (await import("./json-pane.tsx")).JsonPane }));
+const words = text.schema.json;
+
+export function jsonOf(draft: SchemaDraft): string {
+  return `${JSON.stringify(definitionOf(draft), null, 2)}\n`;
+}
+
+/** The reading of a text; null where it is no JSON. */
+function readingOf(typed: string, stored: CollectionDefinition | null): Reading | null {
+  let value: JsonValue;
+  try {
+    value = JSON.parse(typed);
+  } catch {
+    return null;
+  }
+  const reading = readDefinition(value, stored);
+  if (reading.definition === null || stored === null || reading.definition.name === stored.name) return reading;
+  return { definition: null, mistakes: [{ path: ["name"], message: words.nameFixed(stored.name) }] };
+}
+
+/** The place in the JSON that a problem of the draft is about. */
+function mistakeOf(problem: Problem, draft: SchemaDraft): Mistake {
+  const { key, part, message } = problem;
+  const field = keptFields(draft).findIndex((each) => each.key === key);
+  const index = draft.indexes.findIndex((each) => each.key === key);
+  if (field !== -1) return { path: ["fields", field, part], message };
+  return { path: index === -1 ? [part] : ["indexes", index], message };
+}
+
+export function JsonTab(props: {
+  draft: SchemaDraft;
+  stored: CollectionDefinition | null;
+  surroundings: Surroundings;
+  apply: (edit: Edit) => void;
+  /** A text that is no definition, from an earlier visit of the tab. */
+  pending: string | null;
+  onPending: (typed: string | null) => void;
+}) {
+  const { draft, stored, surroundings, apply, pending, onPending } = props;
+  const [typed, setTyped] = useState(() => pending ?? jsonOf(draft));
+  // The draft that the text shows: another one comes from the form.
+  const shown = useRef(draft);
+  useEffect(() => {
+    if (shown.current === draft) return;
+    shown.current = draft;
+    setTyped(jsonOf(draft));
+    onPending(null);
+  }, [draft, onPending]);
+
+  const changed = (next: string): void => {
+    setTyped(next);
+    const reading = readingOf(next, stored);
+    if (reading === null || reading.definition === null) {
+      onPending(next);
+      return;
+    }
+    onPending(null);
+    const made = withDefinition(draft, reading.definition);
+    if (JSON.stringify(definitionOf(made)) === JSON.stringify(definitionOf(draft))) return;
+    shown.current = made;
+    apply({ edit: "replace", draft: made });
+  };
+  const lint = (value: string): readonly Mistake[] => {
+    const reading = readingOf(value, stored);
+    if (reading === null) return [];
+    if (reading.definition === null) return reading.mistakes;
+    const made = withDefinition(draft, reading.definition);
+    return problemsOf(made, surroundings).map((problem) => mistakeOf(problem, made));
+  };
+  return (
+    <div className={classes["tab"]}>
+      <Group className={classes["head"]} justify="space-between" gap="xs" mih={46}>
+        {pending === null ? (
+          <Text size="xs" c="dimmed">
+            <CodeText text={words.intro} />
+          </Text>
+        ) : (
+          <Text size="xs" c="var(--mantine-color-error)" role="status">
+            {words.invalid}
+          </Text>
+        )}
+        <Group gap="xs">
+          {pending !== null && (
+            <Button
+              size="compact-xs"
+              variant="default"
+              onClick={() => {
+                setTyped(jsonOf(draft));
+                onPending(null);
+              }}
+            >
+              {words.reset}
+            </Button>
+          )}
+          <CopyAction value={typed} label={text.schema.copyJson} />
+        </Group>
+      </Group>
+      <Suspense fallback={<RowsSkeleton rows={10} height={18} />}>
+        <JsonPane value={typed} onChange={changed} lint={lint} label={words.label} />
+      </Suspense>
+    </div>
+  );
+}

@@ -1,0 +1,174 @@
+/** The form of a new collection. It has no data: it is created at once, without a review. */
+import { Anchor, Button, Group, SegmentedControl, Text, TextInput } from "@mantine/core";
+import { useMutation } from "@tanstack/react-query";
+import { useNavigate } from "@tanstack/react-router";
+import { useEffect, useMemo, useRef, useState } from "react";
+import { messageOf, notifyDone, useShortcut } from "../../kit/index.ts";
+import { client } from "../../service/client.ts";
+import { collectionsQuery, overviewQuery, queryClient } from "../../service/queries.ts";
+import { text } from "../../texts/index.ts";
+import { ChangeBar } from "./change-bar.tsx";
+import { defaultPermissions, definitionOf, keptFields, type SchemaDraft } from "./draft/draft.ts";
+import { type PresetName, presetDraft, presetNames } from "./draft/presets.ts";
+import { LeaveGuard } from "./leave-guard.tsx";
+import { RestoredNotice } from "./notices.tsx";
+import classes from "./schema.module.css";
+import { ShortcutKeys } from "./schema-editor.tsx";
+import { type SchemaTab, SchemaTabs, useTabChange } from "./schema-tabs.tsx";
+import { useDraft } from "./use-draft.ts";
+
+const words = text.schema;
+
+export function NewCollectionForm(props: {
+  /** The collection that this one begins as a copy of. */
+  source: string | null;
+  first: SchemaDraft;
+  /** Names of the collections that there are. */
+  names: readonly string[];
+  tab: SchemaTab;
+}) {
+  const { source, first, names, tab } = props;
+  const navigate = useNavigate();
+  const changeTab = useTabChange();
+  const surroundings = useMemo(() => ({ collections: names, isNew: true }), [names]);
+  const form = useDraft({ storageKey: `-${source ?? ""}`, first, base: null, surroundings });
+  const { draft, problems, apply, isDirty } = form;
+  const [wasTried, setTried] = useState(false);
+  const input = useRef<HTMLInputElement>(null);
+  const isLeaving = useRef(false);
+  const name = draft.name.trim();
+  const targets = useMemo(() => [...names, ...(name === "" ? [] : [name]), "users"], [names, name]);
+  const nameProblem = problems.find(({ key, part }) => key === null && part === "name")?.message;
+
+  const creation = useMutation({
+    mutationFn: () => client.admin.collections.create(definitionOf(draft)),
+    onSuccess: async (entry) => {
+      isLeaving.current = true;
+      form.forget();
+      notifyDone(words.created(entry.name));
+      await navigate({ to: "/collections/$name", params: { name: entry.name } });
+      void queryClient.invalidateQueries({ queryKey: collectionsQuery.queryKey });
+      void queryClient.invalidateQueries({ queryKey: overviewQuery.queryKey });
+    },
+  });
+  const create = (): void => {
+    setTried(true);
+    const problem = problems[0];
+    if (problem === undefined) {
+      if (!creation.isPending) creation.mutate();
+    } else if (problem.key === null && input.current !== null) input.current.focus();
+    else changeTab(draft.indexes.some(({ key }) => key === problem.key) ? "indexes" : "fields");
+  };
+  useShortcut({ keys: "mod+Enter", label: words.shortcutSave, group: words.group }, create);
+  // Somebody else may make a collection of this name meanwhile.
+  useEffect(
+    () =>
+      client.subscribe("system.collection.created", () => {
+        void queryClient.invalidateQueries({ queryKey: collectionsQuery.queryKey });
+      }),
+    [],
+  );
+  const restart = (preset: PresetName): void =>
+    apply({ edit: "replace", draft: presetDraft(preset, presetNames.some((each) => each === name) ? "" : name) });
+  const isDefault = JSON.stringify(draft.permissions) === JSON.stringify(defaultPermissions);
+
+  return (
+    <>
+      <div className={classes["body"]}>
+        {form.wasRestored && isDirty && (
+          <div className={classes["notices"]}>
+            <RestoredNotice onDiscard={() => form.reset(first, null)} onClose={form.acknowledge} />
+          </div>
+        )}
+        <SchemaTabs
+          form={form}
+          tab={tab}
+          stored={null}
+          surroundings={surroundings}
+          targets={targets}
+          lead={
+            <div className={classes["start"]}>
+              {source === null ? (
+                <Presets onPick={restart} />
+              ) : (
+                <Text size="sm" c="dimmed" mb="sm">
+                  {words.copyOf(source)}
+                </Text>
+              )}
+              <TextInput
+                ref={input}
+                label={words.name}
+                description={words.nameHint}
+                inputWrapperOrder={["label", "input", "description", "error"]}
+                placeholder={words.namePlaceholder}
+                value={draft.name}
+                onChange={(event) => apply({ edit: "name", name: event.currentTarget.value })}
+                error={draft.name !== "" || wasTried ? nameProblem : undefined}
+                maw={420}
+                classNames={{ input: "mono" }}
+                spellCheck={false}
+                autoComplete="off"
+                autoCapitalize="off"
+                maxLength={200}
+                autoFocus
+              />
+            </div>
+          }
+          foot={
+            isDefault && (
+              <Text size="xs" c="dimmed" className={classes["defaults"]}>
+                {words.defaults}{" "}
+                <Anchor
+                  component="button"
+                  type="button"
+                  size="xs"
+                  underline="always"
+                  onClick={() => changeTab("permissions")}
+                >
+                  {words.changeDefaults}
+                </Anchor>
+              </Text>
+            )
+          }
+        />
+      </div>
+      {creation.isError && (
+        <Text size="sm" c="var(--mantine-color-error)" role="alert" px="md" py="xs">
+          {messageOf(creation.error)}
+        </Text>
+      )}
+      <ChangeBar
+        summary={words.fieldCount(keptFields(draft).length)}
+        problems={isDirty ? problems.filter(({ part }) => part !== "name" || wasTried).length : 0}
+      >
+        <Button size="xs" onClick={create} loading={creation.isPending} rightSection={<ShortcutKeys />}>
+          {words.create}
+        </Button>
+      </ChangeBar>
+      <LeaveGuard isDirty={isDirty} isLeaving={isLeaving} onLeave={form.forget} />
+    </>
+  );
+}
+
+/** Beginnings. They stand before the name, so that Tab goes from the name to the first field. */
+function Presets({ onPick }: { onPick: (preset: PresetName) => void }) {
+  const [chosen, setChosen] = useState<PresetName>("blank");
+  return (
+    <Group gap="sm" mb="md">
+      <Text size="sm" c="dimmed" id="presets">
+        {words.presets}
+      </Text>
+      <SegmentedControl
+        size="xs"
+        aria-labelledby="presets"
+        value={chosen}
+        data={presetNames.map((value) => ({ value, label: words.presetNames[value] }))}
+        onChange={(value) => {
+          const preset = presetNames.find((each) => each === value) ?? "blank";
+          setChosen(preset);
+          onPick(preset);
+        }}
+      />
+    </Group>
+  );
+}

@@ -1,0 +1,80 @@
+/** The contradictions of a refused change, with links to the records that cause them. */
+import { Alert, Anchor, Group, Stack, Text } from "@mantine/core";
+import { IconAlertTriangle } from "@tabler/icons-react";
+import { Link } from "@tanstack/react-router";
+import { text } from "../../../texts/index.ts";
+import { type Contradiction, filterOf } from "./refusal.ts";
+
+const words = text.schema.plan;
+
+export function Contradictions({ collection, list }: { collection: string; list: readonly Contradiction[] }) {
+  const isOfRecords = list.some(({ ids }) => ids.length > 0);
+  return (
+    <Alert
+      color="red"
+      variant="light"
+      role="alert"
+      icon={<IconAlertTriangle aria-hidden />}
+      title={isOfRecords ? words.refusedTitle : words.invalidTitle}
+    >
+      <Stack gap="sm">
+        {list.map(({ field, message, ids, hasMore }) => (
+          <div key={`${field} ${message}`}>
+            <Text size="sm">
+              {field !== null && (
+                <Text span fw={600} inherit>
+                  <span className="mono">{field}</span>{" "}
+                </Text>
+              )}
+              {message}
+            </Text>
+            {ids.length > 0 && (
+              <Group gap="sm" mt={2}>
+                {/* In a tab of its own: the draft stays. */}
+                <Anchor
+                  renderRoot={(props) => (
+                    <Link
+                      to="/collections/$name"
+                      params={{ name: collection }}
+                      search={{ filter: filterOf(ids) }}
+                      target="_blank"
+                      {...props}
+                    />
+                  )}
+                  size="xs"
+                  underline="always"
+                >
+                  {words.showRecords(ids.length, hasMore)}
+                </Anchor>
+                {ids.map((id) => (
+                  <Anchor
+                    key={id}
+                    renderRoot={(props) => (
+                      <Link
+                        to="/collections/$name"
+                        params={{ name: collection }}
+                        search={{ record: id }}
+                        target="_blank"
+                        {...props}
+                      />
+                    )}
+                    size="xs"
+                    className="mono"
+                    aria-label={words.showRecord(id)}
+                  >
+                    …{id.slice(-8)}
+                  </Anchor>
+                ))}
+              </Group>
+            )}
+          </div>
+        ))}
+        {isOfRecords && (
+          <Text size="xs" c="dimmed">
+            {words.refusedBody}
+          </Text>
+        )}
+      </Stack>
+    </Alert>
+  );
+}

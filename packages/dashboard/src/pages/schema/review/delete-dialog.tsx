@@ -1,0 +1,112 @@
+/** The question before a collection is deleted: how many records go, or which collections point to it. */
+import { Alert, Anchor, Button, Code, Group, List, Modal, Stack, Text, TextInput } from "@mantine/core";
+import { IconAlertTriangle } from "@tabler/icons-react";
+import { useMutation, useQuery } from "@tanstack/react-query";
+import { Link } from "@tanstack/react-router";
+import { type FormEvent, useState } from "react";
+import { ErrorState, messageOf, RowsSkeleton } from "../../../kit/index.ts";
+import { client } from "../../../service/client.ts";
+import { text } from "../../../texts/index.ts";
+import { contradictionsOf, pointersIn } from "./refusal.ts";
+
+const words = text.schema.deletion;
+
+export function DeleteDialog(props: { name: string; onClose: () => void; onDeleted: () => void }) {
+  const { name, onClose, onDeleted } = props;
+  const plan = useQuery({
+    queryKey: ["schema plan", name, "delete"],
+    queryFn: () => client.admin.collections.planDelete(name),
+    gcTime: 0,
+    staleTime: 0,
+    refetchOnWindowFocus: false,
+  });
+  const isRefused = plan.isError && contradictionsOf(plan.error) !== null;
+  return (
+    <Modal opened onClose={onClose} title={words.title(name)} closeButtonProps={{ "aria-label": text.common.close }}>
+      {plan.isPending && <RowsSkeleton rows={2} />}
+      {isRefused && <Pointers message={messageOf(plan.error)} onClose={onClose} />}
+      {plan.isError && !isRefused && <ErrorState error={plan.error} onRetry={plan.refetch} />}
+      {plan.data !== undefined && !plan.isError && (
+        <DeleteForm name={name} records={plan.data.records} onClose={onClose} onDeleted={onDeleted} />
+      )}
+    </Modal>
+  );
+}
+
+function Pointers({ message, onClose }: { message: string; onClose: () => void }) {
+  const pointers = pointersIn(message);
+  return (
+    <Stack>
+      <Alert color="red" icon={<IconAlertTriangle aria-hidden />} title={words.pointersTitle} role="alert">
+        <Text size="sm" mb="xs">
+          {pointers.length === 0 ? message : words.pointersBody}
+        </Text>
+        <List size="sm">
+          {pointers.map(({ collection, field }) => (
+            <List.Item key={`${collection}.${field}`}>
+              <Anchor
+                renderRoot={(props) => (
+                  <Link to="/collections/$name/schema" params={{ name: collection }} onClick={onClose} {...props} />
+                )}
+                size="sm"
+                underline="always"
+                className="mono"
+              >
+                {collection}.{field}
+              </Anchor>
+            </List.Item>
+          ))}
+        </List>
+      </Alert>
+      <Group justify="flex-end">
+        <Button onClick={onClose} data-autofocus>
+          {text.common.close}
+        </Button>
+      </Group>
+    </Stack>
+  );
+}
+
+function DeleteForm(props: { name: string; records: number; onClose: () => void; onDeleted: () => void }) {
+  const { name, records, onClose, onDeleted } = props;
+  const [word, setWord] = useState("");
+  const deletion = useMutation({
+    mutationFn: () => client.admin.collections.delete(name),
+    onSuccess: onDeleted,
+  });
+  const submit = (event: FormEvent): void => {
+    event.preventDefault();
+    if (word === name && !deletion.isPending) deletion.mutate();
+  };
+  return (
+    <form onSubmit={submit}>
+      <Stack>
+        <Text size="sm">{records === 0 ? words.noRecords : words.records(records)}</Text>
+        <TextInput
+          label={
+            <>
+              {text.common.typeToConfirm} <Code>{name}</Code>
+            </>
+          }
+          value={word}
+          onChange={(event) => setWord(event.currentTarget.value)}
+          autoComplete="off"
+          data-autofocus
+        />
+        {deletion.isError && (
+          <Text size="sm" c="var(--mantine-color-error)" role="alert">
+            {messageOf(deletion.error)}
+          </Text>
+        )}
+        <Group justify="flex-end">
+          <Button variant="default" onClick={onClose} disabled={deletion.isPending}>
+            {text.common.cancel}
+          </Button>
+          <Button type="submit" color="red.8" disabled={word !== name} loading={deletion.isPending}>
+            {text.schema.delete}
+          </Button>
+        </Group>
+      </Stack>
+    </form>
+  );
+}

@@ -1,0 +1,38 @@
+/** The steps of a plan, a line each: a sign for the kind of step, the step in words, its details. */
+import { Text } from "@mantine/core";
+import { IconAlertTriangle, IconMinus, IconPencil, IconPlus } from "@tabler/icons-react";
+import { text } from "../../../texts/index.ts";
+import { CodeText } from "../code-text.tsx";
+import { type PlanContext, wordsOf } from "./plan-words.ts";
+import classes from "./review.module.css";
+
+const icons = { add: IconPlus, change: IconPencil, drop: IconMinus, loss: IconAlertTriangle };
+
+export function PlanSteps({ context }: { context: PlanContext }) {
+  return (
+    <ul className={classes["steps"]}>
+      {context.plan.steps.map((step, i) => {
+        const { tone, title, details } = wordsOf(step, context);
+        const Icon = icons[tone];
+        return (
+          // biome-ignore lint/suspicious/noArrayIndexKey: a plan does not change.
+          <li key={i} className={classes["step"]} data-tone={tone}>
+            <span className={classes["sign"]}>
+              <Icon size={14} stroke={2} role="img" aria-label={text.schema.plan.tones[tone]} />
+            </span>
+            <div>
+              <Text size="sm" fw={500} className={classes["stepTitle"]}>
+                <CodeText text={title} />
+              </Text>
+              {details.map((detail) => (
+                <Text key={detail} size="xs" c="dimmed" className={classes["detail"]}>
+                  {detail}
+                </Text>
+              ))}
+            </div>
+          </li>
+        );
+      })}
+    </ul>
+  );
+}

@@ -1,0 +1,159 @@
+/**
+ * The review before a change is applied: the plan of the service in words, the contradictions where it refuses, and the
+ * name of the collection to type where data is lost.
+ */
+import { Alert, Button, Code, Group, Modal, Progress, Stack, Text, TextInput } from "@mantine/core";
+import type { CollectionDefinition, CollectionEntry, MigrationPlan } from "@socle/protocol";
+import { IconAlertTriangle } from "@tabler/icons-react";
+import { useMutation, useQuery } from "@tanstack/react-query";
+import { type FormEvent, useState } from "react";
+import { ErrorState, messageOf, RowsSkeleton } from "../../../kit/index.ts";
+import { client } from "../../../service/client.ts";
+import { collectionQuery, queryClient } from "../../../service/queries.ts";
+import { text } from "../../../texts/index.ts";
+import type { SchemaChange } from "../draft/change.ts";
+import type { StoredDefinition } from "../draft/draft-store.ts";
+import { Contradictions } from "./contradictions.tsx";
+import { PlanSteps } from "./plan-steps.tsx";
+import { lossOf } from "./plan-words.ts";
+import { contradictionsOf } from "./refusal.ts";
+
+export interface ReviewProps {
+  base: StoredDefinition;
+  after: CollectionDefinition;
+  change: SchemaChange;
+  onClose: () => void;
+  onApplied: (entry: CollectionEntry) => void;
+}
+
+const words = text.schema.plan;
+
+/** Somebody else was quicker between the review and its end. */
+class ChangedMeanwhile extends Error {
+  constructor() {
+    super(text.schema.changedTitle);
+  }
+}
+
+export function ReviewDialog(props: ReviewProps) {
+  const { base, change, onClose } = props;
+  const { name } = base.definition;
+  const [isBusy, setBusy] = useState(false);
+  const plan = useQuery({
+    queryKey: ["schema plan", name, base.updatedAt, change],
+    queryFn: () => client.admin.collections.planUpdate(name, change),
+    gcTime: 0,
+    staleTime: Number.POSITIVE_INFINITY,
+    refetchOnWindowFocus: false,
+  });
+  const contradictions = plan.isError ? contradictionsOf(plan.error) : null;
+  return (
+    <Modal
+      opened
+      onClose={() => isBusy || onClose()}
+      size="lg"
+      title={words.title(name)}
+      closeButtonProps={{ "aria-label": text.common.close }}
+    >
+      {plan.isPending && <RowsSkeleton rows={4} height={40} />}
+      {plan.isError && contradictions === null && <ErrorState error={plan.error} onRetry={plan.refetch} />}
+      {contradictions !== null && (
+        <Stack>
+          <Contradictions collection={name} list={contradictions} />
+          <Group justify="flex-end">
+            <Button variant="default" onClick={() => plan.refetch()} loading={plan.isFetching}>
+              {text.common.retry}
+            </Button>
+            <Button onClick={onClose} data-autofocus>
+              {text.common.close}
+            </Button>
+          </Group>
+        </Stack>
+      )}
+      {plan.data !== undefined && !plan.isError && <PlanForm {...props} plan={plan.data} onBusy={setBusy} />}
+    </Modal>
+  );
+}
+
+function PlanForm(props: ReviewProps & { plan: MigrationPlan; onBusy: (isBusy: boolean) => void }) {
+  const { base, after, change, plan, onClose, onApplied, onBusy } = props;
+  const { name } = base.definition;
+  const [word, setWord] = useState("");
+  const loss = lossOf(plan);
+  const isAllowed = plan.steps.length > 0 && (loss === 0 || word === name);
+  const applying = useMutation({
+    mutationFn: async () => {
+      const now = await client.admin.collections.get(name);
+      if (now.updatedAt !== base.updatedAt) {
+        queryClient.setQueryData(collectionQuery(name).queryKey, now);
+        throw new ChangedMeanwhile();
+      }
+      return client.admin.collections.update(name, change);
+    },
+    onMutate: () => onBusy(true),
+    onSettled: () => onBusy(false),
+    onSuccess: onApplied,
+  });
+  const contradictions = applying.isError ? contradictionsOf(applying.error) : null;
+  const submit = (event: FormEvent): void => {
+    event.preventDefault();
+    if (isAllowed && !applying.isPending) applying.mutate();
+  };
+  return (
+    <form onSubmit={submit}>
+      <Stack>
+        <Text size="sm" c="dimmed">
+          {plan.steps.length === 0 ? words.nothing : words.intro(plan.records)}
+        </Text>
+        {plan.steps.length > 0 && <PlanSteps context={{ before: base.definition, after, plan }} />}
+        {loss > 0 && (
+          <Alert color="red" icon={<IconAlertTriangle aria-hidden />} title={words.lossTitle(loss)}>
+            <Text size="sm" mb="xs">
+              {words.lossBody}
+            </Text>
+            <TextInput
+              label={
+                <>
+                  {text.common.typeToConfirm} <Code>{name}</Code>
+                </>
+              }
+              value={word}
+              onChange={(event) => setWord(event.currentTarget.value)}
+              autoComplete="off"
+              disabled={applying.isPending}
+              data-autofocus
+            />
+          </Alert>
+        )}
+        {contradictions !== null && <Contradictions collection={name} list={contradictions} />}
+        {applying.isError && contradictions === null && (
+          <Text size="sm" c="var(--mantine-color-error)" role="alert">
+            {messageOf(applying.error)}
+          </Text>
+        )}
+        {applying.isPending && (
+          <div role="status">
+            <Progress value={100} animated size="sm" aria-label={words.applying} />
+            <Text size="xs" c="dimmed" mt={6}>
+              {words.applying}
+            </Text>
+          </div>
+        )}
+        <Group justify="flex-end">
+          <Button variant="default" onClick={onClose} disabled={applying.isPending}>
+            {text.common.cancel}
+          </Button>
+          <Button
+            type="submit"
+            color={loss > 0 ? "red.8" : "verdigris"}
+            disabled={!isAllowed}
+            loading={applying.isPending}
+            data-autofocus={loss === 0 || undefined}
+          >
+            {loss > 0 ? words.applyLoss : words.apply}
+          </Button>
+        </Group>
+      </Stack>
+    </form>
+  );
+}

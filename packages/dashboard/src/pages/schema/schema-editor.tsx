@@ -1,0 +1,157 @@
+/** The form of a stored collection: its draft, the review of the change, and the meeting with changes by others. */
+import { Button, Code, Kbd } from "@mantine/core";
+import type { CollectionEntry } from "@socle/protocol";
+import { useQuery } from "@tanstack/react-query";
+import { useNavigate } from "@tanstack/react-router";
+import { useEffect, useMemo, useRef, useState } from "react";
+import { FilledPage, keyNames, notifyDone, useShortcut } from "../../kit/index.ts";
+import { collectionQuery, collectionsQuery, queryClient } from "../../service/queries.ts";
+import { text } from "../../texts/index.ts";
+import { ChangeBar } from "./change-bar.tsx";
+import { CodeText } from "./code-text.tsx";
+import { isSameDefinition } from "./draft/change.ts";
+import { definitionOf, draftOf } from "./draft/draft.ts";
+import { rebased } from "./draft/rebase.ts";
+import { fieldStatus } from "./fields/badges.ts";
+import { jsonOf } from "./json/json-tab.tsx";
+import { LeaveGuard } from "./leave-guard.tsx";
+import { ChangedNotice, GoneNotice, RestoredNotice } from "./notices.tsx";
+import { DeleteDialog } from "./review/delete-dialog.tsx";
+import { ReviewDialog } from "./review/review-dialog.tsx";
+import classes from "./schema.module.css";
+import { SchemaActions } from "./schema-actions.tsx";
+import { type SchemaTab, SchemaTabs, useTabChange } from "./schema-tabs.tsx";
+import { type DraftForm, useDraft } from "./use-draft.ts";
+
+/** "1 new · 2 changed · permissions". */
+function summaryOf({ draft, change }: DraftForm): string {
+  const words = text.schema;
+  const statuses = draft.fields.map(fieldStatus);
+  const number = (status: string): number => statuses.filter((each) => each === status).length;
+  const parts: string[] = [];
+  if (number("new") > 0) parts.push(words.newFields(number("new")));
+  if (number("changed") > 0) parts.push(words.changedFields(number("changed")));
+  if (number("dropped") > 0) parts.push(words.droppedFields(number("dropped")));
+  if (change?.permissions !== undefined) parts.push(words.tabs.permissions.toLowerCase());
+  if (change?.indexes !== undefined) parts.push(words.tabs.indexes.toLowerCase());
+  return parts.length === 0 ? words.unsaved : words.summary(parts);
+}
+
+export function SchemaEditor(props: { entry: CollectionEntry; isGone: boolean; tab: SchemaTab }) {
+  const { entry, isGone, tab } = props;
+  const { name } = entry;
+  const navigate = useNavigate();
+  const changeTab = useTabChange();
+  const { data: collections } = useQuery(collectionsQuery);
+  const names = useMemo(() => collections?.map((each) => each.name) ?? [name], [collections, name]);
+  const surroundings = useMemo(() => ({ collections: names, isNew: false }), [names]);
+  const targets = useMemo(() => [...names, "users"], [names]);
+  const form = useDraft({
+    storageKey: name,
+    first: draftOf(entry.definition, true),
+    base: { definition: entry.definition, updatedAt: entry.updatedAt },
+    surroundings,
+  });
+  const { draft, base, change, isDirty, problems, reset } = form;
+  const [dialog, setDialog] = useState<"review" | "delete" | null>(null);
+  const isLeaving = useRef(false);
+
+  const isChanged = base !== null && base.updatedAt !== entry.updatedAt;
+  const isOther = isChanged && isDirty && !isSameDefinition(base.definition, entry.definition);
+  const stored = { definition: entry.definition, updatedAt: entry.updatedAt };
+  // Without a change of one's own there is nothing to ask.
+  // biome-ignore lint/correctness/useExhaustiveDependencies: the entry is what may have changed.
+  useEffect(() => {
+    if (isChanged && !isOther) reset(isDirty ? draft : draftOf(entry.definition, true), stored);
+  }, [isChanged, isOther, entry]);
+
+  const discard = (): void => reset(draftOf(entry.definition, true), stored);
+  const review = (): void => {
+    const first = problems[0];
+    if (first === undefined && change !== null && !isOther) setDialog("review");
+    else if (first !== undefined && first.key !== null)
+      changeTab(draft.indexes.some(({ key }) => key === first.key) ? "indexes" : "fields");
+  };
+  const applied = (next: CollectionEntry): void => {
+    queryClient.setQueryData(collectionQuery(name).queryKey, next);
+    reset(draftOf(next.definition, true), { definition: next.definition, updatedAt: next.updatedAt });
+    setDialog(null);
+    notifyDone(text.schema.applied(name));
+    void queryClient.invalidateQueries();
+  };
+  const deleted = (): void => {
+    isLeaving.current = true;
+    form.forget();
+    notifyDone(text.schema.deletion.done(name));
+    void navigate({ to: "/collections" });
+    queryClient.removeQueries({ queryKey: collectionQuery(name).queryKey });
+    void queryClient.invalidateQueries({ queryKey: collectionsQuery.queryKey });
+  };
+  useShortcut({ keys: "mod+Enter", label: text.schema.shortcutSave, group: text.schema.group }, review, isDirty);
+
+  return (
+    <FilledPage
+      title={name}
+      note={`${text.schema.title} · ${text.collections.records(entry.records)}`}
+      actions={<SchemaActions name={name} json={() => jsonOf(draft)} onDelete={() => setDialog("delete")} />}
+    >
+      <div className={classes["body"]}>
+        {(isOther || isGone || form.wasRestored) && (
+          <div className={classes["notices"]}>
+            {isGone && <GoneNotice />}
+            {isOther && (
+              <ChangedNotice
+                onKeep={() => base !== null && reset(rebased(draft, base.definition, entry.definition), stored)}
+                onReload={discard}
+              />
+            )}
+            {form.wasRestored && isDirty && !isOther && (
+              <RestoredNotice onDiscard={discard} onClose={form.acknowledge} />
+            )}
+          </div>
+        )}
+        <SchemaTabs form={form} tab={tab} stored={entry.definition} surroundings={surroundings} targets={targets} />
+        {tab !== "json" && (
+          <div className={classes["note"]}>
+            <CodeText text={text.schema.filesNote} /> <Code>{text.schema.filesCommand}</Code> {text.schema.filesAfter}
+          </div>
+        )}
+      </div>
+      {isDirty && (
+        <ChangeBar summary={summaryOf(form)} problems={problems.length}>
+          <Button size="xs" variant="default" onClick={discard}>
+            {text.schema.discard}
+          </Button>
+          <Button
+            size="xs"
+            onClick={review}
+            disabled={problems.length > 0 || change === null || isOther || isGone}
+            rightSection={<ShortcutKeys />}
+          >
+            {text.schema.review}
+          </Button>
+        </ChangeBar>
+      )}
+      {dialog === "review" && base !== null && change !== null && (
+        <ReviewDialog
+          base={base}
+          after={definitionOf(draft)}
+          change={change}
+          onClose={() => setDialog(null)}
+          onApplied={applied}
+        />
+      )}
+      {dialog === "delete" && <DeleteDialog name={name} onClose={() => setDialog(null)} onDeleted={deleted} />}
+      <LeaveGuard isDirty={isDirty} isLeaving={isLeaving} onLeave={form.forget} />
+    </FilledPage>
+  );
+}
+
+/** The keys of the button's shortcut, on wide screens. */
+export function ShortcutKeys() {
+  return (
+    <Kbd size="xs" visibleFrom="sm" aria-hidden>
+      {keyNames("mod+Enter").join(" ")}
+    </Kbd>
+  );
+}

@@ -1,0 +1,103 @@
+/** The four views of a draft, chosen by the page's address. */
+import { Badge, Tabs } from "@mantine/core";
+import type { CollectionDefinition } from "@socle/protocol";
+import { useNavigate } from "@tanstack/react-router";
+import { type ReactNode, useState } from "react";
+import { text } from "../../texts/index.ts";
+import type { Surroundings } from "./draft/checks.ts";
+import { FieldsTab } from "./fields/fields-tab.tsx";
+import { IndexesTab } from "./indexes/indexes-tab.tsx";
+import { JsonTab } from "./json/json-tab.tsx";
+import { PermissionsTab } from "./permissions/permissions-tab.tsx";
+import classes from "./schema.module.css";
+import type { SchemaSearch } from "./search.ts";
+import type { DraftForm } from "./use-draft.ts";
+
+export type SchemaTab = NonNullable<SchemaSearch["tab"]>;
+
+const tabs: readonly SchemaTab[] = ["fields", "permissions", "indexes", "json"];
+
+/** Writes the tab into the address of the page that is open. */
+export function useTabChange(): (tab: SchemaTab) => void {
+  const navigate = useNavigate();
+  return (tab) =>
+    void navigate({
+      to: ".",
+      search: (search) => ({ ...search, tab: tab === "fields" ? undefined : tab }),
+      replace: true,
+    });
+}
+
+export function SchemaTabs(props: {
+  form: DraftForm;
+  tab: SchemaTab;
+  stored: CollectionDefinition | null;
+  surroundings: Surroundings;
+  targets: readonly string[];
+  /** Above the fields. */
+  lead?: ReactNode;
+  /** Below the fields and the permissions. */
+  foot?: ReactNode;
+}) {
+  const { form, tab, stored, surroundings, targets, lead, foot } = props;
+  const { draft, apply, problems } = form;
+  const change = useTabChange();
+  const [pending, setPending] = useState<string | null>(null);
+  const indexKeys = new Set(draft.indexes.map(({ key }) => key));
+  const ofIndexes = problems.filter(({ key }) => key !== null && indexKeys.has(key)).length;
+  const ofFields = problems.filter(({ key }) => key !== null).length - ofIndexes;
+  const counts = { fields: ofFields, permissions: 0, indexes: ofIndexes, json: pending === null ? 0 : 1 };
+  return (
+    <Tabs
+      value={tab}
+      onChange={(value) => change(tabs.find((each) => each === value) ?? "fields")}
+      className={classes["tabs"]}
+      keepMounted={false}
+    >
+      <Tabs.List px="sm" aria-label={text.schema.tabsLabel} className={classes["tabList"]}>
+        {tabs.map((each) => (
+          <Tabs.Tab
+            key={each}
+            value={each}
+            rightSection={
+              counts[each] > 0 && (
+                <Badge size="xs" circle color="red.8" aria-label={text.schema.problemCount(counts[each])}>
+                  {counts[each]}
+                </Badge>
+              )
+            }
+          >
+            {text.schema.tabs[each]}
+          </Tabs.Tab>
+        ))}
+      </Tabs.List>
+      <Tabs.Panel value="fields">
+        {lead}
+        <FieldsTab
+          draft={draft}
+          apply={apply}
+          problems={problems}
+          targets={targets}
+          isNewCollection={stored === null}
+        />
+        {foot}
+      </Tabs.Panel>
+      <Tabs.Panel value="permissions">
+        <PermissionsTab draft={draft} apply={apply} />
+      </Tabs.Panel>
+      <Tabs.Panel value="indexes">
+        <IndexesTab draft={draft} apply={apply} problems={problems} />
+      </Tabs.Panel>
+      <Tabs.Panel value="json" className={classes["jsonPanel"]}>
+        <JsonTab
+          draft={draft}
+          stored={stored}
+          surroundings={surroundings}
+          apply={apply}
+          pending={pending}
+          onPending={setPending}
+        />
+      </Tabs.Panel>
+    </Tabs>
+  );
+}
