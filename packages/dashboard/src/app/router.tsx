@@ -11,6 +11,7 @@ import {
   redirect,
 } from "@tanstack/react-router";
 import { ErrorState } from "../kit/states.tsx";
+import { readDiagramSearch } from "../pages/diagram/search.ts";
 import { readEventSearch } from "../pages/events/search.ts";
 import { readFunctionSearch } from "../pages/functions/search.ts";
 import { readJobSearch } from "../pages/jobs/search.ts";
@@ -84,6 +85,7 @@ const newCollection = createRoute({
 const diagram = createRoute({
   getParentRoute: () => collections,
   path: "/-/diagram",
+  validateSearch: readDiagramSearch,
   component: lazyRouteComponent(() => import("../pages/diagram/diagram-page.tsx"), "DiagramPage"),
 });
 

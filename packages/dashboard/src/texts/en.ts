@@ -884,7 +884,6 @@ export const en = {
     zoomIn: "Zoom in",
     zoomOut: "Zoom out",
     fit: "Fit the window",
-    download: "Download as SVG",
     open: (name: string) => `Open ${name}`,
     users: "accounts of the service",
     moreFields: (n: number) => `${count(n, "more field")}`,

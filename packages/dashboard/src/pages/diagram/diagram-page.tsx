@@ -1,7 +1,97 @@
-/** A page that is not written yet. */
-import { Page } from "../../kit/index.ts";
+/** The page of the diagram: all collections and their relations, drawn or as a table. */
+import { Button, Group, SegmentedControl, Text, TextInput } from "@mantine/core";
+import type { CollectionEntry } from "@socle/protocol";
+import { IconHierarchy2, IconPlus, IconSearch } from "@tabler/icons-react";
+import { useQuery } from "@tanstack/react-query";
+import { getRouteApi, Link } from "@tanstack/react-router";
+import { lazy, Suspense, useMemo } from "react";
+import { EmptyState, FilledPage, QueryView, RowsSkeleton } from "../../kit/index.ts";
+import { collectionsQuery } from "../../service/queries.ts";
 import { text } from "../../texts/index.ts";
+import classes from "./diagram.module.css";
+import { foundIn, graphOf } from "./graph.ts";
+import { RelationTable } from "./relation-table.tsx";
+
+const Canvas = lazy(async () => ({ default: (await import("./canvas.tsx")).Canvas }));
+const route = getRouteApi("/inside/collections/-/diagram");
+const words = text.diagram;
+
+/** Counts of records change all the time; without them the graph changes only with the definitions. */
+function definitionsOf(collections: readonly CollectionEntry[]): Pick<CollectionEntry, "name" | "fields">[] {
+  return collections.map(({ name, fields }) => ({ name, fields }));
+}
 
 export function DiagramPage() {
-  return <Page title={text.diagram.title}>…</Page>;
+  const { view = "diagram", search = "" } = route.useSearch();
+  const navigate = route.useNavigate();
+  const query = useQuery({ ...collectionsQuery, select: definitionsOf });
+  const graph = useMemo(() => graphOf(query.data ?? []), [query.data]);
+  const found = foundIn(graph, search);
+  return (
+    <FilledPage
+      title={words.title}
+      note={query.data && words.note(query.data.length, graph.edges.length)}
+      actions={
+        <Group gap="xs">
+          {found !== null && (
+            <Text size="xs" c="dimmed" role="status">
+              {words.found(found.size)}
+            </Text>
+          )}
+          <TextInput
+            size="xs"
+            value={search}
+            onChange={(event) => {
+              const value = event.currentTarget.value;
+              void navigate({ search: (old) => ({ ...old, search: value === "" ? undefined : value }), replace: true });
+            }}
+            placeholder={words.search}
+            aria-label={words.search}
+            leftSection={<IconSearch size={14} />}
+            w={220}
+          />
+          <SegmentedControl
+            size="xs"
+            aria-label={words.view}
+            value={view}
+            data={[
+              { value: "diagram", label: words.asDiagram },
+              { value: "table", label: words.asTable },
+            ]}
+            onChange={(value) =>
+              void navigate({
+                search: (old) => ({ ...old, view: value === "table" ? "table" : undefined }),
+                replace: true,
+              })
+            }
+          />
+        </Group>
+      }
+    >
+      <QueryView query={query}>
+        {(collections) => {
+          if (collections.length === 0) {
+            return (
+              <EmptyState icon={IconHierarchy2} title={words.emptyTitle} body={words.emptyBody}>
+                <Button
+                  renderRoot={(props) => <Link to="/collections/-/new" {...props} />}
+                  leftSection={<IconPlus size={16} />}
+                >
+                  {text.collections.new}
+                </Button>
+              </EmptyState>
+            );
+          }
+          if (view === "table") return <RelationTable graph={graph} search={search} />;
+          return (
+            <div className={classes["canvas"]}>
+              <Suspense fallback={<RowsSkeleton />}>
+                <Canvas graph={graph} search={search} />
+              </Suspense>
+            </div>
+          );
+        }}
+      </QueryView>
+    </FilledPage>
+  );
 }

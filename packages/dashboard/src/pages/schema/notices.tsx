@@ -2,10 +2,16 @@
 import { Alert, Button, Group, Text } from "@mantine/core";
 import { IconAlertTriangle, IconHistory } from "@tabler/icons-react";
 import { text } from "../../texts/index.ts";
+import classes from "./schema.module.css";
 
 export function ChangedNotice({ onKeep, onReload }: { onKeep: () => void; onReload: () => void }) {
   return (
-    <Alert color="yellow" icon={<IconAlertTriangle aria-hidden />} title={text.schema.changedTitle} role="alert">
+    <Alert
+      className={classes["warning"]}
+      icon={<IconAlertTriangle aria-hidden />}
+      title={text.schema.changedTitle}
+      role="alert"
+    >
       <Text size="sm">{text.schema.changedBody}</Text>
       <Group gap="xs" mt="xs">
         <Button size="xs" variant="default" onClick={onKeep}>

@@ -32,7 +32,6 @@ export interface FieldRowProps {
 }
 
 const words = text.schema.fields;
-const badgeColors = { rule: "gray", new: "verdigris", changed: "yellow", drop: "red" } as const;
 
 function isSameRow(a: FieldRowProps, b: FieldRowProps): boolean {
   const { problems: ours, ...rest } = a;
@@ -123,7 +122,13 @@ export const FieldRow = memo(function FieldRow(props: FieldRowProps) {
           />
         )}
         {field.stored === null ? (
-          <TypeMenu isOpen={isMenuOpen} onToggle={setMenuOpen} current={field.type} onPick={picked}>
+          <TypeMenu
+            isOpen={isMenuOpen}
+            onToggle={setMenuOpen}
+            current={field.type}
+            onPick={picked}
+            onDismiss={() => input.current?.focus()}
+          >
             <UnstyledButton
               className={classes["typeButton"]}
               aria-label={words.typeOf(label, text.schema.types[field.type].label)}
@@ -146,14 +151,7 @@ export const FieldRow = memo(function FieldRow(props: FieldRowProps) {
             </Badge>
           )}
           {badgesOf(field, isNewCollection).map(({ label: badge, tone }) => (
-            <Badge
-              key={badge}
-              size="sm"
-              variant={tone === "rule" ? "outline" : "light"}
-              color={badgeColors[tone]}
-              className={classes["badge"]}
-              data-tone={tone}
-            >
+            <Badge key={badge} size="sm" variant="outline" className={classes["badge"]} data-tone={tone}>
               {badge}
             </Badge>
           ))}

@@ -149,7 +149,12 @@ export function FieldsTab({ draft, apply, problems, targets, isNewCollection }: 
         )}
       </SortableContext>
       <Group className={classes["foot"]} gap="md">
-        <TypeMenu isOpen={isMenuOpen} onToggle={setMenuOpen} onPick={(type) => add(type)}>
+        <TypeMenu
+          isOpen={isMenuOpen}
+          onToggle={setMenuOpen}
+          onPick={(type) => add(type)}
+          onDismiss={() => adder.current?.focus()}
+        >
           <Button ref={adder} size="xs" variant="light" leftSection={<IconPlus size={14} />}>
             {words.add}
           </Button>

@@ -1,7 +1,7 @@
 /** The menu of field types, each with a line on its use. A letter goes to the next type that begins with it. */
 import { Menu, Text } from "@mantine/core";
 import { FIELD_TYPES, type FieldType } from "@socle/protocol";
-import type { KeyboardEvent, ReactNode } from "react";
+import { type KeyboardEvent, type ReactNode, useRef } from "react";
 import { text } from "../../../texts/index.ts";
 import { TypeIcon } from "./type-icon.tsx";
 
@@ -10,7 +10,10 @@ interface TypeMenuProps {
   onToggle: (isOpen: boolean) => void;
   /** The type that has the focus first. */
   current?: FieldType;
+  /** Puts the focus where the work goes on. */
   onPick: (type: FieldType) => void;
+  /** Closed without a choice: gives the focus back. */
+  onDismiss: () => void;
   /** The button that opens it. */
   children: ReactNode;
 }
@@ -24,7 +27,9 @@ function goToLetter(event: KeyboardEvent<HTMLElement>): void {
   inOrder.find((item) => item.dataset["type"]?.startsWith(event.key.toLowerCase()))?.focus();
 }
 
-export function TypeMenu({ isOpen, onToggle, current = "string", onPick, children }: TypeMenuProps) {
+export function TypeMenu(props: TypeMenuProps) {
+  const { isOpen, onToggle, current = "string", onPick, onDismiss, children } = props;
+  const isPicked = useRef(false);
   return (
     <Menu
       opened={isOpen}
@@ -33,6 +38,13 @@ export function TypeMenu({ isOpen, onToggle, current = "string", onPick, childre
       position="bottom-start"
       shadow="md"
       withInitialFocusPlaceholder={false}
+      returnFocus={false}
+      onOpen={() => {
+        isPicked.current = false;
+      }}
+      onClose={() => {
+        if (!isPicked.current) onDismiss();
+      }}
     >
       <Menu.Target>{children}</Menu.Target>
       <Menu.Dropdown
@@ -47,7 +59,10 @@ export function TypeMenu({ isOpen, onToggle, current = "string", onPick, childre
             data-type={type}
             data-autofocus={type === current || undefined}
             leftSection={<TypeIcon type={type} size={18} />}
-            onClick={() => onPick(type)}
+            onClick={() => {
+              isPicked.current = true;
+              onPick(type);
+            }}
             py={6}
           >
             <Text size="sm" fw={500} lh={1.3}>

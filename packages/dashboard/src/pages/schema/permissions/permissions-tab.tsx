@@ -5,6 +5,7 @@ import { IconAlertTriangle } from "@tabler/icons-react";
 import { text } from "../../../texts/index.ts";
 import type { PermissionDraft, SchemaDraft } from "../draft/draft.ts";
 import type { Edit } from "../draft/edits.ts";
+import schemaClasses from "../schema.module.css";
 import classes from "./permissions.module.css";
 import { type EffectiveRule, effectiveRule, isWord, sentenceOf, warningsOf } from "./rules.ts";
 
@@ -40,7 +41,12 @@ export function PermissionsTab({ draft, apply }: { draft: SchemaDraft; apply: (e
         </tbody>
       </table>
       {warnings.length > 0 && (
-        <Alert color="yellow" icon={<IconAlertTriangle aria-hidden />} title={words.risksTitle} mt="lg">
+        <Alert
+          className={schemaClasses["warning"]}
+          icon={<IconAlertTriangle aria-hidden />}
+          title={words.risksTitle}
+          mt="lg"
+        >
           <List size="sm" spacing={2}>
             {warnings.map((warning) => (
               <List.Item key={warning}>{warning}</List.Item>

@@ -1,0 +1,77 @@
+/** The diagram as a table: a row for each relation, and one for each collection without any. */
+import { Anchor, Text } from "@mantine/core";
+import { Link } from "@tanstack/react-router";
+import { text } from "../../texts/index.ts";
+import classes from "./diagram.module.css";
+import { foundIn, type Graph } from "./graph.ts";
+
+const words = text.diagram;
+
+function NodeLink({ name }: { name: string }) {
+  return (
+    <Anchor
+      renderRoot={(props) =>
+        name === "users" ? (
+          <Link to="/users" {...props} />
+        ) : (
+          <Link to="/collections/$name" params={{ name }} {...props} />
+        )
+      }
+      size="sm"
+      className="mono"
+    >
+      {name}
+    </Anchor>
+  );
+}
+
+export function RelationTable({ graph, search }: { graph: Graph; search: string }) {
+  const found = foundIn(graph, search);
+  const nodes = graph.nodes.filter(({ name, isUsers }) => !isUsers && (found === null || found.has(name)));
+  return (
+    // biome-ignore lint/a11y/noNoninteractiveTabindex: a part that scrolls is reached by keyboard.
+    <section className={classes["tableFrame"]} aria-label={words.asTable} tabIndex={0}>
+      <table className={classes["table"]}>
+        <thead>
+          <tr>
+            <th scope="col">{words.columns.collection}</th>
+            <th scope="col">{words.columns.field}</th>
+            <th scope="col">{words.columns.target}</th>
+            <th scope="col">{words.columns.kind}</th>
+          </tr>
+        </thead>
+        <tbody>
+          {nodes.map(({ name }) => {
+            const edges = graph.edges.filter(({ from }) => from === name);
+            if (edges.length === 0) {
+              return (
+                <tr key={name}>
+                  <th scope="row">
+                    <NodeLink name={name} />
+                  </th>
+                  <td colSpan={3}>
+                    <Text size="sm" c="dimmed">
+                      {words.noRelations}
+                    </Text>
+                  </td>
+                </tr>
+              );
+            }
+            return edges.map(({ id, field, to, isRequired }) => (
+              <tr key={id}>
+                <th scope="row">
+                  <NodeLink name={name} />
+                </th>
+                <td className="mono">{field}</td>
+                <td>
+                  <NodeLink name={to} />
+                </td>
+                <td>{isRequired ? words.required : words.optional}</td>
+              </tr>
+            ));
+          })}
+        </tbody>
+      </table>
+    </section>
+  );
+}
