@@ -27,7 +27,7 @@ export function ChangedNotice({ onKeep, onReload }: { onKeep: () => void; onRelo
 
 export function GoneNotice() {
   return (
-    <Alert color="red" icon={<IconAlertTriangle aria-hidden />} role="alert">
+    <Alert className={classes["danger"]} icon={<IconAlertTriangle aria-hidden />} role="alert">
       {text.schema.changedGone}
     </Alert>
   );

@@ -95,21 +95,19 @@ export function SchemaEditor(props: { entry: CollectionEntry; isGone: boolean; t
       note={`${text.schema.title} · ${text.collections.records(entry.records)}`}
       actions={<SchemaActions name={name} json={() => jsonOf(draft)} onDelete={() => setDialog("delete")} />}
     >
+      {(isOther || isGone || form.wasRestored) && (
+        <div className={classes["notices"]}>
+          {isGone && <GoneNotice />}
+          {isOther && (
+            <ChangedNotice
+              onKeep={() => base !== null && reset(rebased(draft, base.definition, entry.definition), stored)}
+              onReload={discard}
+            />
+          )}
+          {form.wasRestored && isDirty && !isOther && <RestoredNotice onDiscard={discard} onClose={form.acknowledge} />}
+        </div>
+      )}
       <div className={classes["body"]}>
-        {(isOther || isGone || form.wasRestored) && (
-          <div className={classes["notices"]}>
-            {isGone && <GoneNotice />}
-            {isOther && (
-              <ChangedNotice
-                onKeep={() => base !== null && reset(rebased(draft, base.definition, entry.definition), stored)}
-                onReload={discard}
-              />
-            )}
-            {form.wasRestored && isDirty && !isOther && (
-              <RestoredNotice onDiscard={discard} onClose={form.acknowledge} />
-            )}
-          </div>
-        )}
         <SchemaTabs form={form} tab={tab} stored={entry.definition} surroundings={surroundings} targets={targets} />
         {tab !== "json" && (
           <div className={classes["note"]}>

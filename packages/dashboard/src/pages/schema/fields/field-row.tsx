@@ -205,6 +205,7 @@ function RowActions(props: FieldRowProps & { label: string }) {
     <div className={classes["actions"]}>
       <Tooltip label={words.options(label)}>
         <ActionIcon
+          className={classes["tool"]}
           variant="subtle"
           color="gray"
           size="md"
@@ -217,6 +218,7 @@ function RowActions(props: FieldRowProps & { label: string }) {
       </Tooltip>
       <Tooltip label={words.remove(label)}>
         <ActionIcon
+          className={classes["tool"]}
           variant="subtle"
           color="gray"
           size="md"

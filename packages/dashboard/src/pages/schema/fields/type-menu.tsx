@@ -3,6 +3,7 @@ import { Menu, Text } from "@mantine/core";
 import { FIELD_TYPES, type FieldType } from "@socle/protocol";
 import { type KeyboardEvent, type ReactNode, useRef } from "react";
 import { text } from "../../../texts/index.ts";
+import classes from "./fields.module.css";
 import { TypeIcon } from "./type-icon.tsx";
 
 interface TypeMenuProps {
@@ -68,7 +69,7 @@ export function TypeMenu(props: TypeMenuProps) {
             <Text size="sm" fw={500} lh={1.3}>
               {text.schema.types[type].label}
             </Text>
-            <Text size="xs" c="dimmed" lh={1.3}>
+            <Text size="xs" className={classes["hint"]} lh={1.3}>
               {text.schema.types[type].hint}
             </Text>
           </Menu.Item>

@@ -3,6 +3,7 @@ import { Alert, Anchor, Group, Stack, Text } from "@mantine/core";
 import { IconAlertTriangle } from "@tabler/icons-react";
 import { Link } from "@tanstack/react-router";
 import { text } from "../../../texts/index.ts";
+import schemaClasses from "../schema.module.css";
 import { type Contradiction, filterOf } from "./refusal.ts";
 
 const words = text.schema.plan;
@@ -11,8 +12,7 @@ export function Contradictions({ collection, list }: { collection: string; list:
   const isOfRecords = list.some(({ ids }) => ids.length > 0);
   return (
     <Alert
-      color="red"
-      variant="light"
+      className={schemaClasses["danger"]}
       role="alert"
       icon={<IconAlertTriangle aria-hidden />}
       title={isOfRecords ? words.refusedTitle : words.invalidTitle}
@@ -60,9 +60,9 @@ export function Contradictions({ collection, list }: { collection: string; list:
                     )}
                     size="xs"
                     className="mono"
-                    aria-label={words.showRecord(id)}
+                    aria-label={words.showRecord(id.slice(-8))}
                   >
-                    …{id.slice(-8)}
+                    {id.slice(-8)}
                   </Anchor>
                 ))}
               </Group>

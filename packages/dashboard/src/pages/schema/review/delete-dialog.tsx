@@ -7,6 +7,7 @@ import { type FormEvent, useState } from "react";
 import { ErrorState, messageOf, RowsSkeleton } from "../../../kit/index.ts";
 import { client } from "../../../service/client.ts";
 import { text } from "../../../texts/index.ts";
+import schemaClasses from "../schema.module.css";
 import { contradictionsOf, pointersIn } from "./refusal.ts";
 
 const words = text.schema.deletion;
@@ -37,7 +38,12 @@ function Pointers({ message, onClose }: { message: string; onClose: () => void }
   const pointers = pointersIn(message);
   return (
     <Stack>
-      <Alert color="red" icon={<IconAlertTriangle aria-hidden />} title={words.pointersTitle} role="alert">
+      <Alert
+        className={schemaClasses["danger"]}
+        icon={<IconAlertTriangle aria-hidden />}
+        title={words.pointersTitle}
+        role="alert"
+      >
         <Text size="sm" mb="xs">
           {pointers.length === 0 ? message : words.pointersBody}
         </Text>

@@ -13,6 +13,7 @@ import { collectionQuery, queryClient } from "../../../service/queries.ts";
 import { text } from "../../../texts/index.ts";
 import type { SchemaChange } from "../draft/change.ts";
 import type { StoredDefinition } from "../draft/draft-store.ts";
+import schemaClasses from "../schema.module.css";
 import { Contradictions } from "./contradictions.tsx";
 import { PlanSteps } from "./plan-steps.tsx";
 import { lossOf } from "./plan-words.ts";
@@ -107,7 +108,11 @@ function PlanForm(props: ReviewProps & { plan: MigrationPlan; onBusy: (isBusy: b
         </Text>
         {plan.steps.length > 0 && <PlanSteps context={{ before: base.definition, after, plan }} />}
         {loss > 0 && (
-          <Alert color="red" icon={<IconAlertTriangle aria-hidden />} title={words.lossTitle(loss)}>
+          <Alert
+            className={schemaClasses["danger"]}
+            icon={<IconAlertTriangle aria-hidden />}
+            title={words.lossTitle(loss)}
+          >
             <Text size="sm" mb="xs">
               {words.lossBody}
             </Text>
