@@ -9,6 +9,7 @@ import { client } from "../../../service/client.ts";
 import { text } from "../../../texts/index.ts";
 import schemaClasses from "../schema.module.css";
 import { contradictionsOf, pointersIn } from "./refusal.ts";
+import { useFirstFocus } from "./use-first-focus.ts";
 
 const words = text.schema.deletion;
 
@@ -36,6 +37,7 @@ export function DeleteDialog(props: { name: string; onClose: () => void; onDelet
 
 function Pointers({ message, onClose }: { message: string; onClose: () => void }) {
   const pointers = pointersIn(message);
+  const first = useFirstFocus<HTMLButtonElement>();
   return (
     <Stack>
       <Alert
@@ -65,7 +67,7 @@ function Pointers({ message, onClose }: { message: string; onClose: () => void }
         </List>
       </Alert>
       <Group justify="flex-end">
-        <Button onClick={onClose} data-autofocus>
+        <Button ref={first} onClick={onClose}>
           {text.common.close}
         </Button>
       </Group>
@@ -76,6 +78,7 @@ function Pointers({ message, onClose }: { message: string; onClose: () => void }
 function DeleteForm(props: { name: string; records: number; onClose: () => void; onDeleted: () => void }) {
   const { name, records, onClose, onDeleted } = props;
   const [word, setWord] = useState("");
+  const first = useFirstFocus<HTMLInputElement>();
   const deletion = useMutation({
     mutationFn: () => client.admin.collections.delete(name),
     onSuccess: onDeleted,
@@ -97,7 +100,7 @@ function DeleteForm(props: { name: string; records: number; onClose: () => void;
           value={word}
           onChange={(event) => setWord(event.currentTarget.value)}
           autoComplete="off"
-          data-autofocus
+          ref={first}
         />
         {deletion.isError && (
           <Text size="sm" c="var(--mantine-color-error)" role="alert">

@@ -17,7 +17,8 @@ import schemaClasses from "../schema.module.css";
 import { Contradictions } from "./contradictions.tsx";
 import { PlanSteps } from "./plan-steps.tsx";
 import { lossOf } from "./plan-words.ts";
-import { contradictionsOf } from "./refusal.ts";
+import { type Contradiction, contradictionsOf } from "./refusal.ts";
+import { useFirstFocus } from "./use-first-focus.ts";
 
 export interface ReviewProps {
   base: StoredDefinition;
@@ -59,20 +60,40 @@ export function ReviewDialog(props: ReviewProps) {
       {plan.isPending && <RowsSkeleton rows={4} height={40} />}
       {plan.isError && contradictions === null && <ErrorState error={plan.error} onRetry={plan.refetch} />}
       {contradictions !== null && (
-        <Stack>
-          <Contradictions collection={name} list={contradictions} />
-          <Group justify="flex-end">
-            <Button variant="default" onClick={() => plan.refetch()} loading={plan.isFetching}>
-              {text.common.retry}
-            </Button>
-            <Button onClick={onClose} data-autofocus>
-              {text.common.close}
-            </Button>
-          </Group>
-        </Stack>
+        <Refused
+          name={name}
+          list={contradictions}
+          isBusy={plan.isFetching}
+          onRetry={() => plan.refetch()}
+          onClose={onClose}
+        />
       )}
       {plan.data !== undefined && !plan.isError && <PlanForm {...props} plan={plan.data} onBusy={setBusy} />}
     </Modal>
+  );
+}
+
+function Refused(props: {
+  name: string;
+  list: readonly Contradiction[];
+  isBusy: boolean;
+  onRetry: () => void;
+  onClose: () => void;
+}) {
+  const { name, list, isBusy, onRetry, onClose } = props;
+  const first = useFirstFocus<HTMLButtonElement>();
+  return (
+    <Stack>
+      <Contradictions collection={name} list={list} />
+      <Group justify="flex-end">
+        <Button variant="default" onClick={onRetry} loading={isBusy}>
+          {text.common.retry}
+        </Button>
+        <Button ref={first} onClick={onClose}>
+          {text.common.close}
+        </Button>
+      </Group>
+    </Stack>
   );
 }
 
@@ -81,6 +102,8 @@ function PlanForm(props: ReviewProps & { plan: MigrationPlan; onBusy: (isBusy: b
   const { name } = base.definition;
   const [word, setWord] = useState("");
   const loss = lossOf(plan);
+  const field = useFirstFocus<HTMLInputElement>();
+  const button = useFirstFocus<HTMLButtonElement>();
   const isAllowed = plan.steps.length > 0 && (loss === 0 || word === name);
   const applying = useMutation({
     mutationFn: async () => {
@@ -126,7 +149,7 @@ function PlanForm(props: ReviewProps & { plan: MigrationPlan; onBusy: (isBusy: b
               onChange={(event) => setWord(event.currentTarget.value)}
               autoComplete="off"
               disabled={applying.isPending}
-              data-autofocus
+              ref={field}
             />
           </Alert>
         )}
@@ -153,7 +176,7 @@ function PlanForm(props: ReviewProps & { plan: MigrationPlan; onBusy: (isBusy: b
             color={loss > 0 ? "red.8" : "verdigris"}
             disabled={!isAllowed}
             loading={applying.isPending}
-            data-autofocus={loss === 0 || undefined}
+            ref={loss === 0 ? button : undefined}
           >
             {loss > 0 ? words.applyLoss : words.apply}
           </Button>
