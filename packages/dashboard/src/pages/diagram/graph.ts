@@ -88,35 +88,93 @@ export function heightOf(node: GraphNode): number {
   return headHeight + rows * rowHeight + (rows > 0 ? bottom : 0);
 }
 
-/** Nodes with relations from left to right in the direction of their edges; the others in a grid below. */
-export function placesOf({ nodes, edges }: Graph): ReadonlyMap<string, Place> {
-  const places = new Map<string, Place>();
-  const linked = new Set(edges.flatMap(({ from, to }) => [from, to]));
+/** With more nodes, the accounts would tie all of them into one tall column: they stand aside. */
+const manyNodes = 12;
+/** Width to height of the whole, about that of a window. */
+const aspect = 1.6;
+
+interface Cluster {
+  readonly width: number;
+  readonly height: number;
+  readonly places: ReadonlyMap<string, Place>;
+}
+
+/** The names of the nodes by the group that relations tie together. */
+function groupsOf(names: readonly string[], edges: readonly GraphEdge[]): string[][] {
+  const neighbours = new Map<string, string[]>(names.map((name) => [name, []]));
+  for (const { from, to } of edges) {
+    neighbours.get(from)?.push(to);
+    neighbours.get(to)?.push(from);
+  }
+  const seen = new Set<string>();
+  const groups: string[][] = [];
+  for (const start of names) {
+    if (seen.has(start)) continue;
+    seen.add(start);
+    const group = [start];
+    for (const name of group)
+      for (const next of neighbours.get(name) ?? []) {
+        if (seen.has(next)) continue;
+        seen.add(next);
+        group.push(next);
+      }
+    groups.push(group);
+  }
+  return groups;
+}
+
+/** A group from left to right in the direction of its relations. */
+function clusterOf(group: readonly GraphNode[], edges: readonly GraphEdge[]): Cluster {
+  const names = new Set(group.map(({ name }) => name));
   const graph = new graphlib.Graph();
   graph.setGraph({ rankdir: "LR", nodesep: gap, ranksep: 120 });
   graph.setDefaultEdgeLabel(() => ({}));
-  for (const node of nodes)
-    if (linked.has(node.name)) graph.setNode(node.name, { width: nodeWidth, height: heightOf(node) });
-  for (const { from, to } of edges) if (from !== to) graph.setEdge(from, to);
+  for (const node of group) graph.setNode(node.name, { width: nodeWidth, height: heightOf(node) });
+  for (const { from, to } of edges) if (from !== to && names.has(from) && names.has(to)) graph.setEdge(from, to);
   layout(graph);
-  let [lowest, widest] = [0, 0];
-  for (const node of nodes) {
-    if (!linked.has(node.name)) continue;
+  const corners = group.map((node) => {
     const { x, y } = graph.node(node.name);
-    const height = heightOf(node);
-    places.set(node.name, { x: x - nodeWidth / 2, y: y - height / 2 });
-    lowest = Math.max(lowest, y + height / 2);
-    widest = Math.max(widest, x + nodeWidth / 2);
+    return { name: node.name, x: x - nodeWidth / 2, y: y - heightOf(node) / 2, bottom: y + heightOf(node) / 2 };
+  });
+  const left = Math.min(...corners.map(({ x }) => x));
+  const top = Math.min(...corners.map(({ y }) => y));
+  return {
+    width: Math.max(...corners.map(({ x }) => x)) + nodeWidth - left,
+    height: Math.max(...corners.map((corner) => corner.bottom)) - top,
+    places: new Map(corners.map(({ name, x, y }) => [name, { x: x - left, y: y - top }])),
+  };
+}
+
+/** Where the nodes stand: each group of relations by itself, the groups in rows. */
+export function placesOf({ nodes, edges }: Graph): ReadonlyMap<string, Place> {
+  const isAside = nodes.length > manyNodes;
+  const byName = new Map(nodes.map((node) => [node.name, node]));
+  const users = nodes.find(({ isUsers }) => isUsers);
+  const names = nodes.filter(({ isUsers }) => !isUsers || !isAside).map(({ name }) => name);
+  const tied = isAside ? edges.filter(({ to }) => to !== "users") : edges;
+  const clusters = groupsOf(names, tied)
+    .map((group) =>
+      clusterOf(
+        group.flatMap((name) => byName.get(name) ?? []),
+        tied,
+      ),
+    )
+    .sort((a, b) => b.height - a.height);
+  const area = clusters.reduce((sum, { width, height }) => sum + (width + gap * 2) * (height + gap), 0);
+  const rowWidth = Math.max(Math.sqrt(area * aspect), ...clusters.map(({ width }) => width));
+  const places = new Map<string, Place>();
+  let [x, y, rowHeightNow, right] = [0, 0, 0, 0];
+  for (const { width, height, places: inside } of clusters) {
+    if (x > 0 && x + width > rowWidth) {
+      y += rowHeightNow + gap;
+      [x, rowHeightNow] = [0, 0];
+    }
+    for (const [name, place] of inside) places.set(name, { x: x + place.x, y: y + place.y });
+    right = Math.max(right, x + width);
+    x += width + gap * 2;
+    rowHeightNow = Math.max(rowHeightNow, height);
   }
-  const alone = nodes.filter(({ name }) => !linked.has(name));
-  const fitting = Math.floor((widest + gap) / (nodeWidth + gap));
-  const columns = Math.max(1, fitting, Math.ceil(Math.sqrt(alone.length)));
-  let top = places.size === 0 ? 0 : lowest + gap * 2;
-  for (let start = 0; start < alone.length; start += columns) {
-    const row = alone.slice(start, start + columns);
-    for (const [i, { name }] of row.entries()) places.set(name, { x: i * (nodeWidth + gap), y: top });
-    top += Math.max(...row.map(heightOf)) + gap;
-  }
+  if (isAside && users !== undefined) places.set(users.name, { x: right + 160, y: (y + rowHeightNow) / 2 });
   return places;
 }
 

@@ -54,7 +54,8 @@ export function NewCollectionForm(props: {
   const create = (): void => {
     setTried(true);
     const problem = problems[0];
-    if (problem === undefined) {
+    if (form.pending !== null) changeTab("json");
+    else if (problem === undefined) {
       if (!creation.isPending) creation.mutate();
     } else if (problem.key === null && input.current !== null) input.current.focus();
     else changeTab(draft.indexes.some(({ key }) => key === problem.key) ? "indexes" : "fields");

@@ -68,7 +68,8 @@ export function SchemaEditor(props: { entry: CollectionEntry; isGone: boolean; t
   const discard = (): void => reset(draftOf(entry.definition, true), stored);
   const review = (): void => {
     const first = problems[0];
-    if (first === undefined && change !== null && !isOther) setDialog("review");
+    if (form.pending !== null) changeTab("json");
+    else if (first === undefined && change !== null && !isOther) setDialog("review");
     else if (first !== undefined && first.key !== null)
       changeTab(draft.indexes.some(({ key }) => key === first.key) ? "indexes" : "fields");
   };
@@ -116,14 +117,14 @@ export function SchemaEditor(props: { entry: CollectionEntry; isGone: boolean; t
         )}
       </div>
       {isDirty && (
-        <ChangeBar summary={summaryOf(form)} problems={problems.length}>
+        <ChangeBar summary={summaryOf(form)} problems={problems.length + (form.pending === null ? 0 : 1)}>
           <Button size="xs" variant="default" onClick={discard}>
             {text.schema.discard}
           </Button>
           <Button
             size="xs"
             onClick={review}
-            disabled={problems.length > 0 || change === null || isOther || isGone}
+            disabled={problems.length > 0 || form.pending !== null || change === null || isOther || isGone}
             rightSection={<ShortcutKeys />}
           >
             {text.schema.review}

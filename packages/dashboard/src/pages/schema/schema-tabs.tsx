@@ -2,7 +2,7 @@
 import { Badge, Tabs } from "@mantine/core";
 import type { CollectionDefinition } from "@socle/protocol";
 import { useNavigate } from "@tanstack/react-router";
-import { type ReactNode, useState } from "react";
+import type { ReactNode } from "react";
 import { text } from "../../texts/index.ts";
 import type { Surroundings } from "./draft/checks.ts";
 import { FieldsTab } from "./fields/fields-tab.tsx";
@@ -40,9 +40,8 @@ export function SchemaTabs(props: {
   foot?: ReactNode;
 }) {
   const { form, tab, stored, surroundings, targets, lead, foot } = props;
-  const { draft, apply, problems } = form;
+  const { draft, apply, problems, pending, setPending } = form;
   const change = useTabChange();
-  const [pending, setPending] = useState<string | null>(null);
   const indexKeys = new Set(draft.indexes.map(({ key }) => key));
   const ofIndexes = problems.filter(({ key }) => key !== null && indexKeys.has(key)).length;
   const ofFields = problems.filter(({ key }) => key !== null).length - ofIndexes;

@@ -15,6 +15,9 @@ export interface DraftForm {
   readonly problems: readonly Problem[];
   /** Whether the draft comes from before a reload, and nobody has said that this is known. */
   readonly wasRestored: boolean;
+  /** A text of the JSON tab that is no definition yet, and so is not in the draft. */
+  readonly pending: string | null;
+  setPending(typed: string | null): void;
   apply(edit: Edit): void;
   /** Begins anew with another draft, another stored definition. */
   reset(draft: SchemaDraft, base: StoredDefinition | null): void;
@@ -36,18 +39,21 @@ export function useDraft(options: {
   const [draft, apply] = useReducer(edited, kept?.draft ?? first);
   const [base, setBase] = useState(kept === null ? options.base : kept.base);
   const [wasRestored, setRestored] = useState(kept !== null);
+  const [pending, setPending] = useState(kept?.pending ?? null);
   const isForgotten = useRef(false);
   const problems = useMemo(() => problemsOf(draft, surroundings), [draft, surroundings]);
   const change = useMemo(() => (base === null ? null : changeOf(draft, base.definition)), [draft, base]);
-  const isDirty = base === null ? isTouched(draft, first) : change !== null || problems.length > 0;
+  const isChanged = base === null ? isTouched(draft, first) : change !== null || problems.length > 0;
+  const isDirty = isChanged || pending !== null;
 
   useEffect(() => {
-    if (!isForgotten.current) keepDraft(storageKey, isDirty ? { draft, base } : null);
-  }, [storageKey, isDirty, draft, base]);
+    if (!isForgotten.current) keepDraft(storageKey, isDirty ? { draft, base, pending } : null);
+  }, [storageKey, isDirty, draft, base, pending]);
 
   const reset = useCallback((next: SchemaDraft, nextBase: StoredDefinition | null): void => {
     apply({ edit: "replace", draft: next });
     setBase(nextBase);
+    setPending(null);
     setRestored(false);
   }, []);
   const forget = useCallback((): void => {
@@ -55,5 +61,18 @@ export function useDraft(options: {
     keepDraft(storageKey, null);
   }, [storageKey]);
   const acknowledge = useCallback((): void => setRestored(false), []);
-  return { draft, base, change, isDirty, problems, wasRestored, apply, reset, forget, acknowledge };
+  return {
+    draft,
+    base,
+    change,
+    isDirty,
+    problems,
+    wasRestored,
+    pending,
+    setPending,
+    apply,
+    reset,
+    forget,
+    acknowledge,
+  };
 }

@@ -12,6 +12,8 @@ export interface KeptDraft {
   readonly draft: SchemaDraft;
   /** The definition that the draft began with; null for a new collection. */
   readonly base: StoredDefinition | null;
+  /** A text of the JSON tab that is no definition yet. */
+  readonly pending: string | null;
 }
 
 /** Changes with the shape of a draft: older ones are forgotten. */

@@ -83,7 +83,7 @@ export function JsonTab(props: {
   };
   return (
     <div className={classes["tab"]}>
-      <Group className={classes["head"]} justify="space-between" gap="xs" mih={46}>
+      <Group className={classes["head"]} justify="space-between" gap="xs" mih={46} wrap="nowrap">
         {pending === null ? (
           <Text size="xs" c="dimmed">
             <CodeText text={words.intro} />
@@ -93,7 +93,7 @@ export function JsonTab(props: {
             {words.invalid}
           </Text>
         )}
-        <Group gap="xs">
+        <Group gap="xs" wrap="nowrap">
           {pending !== null && (
             <Button
               size="compact-xs"
