@@ -20,12 +20,7 @@ export function LeaveGuard(props: {
   });
   const stay = (): void => blocker.reset?.();
   return (
-    <Modal
-      opened={blocker.status === "blocked"}
-      onClose={stay}
-      title={text.schema.leaveTitle}
-      closeButtonProps={{ "aria-label": text.common.close }}
-    >
+    <Modal opened={blocker.status === "blocked"} onClose={stay} title={text.schema.leaveTitle}>
       <Stack>
         <Text size="sm">{text.schema.leaveBody}</Text>
         <Group justify="flex-end">

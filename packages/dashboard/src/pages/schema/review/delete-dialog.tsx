@@ -24,7 +24,7 @@ export function DeleteDialog(props: { name: string; onClose: () => void; onDelet
   });
   const isRefused = plan.isError && contradictionsOf(plan.error) !== null;
   return (
-    <Modal opened onClose={onClose} title={words.title(name)} closeButtonProps={{ "aria-label": text.common.close }}>
+    <Modal opened onClose={onClose} title={words.title(name)}>
       {plan.isPending && <RowsSkeleton rows={2} />}
       {isRefused && <Pointers message={messageOf(plan.error)} onClose={onClose} />}
       {plan.isError && !isRefused && <ErrorState error={plan.error} onRetry={plan.refetch} />}

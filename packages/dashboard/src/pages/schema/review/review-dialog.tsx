@@ -50,13 +50,7 @@ export function ReviewDialog(props: ReviewProps) {
   });
   const contradictions = plan.isError ? contradictionsOf(plan.error) : null;
   return (
-    <Modal
-      opened
-      onClose={() => isBusy || onClose()}
-      size="lg"
-      title={words.title(name)}
-      closeButtonProps={{ "aria-label": text.common.close }}
-    >
+    <Modal opened onClose={() => isBusy || onClose()} size="lg" title={words.title(name)}>
       {plan.isPending && <RowsSkeleton rows={4} height={40} />}
       {plan.isError && contradictions === null && <ErrorState error={plan.error} onRetry={plan.refetch} />}
       {contradictions !== null && (
