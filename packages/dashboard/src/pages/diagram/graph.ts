@@ -2,7 +2,7 @@
 import { graphlib, layout } from "@dagrejs/dagre";
 import type { CollectionDefinition, FieldType } from "@socle/protocol";
 
-export interface GraphField {
+interface GraphField {
   readonly name: string;
   readonly type: FieldType;
   readonly isRequired: boolean;
@@ -19,7 +19,7 @@ export interface GraphNode {
   readonly hidden: number;
 }
 
-export interface GraphEdge {
+interface GraphEdge {
   readonly id: string;
   readonly from: string;
   readonly field: string;
@@ -38,8 +38,8 @@ export interface Place {
 }
 
 export const nodeWidth = 232;
-export const headHeight = 38;
-export const rowHeight = 26;
+const headHeight = 38;
+const rowHeight = 26;
 const bottom = 6;
 const shownFields = 12;
 const gap = 40;
@@ -79,7 +79,7 @@ export function graphOf(definitions: readonly Definition[]): Graph {
 }
 
 /** Rows below the head of a node: its fields, or the line that stands for those that are not shown. */
-export function rowsOf({ isUsers, fields, hidden }: GraphNode): number {
+function rowsOf({ isUsers, fields, hidden }: GraphNode): number {
   return isUsers ? 1 : fields.length + (hidden > 0 ? 1 : 0);
 }
 

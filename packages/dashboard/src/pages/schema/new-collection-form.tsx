@@ -37,7 +37,8 @@ export function NewCollectionForm(props: {
   const input = useRef<HTMLInputElement>(null);
   const isLeaving = useRef(false);
   const name = draft.name.trim();
-  const targets = useMemo(() => [...names, ...(name === "" ? [] : [name]), "users"], [names, name]);
+  // Its own name is a target, too, and may be one that is taken.
+  const targets = useMemo(() => [...new Set([...names, ...(name === "" ? [] : [name]), "users"])], [names, name]);
   const nameProblem = problems.find(({ key, part }) => key === null && part === "name")?.message;
 
   const creation = useMutation({

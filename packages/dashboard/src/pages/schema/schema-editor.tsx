@@ -45,7 +45,7 @@ export function SchemaEditor(props: { entry: CollectionEntry; isGone: boolean; t
   const { data: collections } = useQuery(collectionsQuery);
   const names = useMemo(() => collections?.map((each) => each.name) ?? [name], [collections, name]);
   const surroundings = useMemo(() => ({ collections: names, isNew: false }), [names]);
-  const targets = useMemo(() => [...names, "users"], [names]);
+  const targets = useMemo(() => [...new Set([...names, name, "users"])], [names, name]);
   const form = useDraft({
     storageKey: name,
     first: draftOf(entry.definition, true),

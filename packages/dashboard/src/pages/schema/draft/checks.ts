@@ -24,7 +24,7 @@ export interface Surroundings {
 /** In lower case: they are reserved in any case of their letters. */
 const systemFields: readonly string[] = ["id", "createdat", "updatedat"];
 export const indexableTimes: readonly string[] = ["createdAt", "updatedAt"];
-export const maxFields = 500;
+const maxFields = 500;
 export const maxIndexes = 20;
 export const maxIndexFields = 8;
 

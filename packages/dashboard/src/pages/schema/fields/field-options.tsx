@@ -122,6 +122,7 @@ function TargetOptions(props: {
         searchable
         limit={200}
         allowDeselect={false}
+        autoFocus={field.stored === null && field.collection === ""}
       />
       {field.collection === "users" && (
         <Switch

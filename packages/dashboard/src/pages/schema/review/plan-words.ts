@@ -10,7 +10,7 @@ import { text } from "../../../texts/index.ts";
 import { noPermissions } from "../draft/draft.ts";
 import { effectiveRule, sentenceOf } from "../permissions/rules.ts";
 
-export type Tone = "add" | "change" | "drop" | "loss";
+type Tone = "add" | "change" | "drop" | "loss";
 
 export interface StepWords {
   readonly tone: Tone;
