@@ -51,7 +51,7 @@ export function TypeMenu(props: TypeMenuProps) {
       <Menu.Dropdown
         onKeyDown={goToLetter}
         aria-label={text.schema.fields.types}
-        mah={420}
+        mah="min(420px, 50dvh)"
         style={{ overflowY: "auto" }}
       >
         {FIELD_TYPES.map((type) => (
