@@ -1,7 +1,9 @@
 /** The TypeScript client of Socle. */
 export type {
   AdminClient,
+  ChangedField,
   CollectionAdmin,
+  CollectionChange,
   EventQuery,
   FileQuery,
   LogQuery,
