@@ -6,6 +6,8 @@ import classes from "./page.module.css";
 
 interface PageProps {
   title: string;
+  /** Before the title: the way back to a list that the screen has no room for. */
+  back?: ReactNode;
   /** Beside the title: a count, a badge. */
   note?: ReactNode;
   /** Buttons at the right. */
@@ -13,11 +15,12 @@ interface PageProps {
   children: ReactNode;
 }
 
-function Head({ title, note, actions }: Omit<PageProps, "children">) {
+function Head({ title, back, note, actions }: Omit<PageProps, "children">) {
   useDocumentTitle(`${title} · Socle`);
   return (
     <Group justify="space-between" gap="sm" className={classes["head"]} wrap="wrap">
       <Group gap="sm" wrap="nowrap" miw={0}>
+        {back}
         <Title order={1} size="h3" className={classes["title"]}>
           {title}
         </Title>

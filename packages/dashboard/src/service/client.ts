@@ -1,5 +1,6 @@
 /** The client of the service that this page came from. Its tokens live as long as the browser's tab (spec, "Authentication" 10). */
 import { SocleClient, type Tokens } from "@socle/client";
+import { ObservedSocket } from "./live.ts";
 import { shareTokens, tell } from "./tabs.ts";
 
 const storageKey = "socle.tokens";
@@ -34,6 +35,7 @@ const tokens = storedTokens();
 export const client = new SocleClient({
   baseUrl: window.location.origin,
   ...(tokens !== null && { tokens }),
+  webSocket: ObservedSocket,
   onTokens: (next) => {
     changed(next);
     tell(next);

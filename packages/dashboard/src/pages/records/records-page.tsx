@@ -1,7 +1,38 @@
-/** A page that is not written yet. */
-import { Page } from "../../kit/index.ts";
+/** The records of one collection: a grid with a filter, and a drawer for one record. */
+import { Button } from "@mantine/core";
+import { IconDatabaseOff } from "@tabler/icons-react";
+import { useQuery } from "@tanstack/react-query";
+import { Link, useParams } from "@tanstack/react-router";
+import { EmptyState, ErrorState, FilledPage, RowsSkeleton } from "../../kit/index.ts";
+import { collectionsQuery } from "../../service/queries.ts";
 import { text } from "../../texts/index.ts";
+import { RecordsView } from "./records-view.tsx";
 
 export function RecordsPage() {
-  return <Page title={text.records.title}>…</Page>;
+  const { name } = useParams({ from: "/inside/collections/$name" });
+  const query = useQuery(collectionsQuery);
+  if (query.data === undefined) {
+    return (
+      <FilledPage title={name}>
+        {query.isError ? (
+          <ErrorState error={query.error} onRetry={query.refetch} />
+        ) : (
+          <RowsSkeleton rows={16} height={24} />
+        )}
+      </FilledPage>
+    );
+  }
+  const collection = query.data.find((each) => each.name === name);
+  if (collection === undefined) {
+    return (
+      <FilledPage title={name}>
+        <EmptyState icon={IconDatabaseOff} title={text.records.noCollection(name)} body={text.records.noCollectionBody}>
+          <Button component={Link} to="/collections" variant="light">
+            {text.records.toCollections}
+          </Button>
+        </EmptyState>
+      </FilledPage>
+    );
+  }
+  return <RecordsView key={name} collection={collection} collections={query.data} />;
 }

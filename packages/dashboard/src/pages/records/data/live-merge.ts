@@ -1,0 +1,111 @@
+/** Changes that the socket brings, merged into the pages of the grid. */
+import type { StoredRecord } from "@socle/protocol";
+import { type Row, toRow } from "./rows.ts";
+
+export interface RowPage {
+  /** The place of its first record in the whole list. */
+  readonly start: number;
+  readonly rows: readonly Row[];
+  readonly nextCursor: string | null;
+}
+
+/** What has happened to one record since the last merge. */
+export type Change =
+  | { readonly type: "created" | "updated"; readonly record: StoredRecord }
+  | { readonly type: "deleted"; readonly id: string };
+
+/** Changes by the record's id: a later one stands for those before. */
+export type Changes = Map<string, Change>;
+
+export function collect(changes: Changes, change: Change): void {
+  const id = change.type === "deleted" ? change.id : change.record.id;
+  const before = changes.get(id);
+  // A record that came and changed since is still a new one; one that came and went was never there.
+  if (before?.type === "created" && change.type === "updated") changes.set(id, { ...change, type: "created" });
+  else changes.set(id, change);
+}
+
+export interface Merged {
+  readonly pages: readonly RowPage[];
+  readonly updated: readonly string[];
+  readonly entered: readonly string[];
+  /** Records of the pages that are gone; they are still there, to fade. */
+  readonly gone: readonly string[];
+  /** New records that did not enter. */
+  readonly waiting: number;
+  /** Whether something changed that the pages cannot show: a record that is not loaded. */
+  readonly isStale: boolean;
+}
+
+/** The names under `expand` stay as long as the relation points to the same record. */
+function keepExpanded(before: StoredRecord, after: StoredRecord): StoredRecord {
+  const old = before["expand"];
+  if (typeof old !== "object" || old === null || Array.isArray(old)) return after;
+  const kept = Object.fromEntries(Object.entries(old).filter(([field]) => before[field] === after[field]));
+  return { ...after, expand: kept };
+}
+
+/**
+ * Merges changes into pages.
+ * @param mayEnter how many new records may be put at the top; 0 where the list is filtered, sorted or scrolled.
+ */
+export function mergeChanges(pages: readonly RowPage[], changes: Changes, mayEnter: number): Merged {
+  const updated: string[] = [];
+  const gone: string[] = [];
+  const known = new Set<string>();
+  const merged = pages.map((page) => {
+    let rows: Row[] | null = null;
+    for (const [i, row] of page.rows.entries()) {
+      const change = changes.get(row.id);
+      if (change === undefined) continue;
+      known.add(row.id);
+      if (change.type === "deleted") {
+        gone.push(row.id);
+        continue;
+      }
+      // The answer of a request may be newer than the event.
+      if (change.record.updatedAt <= row.record.updatedAt) continue;
+      rows ??= [...page.rows];
+      rows[i] = toRow(keepExpanded(row.record, change.record));
+      updated.push(row.id);
+    }
+    return rows === null ? page : { ...page, rows };
+  });
+  const fresh: Row[] = [];
+  let waiting = 0;
+  let isStale = false;
+  for (const [id, change] of changes) {
+    if (known.has(id)) continue;
+    if (change.type !== "created") isStale = true;
+    else if (fresh.length < mayEnter) fresh.push(toRow(change.record));
+    else waiting += 1;
+  }
+  // The newest stand first.
+  fresh.sort((a, b) => (a.id < b.id ? 1 : -1));
+  const [first, ...rest] = merged;
+  const entering = first !== undefined && fresh.length > 0;
+  return {
+    pages: entering
+      ? [
+          { ...first, rows: [...fresh, ...first.rows] },
+          ...rest.map((page) => ({ ...page, start: page.start + fresh.length })),
+        ]
+      : merged,
+    updated,
+    entered: entering ? fresh.map(({ id }) => id) : [],
+    gone,
+    waiting: waiting + (entering ? 0 : fresh.length),
+    isStale,
+  };
+}
+
+/** The pages without records. */
+export function withoutRows(pages: readonly RowPage[], ids: ReadonlySet<string>): RowPage[] {
+  let removed = 0;
+  return pages.map((page) => {
+    const rows = page.rows.filter(({ id }) => !ids.has(id));
+    const moved = { ...page, start: page.start - removed, rows };
+    removed += page.rows.length - rows.length;
+    return rows.length === page.rows.length && moved.start === page.start ? page : moved;
+  });
+}

@@ -1,0 +1,92 @@
+/**
+ * The grid's reads: pages of records in both directions from a starting row, and the count. Pages go by cursor; only a
+ * jump to a row somewhere in the middle goes by offset. Pages that are far from the last one read are dropped.
+ */
+import type { StoredRecord } from "@socle/protocol";
+import { type InfiniteData, infiniteQueryOptions, queryOptions } from "@tanstack/react-query";
+import { client } from "../../../service/client.ts";
+import type { RowPage } from "./live-merge.ts";
+import { toRow } from "./rows.ts";
+
+export interface ListQuery {
+  readonly collection: string;
+  readonly filter: string | undefined;
+  readonly sort: string | undefined;
+  /** As the API takes it; undefined for all fields. */
+  readonly selection: string | undefined;
+}
+
+/** How to read a page: by the cursor before it, else by its place. */
+interface PageStart {
+  readonly start: number;
+  readonly cursor: string | null;
+  readonly limit: number;
+  /** The way back: the page before this one, where it is known. */
+  readonly previous: PageStart | null;
+}
+
+export type RecordPages = InfiniteData<RowPage, PageStart>;
+
+/** The first page is small, so that it is there at once. */
+export const firstPageSize = 100;
+const pageSize = 250;
+/** The most pages that are held: about 4,000 rows. */
+const mostPages = 16;
+
+/** All that is kept of a collection's grid. */
+export function recordsKey(collection: string): readonly string[] {
+  return ["records", collection];
+}
+
+export function recordPagesQuery(list: ListQuery, start: number) {
+  const { collection, filter, sort, selection } = list;
+  const first: PageStart = { start, cursor: null, limit: firstPageSize, previous: null };
+  return infiniteQueryOptions({
+    queryKey: [...recordsKey(collection), "pages", { filter, sort, selection, start }],
+    queryFn: async ({ pageParam, signal }): Promise<RowPage> => {
+      const { cursor, limit } = pageParam;
+      const query = {
+        limit,
+        ...(filter !== undefined && { filter }),
+        ...(sort !== undefined && { sort }),
+        ...(selection !== undefined && { fields: selection }),
+        ...(cursor !== null ? { cursor } : pageParam.start > 0 && { offset: pageParam.start }),
+      };
+      const { items, nextCursor } = await client.collection(collection).page<StoredRecord>(query, { signal });
+      return { start: pageParam.start, rows: items.map(toRow), nextCursor };
+    },
+    initialPageParam: first,
+    getNextPageParam: (last, _pages, lastStart): PageStart | null =>
+      last.nextCursor === null
+        ? null
+        : { start: last.start + last.rows.length, cursor: last.nextCursor, limit: pageSize, previous: lastStart },
+    getPreviousPageParam: (page, _pages, pageStart): PageStart | null => {
+      if (page.start <= 0) return null;
+      if (pageStart.previous !== null) return pageStart.previous;
+      const before = Math.max(0, page.start - pageSize);
+      return { start: before, cursor: null, limit: page.start - before, previous: null };
+    },
+    maxPages: mostPages,
+    // Comparing thousands of rows with those before costs more than drawing the few that are on the screen.
+    structuralSharing: false,
+    // The socket tells what changes.
+    staleTime: 30_000,
+    refetchOnWindowFocus: false,
+    gcTime: 30_000,
+  });
+}
+
+export function countQuery({ collection, filter }: Pick<ListQuery, "collection" | "filter">) {
+  return queryOptions({
+    queryKey: [...recordsKey(collection), "count", { filter }],
+    queryFn: async ({ signal }) => {
+      const query = { count: "exact", limit: 1, fields: "id", ...(filter !== undefined && { filter }) } as const;
+      const page = await client.collection(collection).page<{ id: string }>(query, { signal });
+      return page.total ?? 0;
+    },
+    staleTime: 30_000,
+    refetchOnWindowFocus: false,
+    // The number of an unfiltered list stays while it is read again.
+    gcTime: 30_000,
+  });
+}

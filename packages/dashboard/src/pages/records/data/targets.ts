@@ -1,0 +1,37 @@
+/** Where the relations of a collection point to, and by which field a record of the target is shown. */
+import type { CollectionEntry, FieldDefinition } from "@socle/protocol";
+
+export interface Target {
+  readonly collection: string;
+  /** The target's first text; null where it has none: then its id is shown. */
+  readonly label: string | null;
+}
+
+export type Targets = { readonly [field: string]: Target };
+
+/** The API expands no more paths in one query. */
+const mostExpanded = 20;
+
+export function targetsOf(fields: readonly FieldDefinition[], collections: readonly CollectionEntry[]): Targets {
+  const targets: { [field: string]: Target } = {};
+  for (const { name, type, collection } of fields) {
+    if (type !== "relation" || collection === undefined) continue;
+    if (collection === "users") {
+      targets[name] = { collection, label: "email" };
+      continue;
+    }
+    const target = collections.find((each) => each.name === collection);
+    targets[name] = { collection, label: target?.fields.find((each) => each.type === "string")?.name ?? null };
+  }
+  return targets;
+}
+
+/** The `fields` of the grid's query: everything, and of each target its label only. */
+export function selectionOf(fields: readonly FieldDefinition[], targets: Targets): string | undefined {
+  if (fields.some(({ name }) => name === "expand")) return undefined;
+  const paths = Object.entries(targets)
+    .filter(([, { label }]) => label !== null)
+    .slice(0, mostExpanded)
+    .map(([field, { label }]) => `${field}.${label}`);
+  return paths.length === 0 ? undefined : ["*", ...paths].join(",");
+}

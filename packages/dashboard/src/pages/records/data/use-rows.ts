@@ -1,0 +1,136 @@
+/**
+ * The rows of the grid: those that are loaded, where they stand in the whole list, and how to reach the others. A browser
+ * cannot scroll over a million rows at once, so that the list is seen through a span of rows.
+ */
+import { useInfiniteQuery, useQuery } from "@tanstack/react-query";
+import { useCallback, useEffect, useMemo, useRef, useState } from "react";
+import { countQuery, firstPageSize, type ListQuery, recordPagesQuery } from "./record-query.ts";
+import type { Row } from "./rows.ts";
+
+/** The rows of one span: within the height that every browser can scroll. */
+export const spanRows = 300_000;
+/** A place that is farther from the loaded rows is read by itself. */
+const farRows = 600;
+/** Pages are asked for this many rows before they are seen. */
+const aheadRows = 80;
+const settleMs = 120;
+/** Rows in outline while nothing is known. */
+const outlineRows = 40;
+
+export interface Visible {
+  readonly first: number;
+  readonly last: number;
+}
+
+interface Place {
+  /** Where reading began. */
+  readonly start: number;
+  /** The first row of the span. */
+  readonly origin: number;
+}
+
+export interface Rows {
+  readonly items: readonly Row[];
+  /** The place of the first loaded row in the whole list. */
+  readonly first: number;
+  readonly origin: number;
+  /** Rows of the span, loaded or not. */
+  readonly spanCount: number;
+  /** How many match in all; undefined until that is known. */
+  readonly total: number | undefined;
+  readonly isLoading: boolean;
+  readonly isFetching: boolean;
+  readonly error: Error | null;
+  /** The read of a further page that failed. */
+  readonly pageError: Error | null;
+  readonly queryKey: readonly unknown[];
+  readonly retry: () => void;
+  /** Reads what these places need. Places count from the first of the whole list. */
+  readonly show: (visible: Visible) => void;
+  readonly jump: (row: number) => void;
+}
+
+export function useRows(list: ListQuery, hidden: ReadonlySet<string>): Rows {
+  const [place, setPlace] = useState<Place>({ start: 0, origin: 0 });
+  const options = recordPagesQuery(list, place.start);
+  const query = useInfiniteQuery(options);
+  const { data, hasNextPage, hasPreviousPage, isFetchingNextPage, isFetchingPreviousPage } = query;
+  const isMoving = isFetchingNextPage || isFetchingPreviousPage;
+  const { data: counted } = useQuery({ ...countQuery(list), enabled: query.data !== undefined });
+
+  const all = useMemo(() => data?.pages.flatMap(({ rows }) => rows) ?? [], [data]);
+  const items = useMemo(() => (hidden.size === 0 ? all : all.filter(({ id }) => !hidden.has(id))), [all, hidden]);
+  const first = data?.pages[0]?.start ?? place.start;
+  const end = first + items.length;
+  // A list that is read to its end is as long as what was read.
+  const total =
+    data !== undefined && !hasNextPage ? end : counted === undefined ? undefined : Math.max(counted - hidden.size, end);
+  const known = data === undefined ? place.start + outlineRows : hasNextPage ? end + outlineRows : end;
+  const count = Math.max(total ?? 0, known);
+  const spanCount = Math.max(0, Math.min(count - place.origin, spanRows));
+
+  const jump = useCallback((row: number): void => {
+    setPlace(({ origin }) => {
+      const start = Math.max(0, row);
+      const isInside = start >= origin && start < origin + spanRows - firstPageSize;
+      return { start, origin: isInside ? origin : Math.max(0, start - spanRows / 2) };
+    });
+  }, []);
+
+  const latest = useRef({ first, end, count, query, place, isMoving, hasNextPage, hasPreviousPage });
+  latest.current = { first, end, count, query, place, isMoving, hasNextPage, hasPreviousPage };
+  const settle = useRef<ReturnType<typeof setTimeout>>(undefined);
+  const seen = useRef<Visible>({ first: 0, last: 0 });
+
+  const show = useCallback(
+    (visible: Visible): void => {
+      seen.current = visible;
+      clearTimeout(settle.current);
+      const now = latest.current;
+      if (now.query.data === undefined || now.query.isError) return;
+      const isFar = visible.first > now.end + farRows || visible.last < now.first - farRows;
+      const spanEnd = now.place.origin + spanRows;
+      const isAtEdge =
+        (visible.last >= spanEnd - 1 && now.count > spanEnd) ||
+        (visible.first <= now.place.origin && now.place.origin > 0);
+      if (isFar || isAtEdge) {
+        settle.current = setTimeout(() => jump(Math.max(0, visible.first - aheadRows / 2)), settleMs);
+        return;
+      }
+      if (now.isMoving) return;
+      if (now.hasNextPage && visible.last + aheadRows >= now.end) void now.query.fetchNextPage();
+      else if (now.hasPreviousPage && visible.first - aheadRows < now.first) void now.query.fetchPreviousPage();
+    },
+    [jump],
+  );
+  // A page that came may not be enough for where somebody has scrolled meanwhile.
+  // biome-ignore lint/correctness/useExhaustiveDependencies: new data is the reason.
+  useEffect(() => {
+    if (!isMoving) show(seen.current);
+  }, [data, isMoving, show]);
+  useEffect(() => () => clearTimeout(settle.current), []);
+
+  // Another list begins at its beginning.
+  const identity = JSON.stringify([list.collection, list.filter, list.sort]);
+  const [shown, setShown] = useState(identity);
+  if (shown !== identity) {
+    setShown(identity);
+    setPlace({ start: 0, origin: 0 });
+  }
+
+  return {
+    items,
+    first,
+    origin: place.origin,
+    spanCount,
+    total,
+    isLoading: data === undefined && !query.isError,
+    isFetching: query.isFetching,
+    error: data === undefined ? query.error : null,
+    pageError: data === undefined ? null : query.error,
+    queryKey: options.queryKey,
+    retry: () => void (isMoving || query.isFetchNextPageError ? query.fetchNextPage() : query.refetch()),
+    show,
+    jump,
+  };
+}

@@ -1,0 +1,68 @@
+import { expect, test } from "bun:test";
+import type { FieldDefinition } from "@socle/protocol";
+import { completionsAt, errorPosition, typeOfPath } from "./completion.ts";
+
+const schemas: { [name: string]: FieldDefinition[] } = {
+  posts: [
+    { name: "title", type: "string" },
+    { name: "published", type: "boolean" },
+    { name: "due", type: "datetime" },
+    { name: "meta", type: "json" },
+    { name: "author", type: "relation", collection: "authors" },
+  ],
+  authors: [
+    { name: "name", type: "string" },
+    { name: "post", type: "relation", collection: "posts" },
+    { name: "account", type: "relation", collection: "users" },
+  ],
+};
+const schema = (name: string) => (Object.hasOwn(schemas, name) ? schemas[name] : undefined);
+const at = (before: string): string[] | null =>
+  completionsAt(before, schema, "posts")?.options.map(({ label }) => label) ?? null;
+
+test("fields where a comparison begins", () => {
+  for (const before of ["", "ti", "title = 1 && ", "title = 1 || pub", "!(", "("])
+    expect(at(before)).toContain("published");
+  expect(at("")).toContain("createdAt");
+});
+
+test("paths go through relations, three at most, and nowhere else", () => {
+  expect(at("author.")).toContain("author.name");
+  expect(at("author.account.")).toContain("author.account.email");
+  expect(at("author.post.author.")).toContain("author.post.author.name");
+  expect(at("author.post.author.post.")).toEqual([]);
+  expect(at("title.")).toEqual([]);
+  expect(at("gone.")).toEqual([]);
+  expect(at("__proto__.")).toEqual([]);
+});
+
+test("operators that suit the field", () => {
+  expect(at("published ")).toEqual(["=", "!=", "in"]);
+  expect(at("due ")).not.toContain("~");
+  expect(at("title ")).toContain("~");
+});
+
+test("values that suit the field", () => {
+  expect(at("published = ")).toEqual(["true", "false", "null"]);
+  expect(at("due > ")).toContain("@now");
+  expect(at("author = @")).toContain("@user.id");
+  expect(at("published in (true, ")).toContain("false");
+});
+
+test("after a comparison come && and ||, and in an open text nothing", () => {
+  expect(at('title = "a" ')).toEqual(["&&", "||"]);
+  expect(at("published in (true) ")).toEqual(["&&", "||"]);
+  expect(at('title = "a')).toBeNull();
+});
+
+test("the type at the end of a path", () => {
+  expect(typeOfPath(schema, "posts", "author.name")).toBe("string");
+  expect(typeOfPath(schema, "posts", "meta.a.b")).toBe("json");
+  expect(typeOfPath(schema, "posts", "author.none")).toBeUndefined();
+  expect(typeOfPath(schema, "posts", "")).toBeUndefined();
+});
+
+test("the position of a mistake", () => {
+  expect(errorPosition('"filter": at position 7: "x" means nothing here')).toBe(6);
+  expect(errorPosition("no position")).toBeNull();
+});

@@ -1,0 +1,149 @@
+/** The form of one condition: field, operator, value. */
+import { Button, Group, Select, Stack, TextInput } from "@mantine/core";
+import type { FieldDefinition, FieldType } from "@socle/protocol";
+import { type FormEvent, useState } from "react";
+import { text } from "../../../texts/index.ts";
+import { TypeIcon } from "../columns/type-icon.tsx";
+import {
+  type Condition,
+  conditionFrom,
+  type Operator,
+  operatorOf,
+  operatorsOf,
+  systemFields,
+  textOf,
+} from "./builder.ts";
+
+export function ConditionForm(props: {
+  fields: readonly FieldDefinition[];
+  /** The one that is changed. */
+  condition?: Condition | undefined;
+  /** The type of a path through relations or json. */
+  typeOf: (path: string) => FieldType | undefined;
+  onSubmit: (condition: Condition) => void;
+  onRemove?: (() => void) | undefined;
+}) {
+  const { fields, condition, typeOf, onSubmit, onRemove } = props;
+  const all = [...fields, ...systemFields];
+  const [path, setPath] = useState(condition?.path ?? all[0]?.name ?? "id");
+  const type = all.find(({ name }) => name === path)?.type ?? typeOf(path) ?? "string";
+  const [operator, setOperator] = useState<Operator>(
+    condition === undefined ? (operatorsOf[type][0] ?? "=") : operatorOf(condition),
+  );
+  const [value, setValue] = useState(condition === undefined ? initialText(type) : textOf(condition));
+  const [isTried, setTried] = useState(false);
+  const hasValue = operator !== "isNull" && operator !== "isNotNull";
+  const made = conditionFrom(path, type, { operator, text: value });
+
+  const choosePath = (next: string): void => {
+    const nextType = all.find(({ name }) => name === next)?.type ?? typeOf(next) ?? "string";
+    setPath(next);
+    if (!operatorsOf[nextType].includes(operator)) setOperator(operatorsOf[nextType][0] ?? "=");
+    if (nextType !== type) setValue(initialText(nextType));
+  };
+  const submit = (event: FormEvent): void => {
+    event.preventDefault();
+    // The form stands in the page's own tree: a form around it is not meant.
+    event.stopPropagation();
+    setTried(true);
+    if (made !== null) onSubmit(made);
+  };
+  const paths = all.map(({ name }) => name);
+  const operators = [...new Set([operator, ...operatorsOf[type]])];
+  return (
+    <form onSubmit={submit}>
+      <Stack gap="xs" p="xs">
+        <Select
+          size="xs"
+          label={text.records.field}
+          data={paths.includes(path) ? paths : [path, ...paths]}
+          value={path}
+          onChange={(next) => next !== null && choosePath(next)}
+          searchable
+          allowDeselect={false}
+          comboboxProps={{ withinPortal: false }}
+          leftSection={<TypeIcon type={type} isKey={path === "id"} />}
+          maxDropdownHeight={220}
+          data-autofocus={condition === undefined || undefined}
+        />
+        <Select
+          size="xs"
+          label={text.records.operator}
+          data={(operators.length > operatorsOf[type].length ? operators : operatorsOf[type]).map((each) => ({
+            value: each,
+            label: text.records.operators[each],
+          }))}
+          value={operator}
+          onChange={(next) => {
+            const found = operators.find((each) => each === next);
+            if (found !== undefined) setOperator(found);
+          }}
+          allowDeselect={false}
+          comboboxProps={{ withinPortal: false }}
+        />
+        {hasValue && (
+          <ValueControl
+            type={type}
+            isList={operator === "in"}
+            value={value}
+            onChange={setValue}
+            error={isTried && made === null ? text.records.valueWanted[type] : undefined}
+          />
+        )}
+        <Group justify="space-between" mt={4}>
+          {onRemove === undefined ? (
+            <span />
+          ) : (
+            <Button size="compact-sm" variant="subtle" color="gray" onClick={onRemove}>
+              {text.records.removeCondition}
+            </Button>
+          )}
+          <Button size="compact-sm" type="submit">
+            {text.records.apply}
+          </Button>
+        </Group>
+      </Stack>
+    </form>
+  );
+}
+
+function initialText(type: FieldType): string {
+  return type === "boolean" ? "true" : "";
+}
+
+function ValueControl(props: {
+  type: FieldType;
+  isList: boolean;
+  value: string;
+  onChange: (value: string) => void;
+  error: string | undefined;
+}) {
+  const { type, isList, value, onChange, error } = props;
+  if (type === "boolean" && !isList) {
+    return (
+      <Select
+        size="xs"
+        label={text.records.value}
+        data={["true", "false"]}
+        value={value}
+        onChange={(next) => next !== null && onChange(next)}
+        allowDeselect={false}
+        comboboxProps={{ withinPortal: false }}
+        error={error}
+      />
+    );
+  }
+  return (
+    <TextInput
+      size="xs"
+      label={text.records.value}
+      description={isList ? text.records.listHint : type === "datetime" ? text.records.timeHint : undefined}
+      value={value}
+      onChange={(event) => onChange(event.currentTarget.value)}
+      error={error}
+      inputMode={type === "integer" || type === "float" ? "decimal" : undefined}
+      autoComplete="off"
+      data-autofocus
+    />
+  );
+}

@@ -1,0 +1,340 @@
+/** The bar above the grid: quick search, conditions as chips, or the expression as text. All are views of one filter. */
+import {
+  ActionIcon,
+  Button,
+  CloseButton,
+  Group,
+  Menu,
+  Popover,
+  Text,
+  TextInput,
+  Tooltip,
+  UnstyledButton,
+} from "@mantine/core";
+import { useDebouncedCallback } from "@mantine/hooks";
+import type { CollectionEntry } from "@socle/protocol";
+import { IconCode, IconFilter, IconHistory, IconSearch, IconX } from "@tabler/icons-react";
+import { lazy, type ReactNode, type RefObject, Suspense, useEffect, useId, useState } from "react";
+import { text } from "../../../texts/index.ts";
+import { type Builder, type Condition, fromBuilder, operatorOf, quickFields, textOf, toBuilder } from "./builder.ts";
+import { errorPosition, type Schema, typeOfPath } from "./completion.ts";
+import { ConditionForm } from "./condition-form.tsx";
+import classes from "./filter-bar.module.css";
+import { recentFilters, rememberFilter } from "./recent-filters.ts";
+
+const RawEditor = lazy(async () => ({ default: (await import("./raw-editor.tsx")).RawEditor }));
+
+const quickMs = 300;
+
+export interface FilterBarProps {
+  collection: CollectionEntry;
+  filter: string;
+  onFilter: (filter: string) => void;
+  schema: Schema;
+  /** The service's complaint about the filter. */
+  error: string | undefined;
+  searchRef: RefObject<HTMLInputElement | null>;
+  /** At the right. */
+  children?: ReactNode;
+}
+
+export function FilterBar(props: FilterBarProps) {
+  const { collection, filter, onFilter, schema, error, searchRef, children } = props;
+  const { name, fields } = collection;
+  const builder = toBuilder(filter, fields);
+  const [wantsRaw, setWantsRaw] = useState(false);
+  const isRaw = wantsRaw || builder === null || error !== undefined;
+  const [draft, setDraft] = useState(filter);
+  useEffect(() => setDraft(filter), [filter]);
+  const errorId = useId();
+
+  const apply = (next: string): void => {
+    const wanted = next.trim();
+    if (wanted !== "" && wanted !== filter) rememberFilter(name, wanted);
+    onFilter(wanted);
+  };
+  // What is still being typed is no filter to remember.
+  const build = (next: Builder, isKept = true): void => {
+    const wanted = fromBuilder(next, fields);
+    if (isKept) apply(wanted);
+    else onFilter(wanted);
+  };
+  return (
+    <search className={classes["bar"]} aria-label={text.records.filter}>
+      <div className={classes["line"]}>
+        {isRaw ? (
+          <Suspense fallback={<div className={classes["rawOutline"]} />}>
+            <RawEditor
+              collection={name}
+              value={draft}
+              schema={schema}
+              errorAt={error === undefined ? null : errorPosition(error)}
+              errorId={error === undefined ? undefined : errorId}
+              onChange={setDraft}
+              onApply={apply}
+              onCancel={() => setDraft(filter)}
+            />
+            <Button size="xs" variant="light" onClick={() => apply(draft)} disabled={draft.trim() === filter}>
+              {text.records.apply}
+            </Button>
+          </Suspense>
+        ) : (
+          <BuilderLine
+            collection={collection}
+            builder={builder}
+            schema={schema}
+            onBuild={build}
+            searchRef={searchRef}
+          />
+        )}
+        <Group gap={4} wrap="nowrap" className={classes["tools"]}>
+          {filter !== "" && (
+            <Tooltip label={text.records.clearFilter}>
+              <ActionIcon
+                variant="subtle"
+                color="gray"
+                size={30}
+                aria-label={text.records.clearFilter}
+                onClick={() => {
+                  setDraft("");
+                  setWantsRaw(false);
+                  onFilter("");
+                }}
+              >
+                <IconX size={15} />
+              </ActionIcon>
+            </Tooltip>
+          )}
+          <Recent collection={name} onPick={apply} />
+          <Tooltip label={isRaw ? text.records.asBuilder : text.records.asText}>
+            <ActionIcon
+              variant={isRaw ? "light" : "subtle"}
+              {...(!isRaw && { color: "gray" })}
+              size={30}
+              aria-label={text.records.asText}
+              aria-pressed={isRaw}
+              disabled={builder === null && filter !== ""}
+              onClick={() => setWantsRaw(!isRaw)}
+            >
+              <IconCode size={16} />
+            </ActionIcon>
+          </Tooltip>
+          {children}
+        </Group>
+      </div>
+      {error !== undefined ? (
+        <Text id={errorId} size="xs" c="var(--mantine-color-error)" role="alert" className={classes["note"]}>
+          {error.replace(/^"filter": /, "")}
+        </Text>
+      ) : (
+        builder === null && (
+          <Text size="xs" c="dimmed" className={classes["note"]}>
+            {text.records.onlyRaw}
+          </Text>
+        )
+      )}
+    </search>
+  );
+}
+
+function BuilderLine(props: {
+  collection: CollectionEntry;
+  builder: Builder;
+  schema: Schema;
+  onBuild: (builder: Builder, isKept?: boolean) => void;
+  searchRef: RefObject<HTMLInputElement | null>;
+}) {
+  const { collection, builder, schema, onBuild, searchRef } = props;
+  const { fields } = collection;
+  const { conditions, join } = builder;
+  const typeOf = (path: string) => typeOfPath(schema, collection.name, path);
+  return (
+    <>
+      {quickFields(fields).length > 0 && <QuickSearch builder={builder} onBuild={onBuild} searchRef={searchRef} />}
+      <div className={classes["chips"]}>
+        {conditions.length > 1 && (
+          <Button
+            size="compact-xs"
+            variant="default"
+            className={classes["join"]}
+            onClick={() => onBuild({ ...builder, join: join === "all" ? "any" : "all" })}
+            aria-label={text.records.joinLabel(join)}
+          >
+            {text.records.join[join]}
+          </Button>
+        )}
+        {conditions.map((condition, i) => (
+          <ConditionChip
+            // biome-ignore lint/suspicious/noArrayIndexKey: conditions have no identity but their place.
+            key={i}
+            condition={condition}
+            fields={fields}
+            typeOf={typeOf}
+            onChange={(next) =>
+              onBuild({ ...builder, conditions: conditions.map((each, at) => (at === i ? next : each)) })
+            }
+            onRemove={() => onBuild({ ...builder, conditions: conditions.filter((_, at) => at !== i) })}
+          />
+        ))}
+        <AddCondition
+          fields={fields}
+          typeOf={typeOf}
+          onAdd={(next) => onBuild({ ...builder, conditions: [...conditions, next] })}
+        />
+      </div>
+    </>
+  );
+}
+
+function QuickSearch(props: {
+  builder: Builder;
+  onBuild: (builder: Builder, isKept?: boolean) => void;
+  searchRef: RefObject<HTMLInputElement | null>;
+}) {
+  const { builder, onBuild, searchRef } = props;
+  const [typed, setTyped] = useState(builder.quick);
+  const [sent, setSent] = useState(builder.quick);
+  // The address may change by itself: back, a recent filter, a cleared one.
+  if (builder.quick !== sent) {
+    setSent(builder.quick);
+    setTyped(builder.quick);
+  }
+  const send = (quick: string, isKept: boolean): void => {
+    if (quick.trim() === builder.quick && !isKept) return;
+    setSent(quick.trim());
+    onBuild({ ...builder, quick: quick.trim() }, isKept);
+  };
+  const sendLater = useDebouncedCallback((quick: string) => send(quick, false), quickMs);
+  return (
+    <TextInput
+      ref={searchRef}
+      size="xs"
+      type="search"
+      className={classes["quick"]}
+      value={typed}
+      onChange={(event) => {
+        setTyped(event.currentTarget.value);
+        sendLater(event.currentTarget.value);
+      }}
+      onKeyDown={(event) => {
+        if (event.key === "Enter") send(typed, true);
+        if (event.key === "Escape") event.currentTarget.blur();
+      }}
+      placeholder={text.records.quickSearch}
+      aria-label={text.records.quickSearch}
+      leftSection={<IconSearch size={14} />}
+      rightSection={
+        typed === "" ? null : (
+          <CloseButton
+            size="xs"
+            aria-label={text.records.clearSearch}
+            onClick={() => {
+              setTyped("");
+              send("", false);
+            }}
+          />
+        )
+      }
+    />
+  );
+}
+
+type FormProps = Pick<Parameters<typeof ConditionForm>[0], "fields" | "typeOf">;
+
+function AddCondition({ onAdd, ...form }: FormProps & { onAdd: (condition: Condition) => void }) {
+  const [isOpen, setOpen] = useState(false);
+  return (
+    <Popover opened={isOpen} onChange={setOpen} position="bottom-start" width={260} trapFocus shadow="md" returnFocus>
+      <Popover.Target>
+        <Button
+          size="compact-sm"
+          variant="subtle"
+          color="gray"
+          leftSection={<IconFilter size={14} />}
+          onClick={() => setOpen(!isOpen)}
+          className={classes["add"]}
+        >
+          {text.records.addFilter}
+        </Button>
+      </Popover.Target>
+      <Popover.Dropdown p={4} aria-label={text.records.addFilter}>
+        <ConditionForm
+          {...form}
+          onSubmit={(condition) => {
+            setOpen(false);
+            onAdd(condition);
+          }}
+        />
+      </Popover.Dropdown>
+    </Popover>
+  );
+}
+
+function ConditionChip(
+  props: FormProps & { condition: Condition; onChange: (next: Condition) => void; onRemove: () => void },
+) {
+  const { condition, onChange, onRemove, ...form } = props;
+  const [isOpen, setOpen] = useState(false);
+  const operator = operatorOf(condition);
+  const isValueless = operator === "isNull" || operator === "isNotNull";
+  const value = isValueless ? "" : textOf(condition).slice(0, 60) || '""';
+  const label = `${condition.path} ${text.records.operators[operator]} ${value}`.trim();
+  return (
+    <span className={classes["chip"]}>
+      <Popover opened={isOpen} onChange={setOpen} position="bottom-start" width={260} trapFocus shadow="md" returnFocus>
+        <Popover.Target>
+          <UnstyledButton
+            className={classes["chipText"]}
+            onClick={() => setOpen(!isOpen)}
+            aria-label={text.records.editCondition(label)}
+          >
+            <span>{condition.path}</span>
+            <span className={classes["chipOperator"]}>{text.records.operators[operator]}</span>
+            {value !== "" && <span className={classes["chipValue"]}>{value}</span>}
+          </UnstyledButton>
+        </Popover.Target>
+        <Popover.Dropdown p={4} aria-label={text.records.editCondition(label)}>
+          <ConditionForm
+            {...form}
+            condition={condition}
+            onSubmit={(next) => {
+              setOpen(false);
+              onChange(next);
+            }}
+            onRemove={() => {
+              setOpen(false);
+              onRemove();
+            }}
+          />
+        </Popover.Dropdown>
+      </Popover>
+      <CloseButton size="xs" onClick={onRemove} aria-label={text.records.removeNamed(label)} />
+    </span>
+  );
+}
+
+function Recent({ collection, onPick }: { collection: string; onPick: (filter: string) => void }) {
+  const [recent, setRecent] = useState<readonly string[]>([]);
+  return (
+    <Menu position="bottom-end" width={340} withinPortal onOpen={() => setRecent(recentFilters(collection))}>
+      <Tooltip label={text.records.recentFilters}>
+        <Menu.Target>
+          <ActionIcon variant="subtle" color="gray" size={30} aria-label={text.records.recentFilters}>
+            <IconHistory size={16} />
+          </ActionIcon>
+        </Menu.Target>
+      </Tooltip>
+      <Menu.Dropdown>
+        <Menu.Label>{text.records.recentFilters}</Menu.Label>
+        {recent.length === 0 && <Menu.Item disabled>{text.records.noRecent}</Menu.Item>}
+        {recent.map((filter) => (
+          <Menu.Item key={filter} onClick={() => onPick(filter)}>
+            <Text size="xs" className="mono" truncate>
+              {filter}
+            </Text>
+          </Menu.Item>
+        ))}
+      </Menu.Dropdown>
+    </Menu>
+  );
+}

@@ -1,0 +1,150 @@
+/** The expression as text: one line of CodeMirror with completion, and the service's complaint at its place. */
+import {
+  acceptCompletion,
+  autocompletion,
+  closeBrackets,
+  completionKeymap,
+  startCompletion,
+} from "@codemirror/autocomplete";
+import { defaultKeymap, history, historyKeymap } from "@codemirror/commands";
+import { type Diagnostic, setDiagnostics } from "@codemirror/lint";
+import { EditorState, Prec } from "@codemirror/state";
+import { EditorView, keymap, placeholder } from "@codemirror/view";
+import { useEffect, useRef } from "react";
+import { text } from "../../../texts/index.ts";
+import { completionsAt, type Schema } from "./completion.ts";
+import classes from "./raw-editor.module.css";
+
+export interface RawEditorProps {
+  collection: string;
+  value: string;
+  schema: Schema;
+  /** From 0, of the expression that the service refused. */
+  errorAt: number | null;
+  errorId: string | undefined;
+  onChange: (value: string) => void;
+  onApply: (value: string) => void;
+  onCancel: () => void;
+}
+
+export function RawEditor(props: RawEditorProps) {
+  const { value, errorAt, errorId } = props;
+  const frame = useRef<HTMLDivElement>(null);
+  const view = useRef<EditorView>(undefined);
+  const latest = useRef(props);
+  latest.current = props;
+
+  // biome-ignore lint/correctness/useExhaustiveDependencies: the editor is made once; later values are sent to it.
+  useEffect(() => {
+    if (frame.current === null) return undefined;
+    const editor = new EditorView({
+      parent: frame.current,
+      state: EditorState.create({
+        doc: value,
+        selection: { anchor: value.length },
+        extensions: [
+          Prec.highest(
+            keymap.of([
+              { key: "Tab", run: acceptCompletion },
+              {
+                key: "Enter",
+                run: (editor) => {
+                  if (acceptCompletion(editor)) return true;
+                  latest.current.onApply(editor.state.doc.toString());
+                  return true;
+                },
+              },
+            ]),
+          ),
+          autocompletion({
+            override: [
+              ({ pos, state, explicit }) => {
+                const { schema, collection } = latest.current;
+                const found = completionsAt(state.sliceDoc(0, pos), schema, collection);
+                if (
+                  found === null ||
+                  (!explicit && found.from === pos && state.sliceDoc(pos - 1, pos) !== " " && pos > 0)
+                )
+                  return null;
+                return {
+                  from: found.from,
+                  options: found.options.map(({ label, detail, kind }) => ({ label, detail, type: kind })),
+                };
+              },
+            ],
+            icons: false,
+            // Enter applies the filter unless a completion was chosen with the arrows.
+            selectOnOpen: false,
+          }),
+          closeBrackets(),
+          history(),
+          keymap.of([
+            ...completionKeymap,
+            ...historyKeymap,
+            {
+              key: "Escape",
+              run: () => {
+                latest.current.onCancel();
+                return true;
+              },
+            },
+            ...defaultKeymap,
+          ]),
+          // One line: what is pasted becomes one.
+          EditorState.transactionFilter.of((change) => {
+            if (change.newDoc.lines === 1) return change;
+            return {
+              changes: {
+                from: 0,
+                to: change.startState.doc.length,
+                insert: change.newDoc.toString().replaceAll(/\s*\n\s*/g, " "),
+              },
+            };
+          }),
+          EditorView.updateListener.of((update) => {
+            if (update.docChanged) latest.current.onChange(update.state.doc.toString());
+          }),
+          EditorView.contentAttributes.of({
+            "aria-label": text.records.expression,
+            role: "textbox",
+            "aria-multiline": "false",
+            spellcheck: "false",
+            autocapitalize: "off",
+          }),
+          EditorView.theme({ "&.cm-focused": { outline: "none" } }),
+          placeholder(text.records.expressionPlaceholder),
+        ],
+      }),
+    });
+    view.current = editor;
+    editor.focus();
+    if (value === "") startCompletion(editor);
+    return () => editor.destroy();
+  }, []);
+
+  useEffect(() => {
+    const editor = view.current;
+    if (editor === undefined || editor.state.doc.toString() === value) return;
+    editor.dispatch({ changes: { from: 0, to: editor.state.doc.length, insert: value } });
+  }, [value]);
+
+  useEffect(() => {
+    const editor = view.current;
+    if (editor === undefined) return;
+    const { length } = editor.state.doc;
+    const diagnostics: Diagnostic[] = [];
+    if (errorAt !== null) {
+      // The end of the text has no character to underline: the last one stands for it.
+      const from = Math.max(0, Math.min(errorAt, length - 1));
+      const rest = /^[\p{L}\p{N}_.$@-]+/u.exec(editor.state.sliceDoc(from))?.[0].length ?? 1;
+      diagnostics.push({ from, to: Math.min(length, from + rest), severity: "error", message: "" });
+    }
+    editor.dispatch(setDiagnostics(editor.state, diagnostics));
+    const { contentDOM } = editor;
+    if (errorId === undefined) contentDOM.removeAttribute("aria-describedby");
+    else contentDOM.setAttribute("aria-describedby", errorId);
+    contentDOM.setAttribute("aria-invalid", String(errorId !== undefined));
+  }, [errorAt, errorId]);
+
+  return <div ref={frame} className={classes["frame"]} data-has-error={errorId !== undefined || undefined} />;
+}

@@ -1,0 +1,40 @@
+/** The last filters of a collection, kept in the browser. */
+
+const most = 10;
+
+function key(collection: string): string {
+  return `socle.filters.${collection}`;
+}
+
+/** The list with a filter at its beginning, each once. */
+export function withRecent(recent: readonly string[], filter: string): string[] {
+  return [filter, ...recent.filter((each) => each !== filter)].slice(0, most);
+}
+
+/** What a storage holds; empty for anything that is no list of texts. */
+export function readRecent(stored: string | null): string[] {
+  try {
+    const value: unknown = JSON.parse(stored ?? "[]");
+    return Array.isArray(value)
+      ? value.filter((each): each is string => typeof each === "string" && each !== "").slice(0, most)
+      : [];
+  } catch {
+    return [];
+  }
+}
+
+export function recentFilters(collection: string): string[] {
+  try {
+    return readRecent(localStorage.getItem(key(collection)));
+  } catch {
+    return [];
+  }
+}
+
+export function rememberFilter(collection: string, filter: string): void {
+  try {
+    localStorage.setItem(key(collection), JSON.stringify(withRecent(recentFilters(collection), filter)));
+  } catch {
+    // A full or forbidden storage forgets it.
+  }
+}

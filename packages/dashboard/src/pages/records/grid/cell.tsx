@@ -1,0 +1,48 @@
+/** A value in its cell, by its type. Nothing long reaches the page: a cell shows one line. */
+import type { JsonValue } from "@socle/protocol";
+import { IconCheck, IconX } from "@tabler/icons-react";
+import { formatDateTime } from "../../../kit/index.ts";
+import { text } from "../../../texts/index.ts";
+import type { PlacedColumn } from "../columns/use-columns.ts";
+import { type Row, shownJson, shownText } from "../data/rows.ts";
+import classes from "./cell.module.css";
+import { FileCell } from "./file-cell.tsx";
+import { RelationCell } from "./relation-cell.tsx";
+
+/** Digits of a number as they are: a grid is for comparing, and an id must not get commas. */
+function shownNumber(value: number): string {
+  return Object.is(value, -0) ? "-0" : String(value);
+}
+
+export function CellValue({ row, column }: { row: Row; column: PlacedColumn }) {
+  const value: JsonValue = row.record[column.name] ?? null;
+  if (value === null) return <span className={classes["null"]}>null</span>;
+  const { field } = column;
+  switch (field.type) {
+    case "integer":
+    case "float":
+      return <span className={classes["number"]}>{shownNumber(Number(value))}</span>;
+    case "boolean":
+      return (
+        <span className={classes["boolean"]} data-is-true={value === true || undefined}>
+          {value === true ? <IconCheck size={15} stroke={2.2} aria-hidden /> : <IconX size={14} aria-hidden />}
+          <span>{String(value)}</span>
+        </span>
+      );
+    case "datetime":
+      return (
+        <time className={classes["time"]} dateTime={String(value)} title={String(value)}>
+          {formatDateTime(String(value))}
+        </time>
+      );
+    case "json":
+      return <span className={classes["json"]}>{shownJson(value, row.cut.has(column.name))}</span>;
+    case "relation":
+      return <RelationCell row={row} column={column} id={String(value)} />;
+    case "file":
+      return <FileCell id={String(value)} />;
+    default:
+      if (value === "") return <span className={classes["null"]}>{text.records.emptyText}</span>;
+      return <span className={classes["text"]}>{shownText(String(value))}</span>;
+  }
+}

@@ -1,0 +1,130 @@
+/** The row of headers: sorting, widths, and the order of the columns by drag. */
+// biome-ignore-all lint/a11y/useSemanticElements: a table of the page cannot hold rows that are not there.
+// biome-ignore-all lint/a11y/useFocusableInteractive: one cell at a time has the tab index.
+// biome-ignore-all lint/a11y/useKeyWithClickEvents: the grid has the keys of all its cells.
+// biome-ignore-all lint/a11y/noStaticElementInteractions: Shift with arrows does what the edge does.
+
+import { closestCenter, DndContext, type DragEndEvent, PointerSensor, useSensor, useSensors } from "@dnd-kit/core";
+import { horizontalListSortingStrategy, SortableContext, useSortable } from "@dnd-kit/sortable";
+import { Checkbox } from "@mantine/core";
+import { IconArrowDown, IconArrowUp } from "@tabler/icons-react";
+import { text } from "../../../texts/index.ts";
+import { moveColumn } from "../columns/column-state.ts";
+import { TypeIcon } from "../columns/type-icon.tsx";
+import type { Columns, PlacedColumn } from "../columns/use-columns.ts";
+import type { SortStep } from "../data/sort.ts";
+import classes from "./grid.module.css";
+import { type ShownColumn, selectWidth } from "./grid-row.tsx";
+
+export interface GridHeadProps {
+  columns: Columns;
+  shown: readonly ShownColumn[];
+  sort: readonly SortStep[];
+  width: number;
+  /** The column of the active cell while it is a header, or -1. */
+  active: number;
+  onActivate: (column: number) => void;
+  onSort: (path: string, isAdded: boolean) => void;
+  selection: "none" | "some" | "all";
+  onSelectAll: () => void;
+}
+
+export function GridHead(props: GridHeadProps) {
+  const { columns, shown, width, selection, onSelectAll } = props;
+  // A click sorts; a drag begins only after some way.
+  const sensors = useSensors(useSensor(PointerSensor, { activationConstraint: { distance: 8 } }));
+  const onDragEnd = ({ active, over }: DragEndEvent): void => {
+    if (over !== null) columns.change({ order: moveColumn(columns.order, String(active.id), String(over.id)) });
+  };
+  const [first] = columns.visible;
+  return (
+    <DndContext sensors={sensors} collisionDetection={closestCenter} onDragEnd={onDragEnd}>
+      <div role="row" aria-rowindex={1} className={classes["head"]} style={{ width }}>
+        <div className={classes["pinned"]} role="presentation">
+          <div role="columnheader" aria-colindex={1} className={classes["select"]}>
+            <Checkbox
+              size="xs"
+              checked={selection === "all"}
+              indeterminate={selection === "some"}
+              onChange={onSelectAll}
+              tabIndex={-1}
+              aria-label={text.records.selectLoaded}
+            />
+          </div>
+          {first !== undefined && <Header {...props} column={first} index={0} />}
+        </div>
+        <SortableContext items={shown.map(({ column }) => column.name)} strategy={horizontalListSortingStrategy}>
+          {shown.map(({ column, index }) => (
+            <Header key={column.name} {...props} column={column} index={index} />
+          ))}
+        </SortableContext>
+      </div>
+    </DndContext>
+  );
+}
+
+function Header({
+  column,
+  index,
+  sort,
+  active,
+  columns,
+  onActivate,
+  onSort,
+}: GridHeadProps & { column: PlacedColumn; index: number }) {
+  const { name, field, sortPath } = column;
+  const { listeners, setNodeRef, transform, transition, isDragging } = useSortable({ id: name, disabled: index === 0 });
+  const place = sort.findIndex(({ path }) => path === sortPath || path === name);
+  const step = sort[place];
+  const direction = step === undefined ? "none" : step.isDescending ? "descending" : "ascending";
+  const Arrow = step?.isDescending === true ? IconArrowDown : IconArrowUp;
+  return (
+    <div
+      ref={setNodeRef}
+      role="columnheader"
+      aria-colindex={index + 2}
+      aria-sort={sortPath === null ? undefined : direction}
+      tabIndex={active === index ? 0 : -1}
+      data-cell={`-1:${index}`}
+      data-align={field.type === "integer" || field.type === "float" ? "end" : undefined}
+      data-is-sorted={step !== undefined || undefined}
+      data-is-dragging={isDragging || undefined}
+      data-can-sort={sortPath !== null || undefined}
+      className={classes["header"]}
+      style={{
+        width: column.size,
+        ...(index > 0 && { left: column.left + selectWidth }),
+        ...(transform !== null && { transform: `translateX(${transform.x}px)` }),
+        transition,
+      }}
+      title={sortPath === null ? name : text.records.sortHint(name)}
+      onClick={(event) => {
+        onActivate(index);
+        if (sortPath !== null) onSort(sortPath, event.shiftKey);
+      }}
+      {...listeners}
+    >
+      <TypeIcon type={field.type} isKey={name === "id"} />
+      <span className={classes["headerName"]}>{name}</span>
+      {step !== undefined && (
+        <span className={classes["sortMark"]}>
+          <Arrow size={14} aria-hidden />
+          {sort.length > 1 && <span>{place + 1}</span>}
+        </span>
+      )}
+      <span
+        className={classes["edge"]}
+        data-is-resizing={column.isResizing || undefined}
+        aria-hidden
+        onPointerDown={(event) => event.stopPropagation()}
+        onMouseDown={column.onResizeStart}
+        onTouchStart={column.onResizeStart}
+        onClick={(event) => event.stopPropagation()}
+        onDoubleClick={(event) => {
+          event.stopPropagation();
+          columns.setWidth(name, column.width);
+        }}
+      />
+    </div>
+  );
+}

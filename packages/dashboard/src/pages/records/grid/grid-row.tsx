@@ -1,0 +1,139 @@
+/** One row of the grid: drawn again only when something about it changes. */
+// biome-ignore-all lint/a11y/useSemanticElements: a table of the page cannot hold rows that are not there.
+// biome-ignore-all lint/a11y/useFocusableInteractive: one cell at a time has the tab index.
+// biome-ignore-all lint/a11y/useKeyWithClickEvents: the grid has the keys of all its cells.
+import { Checkbox } from "@mantine/core";
+import type { StoredRecord } from "@socle/protocol";
+import { type MouseEvent, memo } from "react";
+import { text } from "../../../texts/index.ts";
+import type { PlacedColumn } from "../columns/use-columns.ts";
+import type { Row } from "../data/rows.ts";
+import { CellValue } from "./cell.tsx";
+import classes from "./grid.module.css";
+import { type EditEnd, InlineEditor } from "./inline-editor.tsx";
+import type { CellPlace } from "./navigation.ts";
+
+/** What rows tell the grid. The object is the same for the grid's whole life. */
+export interface RowActions {
+  readonly activate: (place: CellPlace) => void;
+  readonly open: (id: string) => void;
+  readonly edit: (place: CellPlace) => void;
+  readonly endEdit: (end: EditEnd) => void;
+  readonly select: (row: number, how: { isRange: boolean }) => void;
+}
+
+export interface ShownColumn {
+  readonly index: number;
+  readonly column: PlacedColumn;
+}
+
+export interface GridRowProps {
+  collection: string;
+  /** Its place in the whole list. */
+  index: number;
+  top: number;
+  width: number;
+  /** Undefined while it is not loaded. */
+  row: Row | undefined;
+  first: PlacedColumn | undefined;
+  columns: readonly ShownColumn[];
+  /** The column of the active cell, or -1. */
+  active: number;
+  /** The column that is edited, or -1. */
+  editing: number;
+  isSelected: boolean;
+  isFlashing: boolean;
+  isFading: boolean;
+  isOpen: boolean;
+  actions: RowActions;
+}
+
+export const rowHeight = 36;
+export const selectWidth = 40;
+
+function alignOf({ field }: PlacedColumn): "end" | undefined {
+  return field.type === "integer" || field.type === "float" ? "end" : undefined;
+}
+
+export const GridRow = memo(function GridRow(props: GridRowProps) {
+  const { collection, index, top, width, row, first, columns, active, editing, actions } = props;
+  const cell = (column: PlacedColumn, at: number) => (
+    <div
+      key={column.name}
+      role="gridcell"
+      aria-colindex={at + 2}
+      tabIndex={active === at ? 0 : -1}
+      className={classes["cell"]}
+      data-cell={`${index}:${at}`}
+      data-align={alignOf(column)}
+      data-is-first={at === 0 || undefined}
+      style={at === 0 ? { width: column.size } : { width: column.size, left: column.left + selectWidth }}
+      onClick={(event) => {
+        actions.activate({ row: index, column: at });
+        if (at === 0 && row !== undefined && !(event.target instanceof HTMLAnchorElement)) actions.open(row.id);
+      }}
+      onDoubleClick={() => at > 0 && actions.edit({ row: index, column: at })}
+    >
+      {row === undefined ? (
+        <span className={classes["outline"]} style={{ width: `${35 + ((index * 7 + at * 13) % 50)}%` }} />
+      ) : (
+        <Value row={row} column={column} isId={at === 0 && column.name === "id"} />
+      )}
+      {row !== undefined && editing === at && (
+        <InlineEditor collection={collection} row={row} column={column} onEnd={actions.endEdit} />
+      )}
+    </div>
+  );
+  return (
+    <div
+      role="row"
+      aria-rowindex={index + 2}
+      aria-selected={props.isSelected}
+      aria-busy={row === undefined || undefined}
+      className={classes["row"]}
+      data-is-selected={props.isSelected || undefined}
+      data-is-flashing={props.isFlashing || undefined}
+      data-is-fading={props.isFading || undefined}
+      data-is-open={props.isOpen || undefined}
+      data-is-editing={editing >= 0 || undefined}
+      style={{ transform: `translateY(${top}px)`, width }}
+    >
+      <div className={classes["pinned"]} role="presentation">
+        <div
+          role="gridcell"
+          aria-colindex={1}
+          className={classes["select"]}
+          onClick={(event: MouseEvent) => {
+            if (row !== undefined) actions.select(index, { isRange: event.shiftKey });
+          }}
+        >
+          {row !== undefined && (
+            <Checkbox
+              size="xs"
+              checked={props.isSelected}
+              readOnly
+              tabIndex={-1}
+              style={{ pointerEvents: "none" }}
+              aria-label={text.records.selectRow(nameOf(row.record))}
+            />
+          )}
+        </div>
+        {first !== undefined && cell(first, 0)}
+      </div>
+      {columns.map(({ column, index: at }) => cell(column, at))}
+    </div>
+  );
+});
+
+function nameOf(record: StoredRecord): string {
+  return `…${record.id.slice(-8)}`;
+}
+
+function Value({ row, column, isId }: { row: Row; column: PlacedColumn; isId: boolean }) {
+  if (column.name !== "id") return <CellValue row={row} column={column} />;
+  return (
+    <span className={classes["id"]} title={row.id} data-is-link={isId || undefined}>
+      {column.size > 300 ? row.id : `…${row.id.slice(-Math.max(8, Math.floor((column.size - 36) / 8)))}`}
+    </span>
+  );
+}

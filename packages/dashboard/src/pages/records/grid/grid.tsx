@@ -1,0 +1,171 @@
+/**
+ * The grid: rows and columns of which only those on the screen are in the page. One cell is active and is the grid's only
+ * stop of the Tab key; it stays in the page while it is scrolled away.
+ */
+// biome-ignore-all lint/a11y/useSemanticElements: a table of the page cannot hold rows that are not there.
+// biome-ignore-all lint/a11y/useFocusableInteractive: one cell at a time has the tab index.
+// biome-ignore-all lint/a11y/useKeyWithClickEvents: the grid has the keys of all its cells.
+import { defaultRangeExtractor, type Range, useVirtualizer } from "@tanstack/react-virtual";
+import { type ReactNode, type RefObject, useCallback, useEffect, useLayoutEffect, useMemo, useRef } from "react";
+import { text } from "../../../texts/index.ts";
+import type { Columns } from "../columns/use-columns.ts";
+import type { SortStep } from "../data/sort.ts";
+import type { Rows } from "../data/use-rows.ts";
+import classes from "./grid.module.css";
+import { GridHead } from "./grid-head.tsx";
+import { GridRow, rowHeight, type ShownColumn, selectWidth } from "./grid-row.tsx";
+import type { GridState } from "./use-grid-state.ts";
+
+const headHeight = 36;
+
+export interface GridProps {
+  collection: string;
+  rows: Rows;
+  columns: Columns;
+  sort: readonly SortStep[];
+  onSort: (path: string, isAdded: boolean) => void;
+  state: GridState;
+  flashing: ReadonlySet<string>;
+  fading: ReadonlySet<string>;
+  /** The record whose drawer is open. */
+  openId: string | undefined;
+  scroller: RefObject<HTMLDivElement | null>;
+  /** Told the places that are on the screen, counted from the first of the whole list. */
+  onShow: (visible: { first: number; last: number }) => void;
+  /** Instead of rows: nothing there, or an error. */
+  children?: ReactNode;
+}
+
+/** The range with one more index, so that the active cell stays in the page. */
+function withIndex(range: Range, index: number): number[] {
+  const indexes = defaultRangeExtractor(range);
+  if (index < 0 || index >= range.count || indexes.includes(index)) return indexes;
+  return [...indexes, index].sort((a, b) => a - b);
+}
+
+export function Grid(props: GridProps) {
+  const { collection, rows, columns, sort, onSort, state, flashing, fading, openId, scroller, onShow, children } =
+    props;
+  const { active, editing, selected, actions } = state;
+  const { origin, spanCount, first, items } = rows;
+  const [pinned] = columns.visible;
+  const centre = useMemo(() => columns.visible.slice(1), [columns.visible]);
+  const width = columns.totalWidth + selectWidth;
+  const pinnedWidth = selectWidth + (pinned?.size ?? 0);
+
+  const activeRow = active.row - origin;
+  const vertical = useVirtualizer({
+    count: spanCount,
+    getScrollElement: () => scroller.current,
+    estimateSize: () => rowHeight,
+    overscan: 8,
+    scrollPaddingStart: headHeight,
+    rangeExtractor: useCallback((range: Range) => withIndex(range, activeRow), [activeRow]),
+    initialRect: { width: 1_000, height: 700 },
+  });
+  const activeColumn = active.column - 1;
+  const horizontal = useVirtualizer({
+    horizontal: true,
+    count: centre.length,
+    getScrollElement: () => scroller.current,
+    estimateSize: (index) => centre[index]?.size ?? 0,
+    overscan: 3,
+    paddingStart: pinnedWidth,
+    scrollPaddingStart: pinnedWidth,
+    rangeExtractor: useCallback((range: Range) => withIndex(range, activeColumn), [activeColumn]),
+    initialRect: { width: 1_000, height: 700 },
+  });
+  // biome-ignore lint/correctness/useExhaustiveDependencies: other columns have other sizes.
+  useLayoutEffect(() => horizontal.measure(), [centre, horizontal]);
+
+  const columnIndexes = horizontal.getVirtualIndexes().join();
+  const shown = useMemo(
+    (): ShownColumn[] =>
+      columnIndexes === ""
+        ? []
+        : columnIndexes.split(",").flatMap((index) => {
+            const column = centre[Number(index)];
+            return column === undefined ? [] : [{ column, index: Number(index) + 1 }];
+          }),
+    [columnIndexes, centre],
+  );
+
+  const items_ = vertical.getVirtualItems();
+  const range = vertical.range;
+  const firstShown = (range?.startIndex ?? 0) + origin;
+  const lastShown = (range?.endIndex ?? 0) + origin;
+  useEffect(() => onShow({ first: firstShown, last: lastShown }), [firstShown, lastShown, onShow]);
+
+  // Another span begins at another row: what is on the screen stays there.
+  const shownOrigin = useRef(origin);
+  useLayoutEffect(() => {
+    const moved = shownOrigin.current - origin;
+    shownOrigin.current = origin;
+    if (moved !== 0 && scroller.current !== null) scroller.current.scrollTop += moved * rowHeight;
+  }, [origin, scroller]);
+
+  // The keyboard moves the focus with the active cell.
+  useLayoutEffect(() => {
+    if (!state.takesFocus()) return;
+    if (activeRow >= 0) vertical.scrollToIndex(activeRow, { align: "auto" });
+    if (activeColumn >= 0) horizontal.scrollToIndex(activeColumn, { align: "auto" });
+    const cell = scroller.current?.querySelector<HTMLElement>(`[data-cell="${active.row}:${active.column}"]`);
+    cell?.focus({ preventScroll: true });
+  });
+
+  const selection = selected.size === 0 ? "none" : selected.size >= items.length ? "all" : "some";
+  return (
+    <div
+      ref={scroller}
+      role="grid"
+      aria-label={text.records.grid(collection)}
+      aria-rowcount={(rows.total ?? -2) + 1}
+      aria-colcount={columns.visible.length + 1}
+      aria-multiselectable
+      aria-busy={rows.isLoading}
+      className={classes["grid"]}
+      onKeyDown={state.onKeyDown}
+      tabIndex={children !== undefined || items.length === 0 ? 0 : -1}
+    >
+      <GridHead
+        columns={columns}
+        shown={shown}
+        sort={sort}
+        width={width}
+        active={active.row < 0 ? active.column : -1}
+        onActivate={(column) => actions.activate({ row: -1, column })}
+        onSort={onSort}
+        selection={items.length === 0 ? "none" : selection}
+        onSelectAll={state.toggleAll}
+      />
+      {children === undefined && (
+        <div role="presentation" className={classes["body"]} style={{ height: vertical.getTotalSize(), width }}>
+          {items_.map(({ index, start }) => {
+            const place = index + origin;
+            const row = items[place - first];
+            return (
+              <GridRow
+                key={row?.id ?? place}
+                collection={collection}
+                index={place}
+                top={start}
+                width={width}
+                row={place < first ? undefined : row}
+                first={pinned}
+                columns={shown}
+                active={active.row === place ? active.column : -1}
+                editing={editing && active.row === place ? active.column : -1}
+                isSelected={row !== undefined && selected.has(row.id)}
+                isFlashing={row !== undefined && flashing.has(row.id)}
+                isFading={row !== undefined && fading.has(row.id)}
+                isOpen={row !== undefined && row.id === openId}
+                actions={actions}
+              />
+            );
+          })}
+        </div>
+      )}
+      {children}
+    </div>
+  );
+}

@@ -1,0 +1,96 @@
+/** The control over a cell while its value is changed. What was typed stays when the service refuses it. */
+import { Loader } from "@mantine/core";
+import { SocleError } from "@socle/client";
+import type { JsonValue, StoredRecord } from "@socle/protocol";
+import { type KeyboardEvent, useEffect, useRef, useState } from "react";
+import { messageOf } from "../../../kit/index.ts";
+import { client } from "../../../service/client.ts";
+import { text } from "../../../texts/index.ts";
+import type { PlacedColumn } from "../columns/use-columns.ts";
+import type { Row } from "../data/rows.ts";
+import { FieldControl } from "../editor/index.ts";
+import classes from "./grid.module.css";
+
+export interface EditEnd {
+  readonly saved: StoredRecord | null;
+  /** Where to go on: the next or the previous cell, or nowhere. */
+  readonly step: 1 | -1 | 0;
+}
+
+export function InlineEditor(props: {
+  collection: string;
+  row: Row;
+  column: PlacedColumn;
+  onEnd: (end: EditEnd) => void;
+}) {
+  const { collection, row, column, onEnd } = props;
+  const before: JsonValue = row.record[column.name] ?? null;
+  // Changes that come meanwhile do not touch what is typed.
+  const [initial] = useState(before);
+  const [value, setValue] = useState(initial);
+  const [error, setError] = useState<string | undefined>(undefined);
+  const [isSaving, setSaving] = useState(false);
+  const frame = useRef<HTMLDivElement>(null);
+  useEffect(() => {
+    const control = frame.current?.querySelector<HTMLElement>("input, textarea, button, select");
+    control?.focus();
+    if (control instanceof HTMLInputElement && control.type === "text") control.select();
+  }, []);
+
+  const save = async (step: 1 | -1 | 0): Promise<void> => {
+    if (isSaving) return;
+    if (value === initial) {
+      onEnd({ saved: null, step });
+      return;
+    }
+    setSaving(true);
+    setError(undefined);
+    try {
+      onEnd({ saved: await client.collection(collection).update(row.id, { [column.name]: value }), step });
+    } catch (thrown) {
+      const detail =
+        thrown instanceof SocleError ? thrown.details.find(({ field }) => field === column.name) : undefined;
+      setError(detail?.message ?? messageOf(thrown));
+      setSaving(false);
+    }
+  };
+
+  const onKeyDown = (event: KeyboardEvent): void => {
+    // The grid's own keys wait.
+    event.stopPropagation();
+    // An open list of choices takes Enter and Escape for itself.
+    if (event.defaultPrevented) return;
+    if (event.key === "Escape") {
+      event.preventDefault();
+      onEnd({ saved: null, step: 0 });
+    } else if (event.key === "Enter" && !event.shiftKey) {
+      event.preventDefault();
+      void save(0);
+    } else if (event.key === "Tab") {
+      event.preventDefault();
+      void save(event.shiftKey ? -1 : 1);
+    }
+  };
+
+  return (
+    // biome-ignore lint/a11y/noStaticElementInteractions: the keys come from the control inside.
+    <div
+      ref={frame}
+      className={classes["editor"]}
+      onKeyDown={onKeyDown}
+      onDoubleClick={(event) => event.stopPropagation()}
+      style={{ minWidth: Math.max(column.size, 200) }}
+    >
+      <FieldControl field={column.field} value={value} onChange={setValue} error={error} autoFocus />
+      <div className={classes["editorHint"]}>
+        {isSaving ? (
+          <>
+            <Loader size={10} /> {text.records.saving}
+          </>
+        ) : (
+          text.records.editHint
+        )}
+      </div>
+    </div>
+  );
+}

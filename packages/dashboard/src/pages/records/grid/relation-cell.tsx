@@ -1,0 +1,57 @@
+/** A relation: the target by its name, and a link to it. */
+import { useQuery } from "@tanstack/react-query";
+import { Link } from "@tanstack/react-router";
+import type { ReactNode } from "react";
+import { client } from "../../../service/client.ts";
+import { text } from "../../../texts/index.ts";
+import type { PlacedColumn } from "../columns/use-columns.ts";
+import { expanded, type Row, shownText } from "../data/rows.ts";
+import type { Target } from "../data/targets.ts";
+import classes from "./cell.module.css";
+
+export function RelationCell({ row, column, id }: { row: Row; column: PlacedColumn; id: string }) {
+  const { target } = column;
+  if (target === undefined) return <span className={classes["text"]}>{id}</span>;
+  const found = expanded(row.record, column.name);
+  if (target.label === null || found === null) return <Chip target={target} id={id} name={shortId(id)} />;
+  if (found === undefined) return <LateChip target={{ ...target, label: target.label }} id={id} />;
+  const name = found[target.label];
+  return (
+    <Chip target={target} id={id} name={typeof name === "string" && name !== "" ? shownText(name) : shortId(id)} />
+  );
+}
+
+function shortId(id: string): string {
+  return `…${id.slice(-8)}`;
+}
+
+/** A live change brings the id alone: the name is asked for. */
+function LateChip({ target, id }: { target: Target & { label: string }; id: string }) {
+  const { data } = useQuery({
+    queryKey: ["labels", target.collection, id, target.label],
+    queryFn: async () => {
+      if (target.collection === "users") return (await client.admin.users.get(id)).email;
+      const record = await client.collection(target.collection).get(id, { fields: target.label });
+      return String(record[target.label] ?? "");
+    },
+    retry: false,
+    staleTime: 60_000,
+  });
+  return <Chip target={target} id={id} name={data === undefined || data === "" ? shortId(id) : shownText(data)} />;
+}
+
+function Chip({ target, id, name }: { target: Target; id: string; name: string }) {
+  const content: ReactNode = <span className={classes["chipText"]}>{name}</span>;
+  const label = text.records.openTarget(name);
+  // The grid is one stop of the Tab key: Ctrl-Enter in the cell follows the link.
+  const shared = { className: classes["chip"], title: id, tabIndex: -1, "aria-label": label, "data-follow": true };
+  return target.collection === "users" ? (
+    <Link to="/users" search={{ user: id }} {...shared}>
+      {content}
+    </Link>
+  ) : (
+    <Link to="/collections/$name" params={{ name: target.collection }} search={{ record: id }} {...shared}>
+      {content}
+    </Link>
+  );
+}

@@ -1,0 +1,103 @@
+/** The actions of the page. On narrow screens all but the first one stand in a menu. */
+import { ActionIcon, Button, Menu, Text, Tooltip } from "@mantine/core";
+import {
+  IconCode,
+  IconColumns3,
+  IconDots,
+  IconDownload,
+  IconPlugConnectedX,
+  IconPlus,
+  IconRefresh,
+  IconUpload,
+} from "@tabler/icons-react";
+import { Link } from "@tanstack/react-router";
+import { text } from "../../texts/index.ts";
+import classes from "./records.module.css";
+
+export function HeadActions(props: {
+  name: string;
+  isNarrow: boolean;
+  isBusy: boolean;
+  isLive: boolean;
+  onNew: () => void;
+  onExport: () => void;
+  onCode: () => void;
+  onRefresh: () => void;
+}) {
+  const { name, isNarrow, isBusy, isLive, onNew, onExport, onCode, onRefresh } = props;
+  const params = { name };
+  return (
+    <>
+      {!isLive && (
+        <Tooltip label={text.records.notLiveHint} multiline w={240}>
+          <Text component="span" size="xs" c="dimmed" className={classes["notLive"]} role="status">
+            <IconPlugConnectedX size={14} aria-hidden />
+            {text.records.notLive}
+          </Text>
+        </Tooltip>
+      )}
+      {!isNarrow && (
+        <>
+          <Tooltip label={text.common.refresh}>
+            <ActionIcon
+              variant="subtle"
+              color="gray"
+              size={30}
+              onClick={onRefresh}
+              aria-label={text.common.refresh}
+              aria-busy={isBusy}
+            >
+              <IconRefresh size={16} />
+            </ActionIcon>
+          </Tooltip>
+          <Button
+            renderRoot={(props) => <Link to="/collections/$name/schema" params={params} {...props} />}
+            size="xs"
+            variant="default"
+            leftSection={<IconColumns3 size={14} />}
+          >
+            {text.records.schema}
+          </Button>
+        </>
+      )}
+      <Menu position="bottom-end" width={190} withinPortal>
+        <Menu.Target>
+          <ActionIcon variant="default" size={30} aria-label={text.records.actions}>
+            <IconDots size={16} />
+          </ActionIcon>
+        </Menu.Target>
+        <Menu.Dropdown>
+          {isNarrow && (
+            <>
+              <Menu.Item leftSection={<IconRefresh size={16} />} onClick={onRefresh}>
+                {text.common.refresh}
+              </Menu.Item>
+              <Menu.Item
+                leftSection={<IconColumns3 size={16} />}
+                renderRoot={(props) => <Link to="/collections/$name/schema" params={params} {...props} />}
+              >
+                {text.records.schema}
+              </Menu.Item>
+              <Menu.Divider />
+            </>
+          )}
+          <Menu.Item
+            leftSection={<IconUpload size={16} />}
+            renderRoot={(props) => <Link to="/collections/$name/import" params={params} {...props} />}
+          >
+            {text.records.import}
+          </Menu.Item>
+          <Menu.Item leftSection={<IconDownload size={16} />} onClick={onExport}>
+            {text.records.export}
+          </Menu.Item>
+          <Menu.Item leftSection={<IconCode size={16} />} onClick={onCode}>
+            {text.records.code}
+          </Menu.Item>
+        </Menu.Dropdown>
+      </Menu>
+      <Button size="xs" leftSection={<IconPlus size={14} />} onClick={onNew}>
+        {text.records.new}
+      </Button>
+    </>
+  );
+}

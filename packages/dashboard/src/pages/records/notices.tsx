@@ -1,0 +1,119 @@
+/** What the grid shows instead of rows: nothing there yet, nothing found, an error. */
+import { Button, Code } from "@mantine/core";
+import type { CollectionEntry, FieldDefinition, JsonValue } from "@socle/protocol";
+import { IconDatabase, IconFilterOff, IconMoodPuzzled, IconPlus } from "@tabler/icons-react";
+import { Link } from "@tanstack/react-router";
+import { CopyAction, EmptyState, ErrorState } from "../../kit/index.ts";
+import { text } from "../../texts/index.ts";
+import type { Rows } from "./data/use-rows.ts";
+import classes from "./records.module.css";
+
+export type Notice = "empty" | "nothing" | "filter" | "error";
+
+/** The notice for a state of the rows; null while there are rows, or some are on their way. */
+export function noticeOf(rows: Rows, state: { isArranged: boolean; hasFilterError: boolean }): Notice | null {
+  if (rows.error !== null) return state.hasFilterError ? "filter" : "error";
+  if (rows.isLoading || rows.items.length > 0 || rows.spanCount > 0) return null;
+  return state.isArranged ? "nothing" : "empty";
+}
+
+export function GridNotice(props: {
+  notice: Notice;
+  collection: CollectionEntry;
+  rows: Rows;
+  onNew: () => void;
+  onClear: () => void;
+  onUnsort: () => void;
+}) {
+  const { notice, collection, rows, onNew, onClear, onUnsort } = props;
+  const command = createCommand(collection);
+  return (
+    <div className={classes["notice"]}>
+      {notice === "error" && (
+        <>
+          <ErrorState error={rows.error} onRetry={rows.retry} />
+          {rows.error?.message.startsWith('"sort"') === true && (
+            <Button mx="md" variant="default" size="xs" onClick={onUnsort}>
+              {text.records.wrongSort}
+            </Button>
+          )}
+        </>
+      )}
+      {notice === "filter" && (
+        <EmptyState icon={IconMoodPuzzled} title={text.records.wrongFilter} body={text.records.wrongFilterBody}>
+          <Button variant="default" onClick={onClear}>
+            {text.records.clearFilter}
+          </Button>
+        </EmptyState>
+      )}
+      {notice === "nothing" && (
+        <EmptyState icon={IconFilterOff} title={text.records.nothingTitle} body={text.records.nothingBody}>
+          <Button variant="default" onClick={onClear}>
+            {text.records.clearFilter}
+          </Button>
+        </EmptyState>
+      )}
+      {notice === "empty" && (
+        <EmptyState
+          icon={IconDatabase}
+          title={text.records.emptyTitle}
+          body={
+            <>
+              {text.records.emptyBody}
+              <div className={classes["command"]}>
+                <Code block>{command}</Code>
+                <CopyAction value={command} />
+              </div>
+            </>
+          }
+        >
+          <Button leftSection={<IconPlus size={16} />} onClick={onNew}>
+            {text.records.new}
+          </Button>
+          <Button
+            renderRoot={(props) => (
+              <Link to="/collections/$name/import" params={{ name: collection.name }} {...props} />
+            )}
+            variant="default"
+          >
+            {text.records.import}
+          </Button>
+        </EmptyState>
+      )}
+    </div>
+  );
+}
+
+/** A value that a field may have, for the example. */
+function exampleOf({ type }: FieldDefinition): JsonValue | undefined {
+  switch (type) {
+    case "string":
+    case "text":
+      return "Hello";
+    case "integer":
+      return 1;
+    case "float":
+      return 1.5;
+    case "boolean":
+      return true;
+    case "datetime":
+      return "2026-03-01T09:30:00Z";
+    case "json":
+      return {};
+    default:
+      return undefined;
+  }
+}
+
+function createCommand({ name, fields, permissions }: CollectionEntry): string {
+  const required = fields.filter((field) => field.required === true);
+  const shown = required.length > 0 ? required : fields.slice(0, 1);
+  const values = shown.flatMap((field) => {
+    const value = exampleOf(field);
+    return value === undefined ? [] : [[field.name, value] as const];
+  });
+  const isPublic = permissions === null || (permissions.create ?? permissions.read ?? "public") === "public";
+  const token = isPublic ? "" : ' \\\n  -H "Authorization: Bearer $TOKEN"';
+  const body = JSON.stringify(Object.fromEntries(values));
+  return `curl ${window.location.origin}/api/${name} \\\n  -H "Content-Type: application/json"${token} \\\n  -d '${body}'`;
+}

@@ -1,0 +1,279 @@
+/** The parts of the records page, put together: address, rows, columns, live changes, deletions, dialogs. */
+import { Button } from "@mantine/core";
+import { useMediaQuery } from "@mantine/hooks";
+import { SocleError } from "@socle/client";
+import type { CollectionEntry, StoredRecord } from "@socle/protocol";
+import { useQueryClient } from "@tanstack/react-query";
+import { useNavigate, useSearch } from "@tanstack/react-router";
+import { lazy, Suspense, useCallback, useDeferredValue, useMemo, useRef, useState } from "react";
+import { FilledPage, formatNumber, notifyDone, useShortcut } from "../../kit/index.ts";
+import { useIsLive } from "../../service/live.ts";
+import { text } from "../../texts/index.ts";
+import { BackToCollections } from "./back.tsx";
+import { Bars } from "./bars.tsx";
+import { ColumnMenu } from "./columns/column-menu.tsx";
+import { gridColumns } from "./columns/grid-column.ts";
+import { useColumns } from "./columns/use-columns.ts";
+import { mergeChanges, withoutRows } from "./data/live-merge.ts";
+import { type RecordPages, recordsKey } from "./data/record-query.ts";
+import { parseSort, toggleSort, writeSort } from "./data/sort.ts";
+import { selectionOf, targetsOf } from "./data/targets.ts";
+import { useDeletes } from "./data/use-deletes.ts";
+import { useLive } from "./data/use-live.ts";
+import { useRows, type Visible } from "./data/use-rows.ts";
+import { FilterBar } from "./filter/filter-bar.tsx";
+import { Foot } from "./foot.tsx";
+import { Grid } from "./grid/grid.tsx";
+import { useGridState } from "./grid/use-grid-state.ts";
+import { HeadActions } from "./head-actions.tsx";
+import { GridNotice, noticeOf } from "./notices.tsx";
+import classes from "./records.module.css";
+import type { RecordSearch } from "./search.ts";
+
+const RecordDrawer = lazy(async () => ({ default: (await import("./editor/index.ts")).RecordDrawer }));
+const ExportDialog = lazy(async () => ({ default: (await import("./export/index.ts")).ExportDialog }));
+const SnippetsDialog = lazy(async () => ({ default: (await import("./snippets/index.ts")).SnippetsDialog }));
+
+type Dialog = { readonly type: "code" } | { readonly type: "export"; readonly ids?: readonly string[] };
+
+/** Below this width a drawer covers the page. */
+const narrow = "(max-width: 48em)";
+
+export function RecordsView(props: { collection: CollectionEntry; collections: readonly CollectionEntry[] }) {
+  const { collection, collections } = props;
+  const { name, fields } = collection;
+  const search = useSearch({ from: "/inside/collections/$name" });
+  const navigate = useNavigate();
+  const queryClient = useQueryClient();
+  const isNarrow = useMediaQuery(narrow) === true;
+  const [dialog, setDialog] = useState<Dialog | null>(null);
+  const scroller = useRef<HTMLDivElement>(null);
+  const searchRef = useRef<HTMLInputElement>(null);
+  const [visible, setVisible] = useState<Visible>({ first: 0, last: 0 });
+
+  const setSearch = useCallback(
+    (change: RecordSearch, replace = false): void =>
+      void navigate({
+        to: "/collections/$name",
+        params: { name },
+        search: (before) => ({ ...before, ...change }),
+        replace,
+      }),
+    [navigate, name],
+  );
+  const targets = useMemo(() => targetsOf(fields, collections), [fields, collections]);
+  const all = useMemo(() => gridColumns({ fields }, targets), [fields, targets]);
+  const list = useMemo(
+    () => ({ collection: name, filter: search.filter, sort: search.sort, selection: selectionOf(fields, targets) }),
+    [name, search.filter, search.sort, fields, targets],
+  );
+  const columns = useColumns(name, all);
+  const steps = useMemo(() => parseSort(search.sort), [search.sort]);
+
+  const changePages = useRef((_: (pages: RecordPages) => RecordPages): void => undefined);
+  const onDeleted = useCallback((ids: ReadonlySet<string>): void => {
+    changePages.current((pages) => ({ ...pages, pages: withoutRows(pages.pages, ids) }));
+  }, []);
+  const deletes = useDeletes(name, onDeleted);
+  const rows = useRows(list, deletes.hidden);
+  const { queryKey } = rows;
+  changePages.current = (change) => {
+    queryClient.setQueryData<RecordPages>(queryKey, (pages) => (pages === undefined ? pages : change(pages)));
+    void queryClient.invalidateQueries({ queryKey: [...recordsKey(name), "count"] });
+    void queryClient.invalidateQueries({ queryKey: ["collections"], exact: true });
+  };
+  const merge = (record: StoredRecord): void =>
+    changePages.current((pages) => ({
+      ...pages,
+      pages: [...mergeChanges(pages.pages, new Map([[record.id, { type: "updated", record }]]), 0).pages],
+    }));
+
+  const isArranged = search.filter !== undefined || search.sort !== undefined;
+  const live = useLive({
+    collection: name,
+    queryKey,
+    filter: search.filter,
+    isArranged,
+    isAtTop: () => rows.first === 0 && (scroller.current?.scrollTop ?? 0) < 8,
+  });
+  const isLive = useIsLive();
+
+  const openRecord = useCallback((id: string): void => setSearch({ record: id }), [setSearch]);
+  const onSort = useCallback(
+    (path: string, isAdded: boolean): void => {
+      const next = toggleSort(parseSort(search.sort), path, isAdded);
+      setSearch({ sort: writeSort(next) });
+      scroller.current?.scrollTo({ top: 0 });
+    },
+    [search.sort, setSearch],
+  );
+  const state = useGridState({
+    rows,
+    columns,
+    onOpen: openRecord,
+    onSort,
+    onSaved: (saved) => saved !== null && merge(saved),
+  });
+
+  const reload = (): void => {
+    live.settle();
+    if (rows.first === 0) scroller.current?.scrollTo({ top: 0 });
+    void queryClient.invalidateQueries({ queryKey: recordsKey(name) });
+  };
+  const remove = (ids: readonly string[]): void => {
+    deletes.remove(ids);
+    state.clear();
+    if (search.record !== undefined && ids.includes(search.record)) setSearch({ record: undefined });
+    else state.focus();
+  };
+  const copyIds = async (ids: readonly string[]): Promise<void> => {
+    await navigator.clipboard.writeText(ids.join("\n"));
+    notifyDone(text.records.idsCopied(ids.length));
+  };
+  const onShow = useCallback(
+    (shown: Visible): void => {
+      setVisible(shown);
+      rows.show(shown);
+    },
+    [rows.show],
+  );
+
+  const group = text.shortcuts.page;
+  const words = text.records.shortcuts;
+  useShortcut({ keys: "n", label: words.new, group }, () => openRecord("new"));
+  useShortcut({ keys: "/", label: words.search, group }, () => searchRef.current?.focus());
+  useShortcut({ keys: "o", label: words.open, group }, () => {
+    const id = state.activeId();
+    if (id !== undefined) openRecord(id);
+  });
+  useShortcut({ keys: "Delete", label: words.delete, group }, () => remove(state.chosen()));
+  useShortcut({ keys: "mod+a", label: words.selectAll, group }, state.selectAll);
+  useShortcut({ keys: "Escape", label: words.clear, group }, state.clear, state.selected.size > 0);
+
+  const shownFirst = useDeferredValue(visible.first);
+  const shownLast = useDeferredValue(visible.last);
+  const filterError = filterErrorOf(rows.error);
+  const notice = noticeOf(rows, { isArranged: search.filter !== undefined, hasFilterError: filterError !== undefined });
+  return (
+    <FilledPage
+      title={name}
+      back={<BackToCollections />}
+      note={rows.total === undefined ? undefined : formatNumber(rows.total)}
+      actions={
+        <HeadActions
+          name={name}
+          isNarrow={isNarrow}
+          isBusy={rows.isFetching}
+          isLive={isLive}
+          onNew={() => openRecord("new")}
+          onExport={() => setDialog({ type: "export" })}
+          onCode={() => setDialog({ type: "code" })}
+          onRefresh={reload}
+        />
+      }
+    >
+      <FilterBar
+        collection={collection}
+        filter={search.filter ?? ""}
+        onFilter={(filter) => {
+          state.clear();
+          scroller.current?.scrollTo({ top: 0 });
+          setSearch({ filter: filter === "" ? undefined : filter });
+        }}
+        schema={(each) => collections.find((entry) => entry.name === each)?.fields}
+        error={filterError}
+        searchRef={searchRef}
+      >
+        <ColumnMenu columns={columns} all={all} />
+      </FilterBar>
+      <div className={classes["frame"]}>
+        <Grid
+          collection={name}
+          rows={rows}
+          columns={columns}
+          sort={steps}
+          onSort={onSort}
+          state={state}
+          flashing={live.flashing}
+          fading={live.fading}
+          openId={search.record}
+          scroller={scroller}
+          onShow={onShow}
+        >
+          {notice === null ? undefined : (
+            <GridNotice
+              notice={notice}
+              collection={collection}
+              rows={rows}
+              onNew={() => openRecord("new")}
+              onClear={() => setSearch({ filter: undefined })}
+              onUnsort={() => setSearch({ sort: undefined })}
+            />
+          )}
+        </Grid>
+        {(live.waiting > 0 || live.isStale) && (
+          <div className={classes["news"]} role="status">
+            <Button size="compact-sm" radius="xl" onClick={reload}>
+              {live.waiting > 0 ? text.records.newRecords(live.waiting) : text.records.changed}
+            </Button>
+          </div>
+        )}
+        <Bars
+          selected={state.selected.size}
+          loaded={rows.items.length}
+          deletes={deletes}
+          onSelectAll={state.selectAll}
+          onExport={() => setDialog({ type: "export", ids: [...state.selected] })}
+          onCopy={() => void copyIds([...state.selected])}
+          onDelete={() => remove([...state.selected])}
+          onClear={() => {
+            state.clear();
+            state.focus();
+          }}
+        />
+      </div>
+      {notice === null && (
+        <Foot rows={rows} first={shownFirst} last={shownLast} scroller={scroller} onRetry={rows.retry} />
+      )}
+      <Suspense>
+        {search.record !== undefined && (
+          <RecordDrawer
+            collection={collection}
+            recordId={search.record}
+            onClose={() => {
+              setSearch({ record: undefined });
+              state.focus();
+            }}
+            onSaved={merge}
+          />
+        )}
+        {dialog?.type === "export" && (
+          <ExportDialog
+            collection={collection}
+            filter={search.filter}
+            sort={search.sort}
+            ids={dialog.ids}
+            columns={columns.visible.map((column) => column.name)}
+            onClose={() => setDialog(null)}
+          />
+        )}
+        {dialog?.type === "code" && (
+          <SnippetsDialog
+            collection={collection}
+            filter={search.filter}
+            sort={search.sort}
+            recordId={search.record === "new" ? undefined : search.record}
+            onClose={() => setDialog(null)}
+          />
+        )}
+      </Suspense>
+    </FilledPage>
+  );
+}
+
+/** The service names the parameter that it refuses. */
+function filterErrorOf(error: Error | null): string | undefined {
+  return error instanceof SocleError && error.status === 400 && error.message.startsWith('"filter"')
+    ? error.message
+    : undefined;
+}
