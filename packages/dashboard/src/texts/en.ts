@@ -245,7 +245,6 @@ export const en = {
     firstRow: "First",
     lastRow: "Last",
     held: "The grid holds 4,000 rows around those on the screen and reads the others again when they are needed.",
-    loadingMore: "Loading",
 
     filter: "Filter",
     quickSearch: "Search in all texts",

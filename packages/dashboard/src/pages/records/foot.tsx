@@ -1,20 +1,43 @@
 /** The line below the grid: which rows are on the screen, the way to others, a page that failed. */
 import { Button, Group, NumberInput, Popover, Text, Tooltip, UnstyledButton } from "@mantine/core";
-import { type FormEvent, type RefObject, useState } from "react";
+import { type FormEvent, type RefObject, useState, useSyncExternalStore } from "react";
 import { messageOf } from "../../kit/index.ts";
 import { text } from "../../texts/index.ts";
-import { type Rows, spanRows } from "./data/use-rows.ts";
+import { originFor, type Rows, spanRows, type Visible } from "./data/use-rows.ts";
 import { rowHeight } from "./grid/grid-row.tsx";
 import classes from "./records.module.css";
 
+/** The rows on the screen: they change with every scroll, and only this line shows them. */
+export interface VisibleStore {
+  readonly get: () => Visible;
+  readonly set: (visible: Visible) => void;
+  readonly subscribe: (listener: () => void) => () => void;
+}
+
+export function makeVisibleStore(): VisibleStore {
+  let current: Visible = { first: 0, last: 0 };
+  const listeners = new Set<() => void>();
+  return {
+    get: () => current,
+    set: (visible) => {
+      current = visible;
+      for (const listener of listeners) listener();
+    },
+    subscribe: (listener) => {
+      listeners.add(listener);
+      return () => listeners.delete(listener);
+    },
+  };
+}
+
 export function Foot(props: {
   rows: Rows;
-  first: number;
-  last: number;
+  visible: VisibleStore;
   scroller: RefObject<HTMLDivElement | null>;
   onRetry: () => void;
 }) {
-  const { rows, first, last, scroller, onRetry } = props;
+  const { rows, visible, scroller, onRetry } = props;
+  const { first, last } = useSyncExternalStore(visible.subscribe, visible.get);
   const [isOpen, setOpen] = useState(false);
   const [wanted, setWanted] = useState<string | number>("");
   const { total } = rows;
@@ -27,7 +50,7 @@ export function Foot(props: {
     setTimeout(() => {
       const { current } = scroller;
       if (current === null) return;
-      const origin = isInSpan ? rows.origin : Math.max(0, target - spanRows / 2);
+      const origin = isInSpan ? rows.origin : originFor(target);
       current.scrollTop = (target - origin) * rowHeight;
       current.focus({ preventScroll: true });
     }, 0);
@@ -47,8 +70,7 @@ export function Foot(props: {
               onClick={() => setOpen(!isOpen)}
               aria-label={`${text.records.rowsShown(first + 1, shownLast)}. ${text.records.goToRow}`}
             >
-              {rows.isLoading ? text.records.loadingMore : text.records.rowsShown(first + 1, shownLast)}{" "}
-              {total !== undefined && text.records.rowsOf(total)}
+              {text.records.rowsShown(first + 1, shownLast)} {total !== undefined && text.records.rowsOf(total)}
             </UnstyledButton>
           </Popover.Target>
         </Tooltip>

@@ -5,7 +5,7 @@ import { SocleError } from "@socle/client";
 import type { CollectionEntry, StoredRecord } from "@socle/protocol";
 import { useQueryClient } from "@tanstack/react-query";
 import { useNavigate, useSearch } from "@tanstack/react-router";
-import { lazy, Suspense, useCallback, useDeferredValue, useMemo, useRef, useState } from "react";
+import { lazy, Suspense, useCallback, useMemo, useRef, useState } from "react";
 import { FilledPage, formatNumber, notifyDone, useShortcut } from "../../kit/index.ts";
 import { useIsLive } from "../../service/live.ts";
 import { text } from "../../texts/index.ts";
@@ -22,7 +22,7 @@ import { useDeletes } from "./data/use-deletes.ts";
 import { useLive } from "./data/use-live.ts";
 import { useRows, type Visible } from "./data/use-rows.ts";
 import { FilterBar } from "./filter/filter-bar.tsx";
-import { Foot } from "./foot.tsx";
+import { Foot, makeVisibleStore } from "./foot.tsx";
 import { Grid } from "./grid/grid.tsx";
 import { useGridState } from "./grid/use-grid-state.ts";
 import { HeadActions } from "./head-actions.tsx";
@@ -49,7 +49,7 @@ export function RecordsView(props: { collection: CollectionEntry; collections: r
   const [dialog, setDialog] = useState<Dialog | null>(null);
   const scroller = useRef<HTMLDivElement>(null);
   const searchRef = useRef<HTMLInputElement>(null);
-  const [visible, setVisible] = useState<Visible>({ first: 0, last: 0 });
+  const [visible] = useState(makeVisibleStore);
 
   const setSearch = useCallback(
     (change: RecordSearch, replace = false): void =>
@@ -132,10 +132,10 @@ export function RecordsView(props: { collection: CollectionEntry; collections: r
   };
   const onShow = useCallback(
     (shown: Visible): void => {
-      setVisible(shown);
+      visible.set(shown);
       rows.show(shown);
     },
-    [rows.show],
+    [visible, rows.show],
   );
 
   const group = text.shortcuts.page;
@@ -150,8 +150,6 @@ export function RecordsView(props: { collection: CollectionEntry; collections: r
   useShortcut({ keys: "mod+a", label: words.selectAll, group }, state.selectAll);
   useShortcut({ keys: "Escape", label: words.clear, group }, state.clear, state.selected.size > 0);
 
-  const shownFirst = useDeferredValue(visible.first);
-  const shownLast = useDeferredValue(visible.last);
   const filterError = filterErrorOf(rows.error);
   const notice = noticeOf(rows, { isArranged: search.filter !== undefined, hasFilterError: filterError !== undefined });
   return (
@@ -232,9 +230,7 @@ export function RecordsView(props: { collection: CollectionEntry; collections: r
           }}
         />
       </div>
-      {notice === null && (
-        <Foot rows={rows} first={shownFirst} last={shownLast} scroller={scroller} onRetry={rows.retry} />
-      )}
+      {notice === null && <Foot rows={rows} visible={visible} scroller={scroller} onRetry={rows.retry} />}
       <Suspense>
         {search.record !== undefined && (
           <RecordDrawer

@@ -14,7 +14,7 @@ export interface GridColumn {
 }
 
 const widths: { readonly [type in FieldType]: number } = {
-  string: 200,
+  string: 232,
   text: 260,
   integer: 110,
   float: 110,

@@ -150,5 +150,9 @@ export function useColumns(collection: string, columns: readonly GridColumn[]): 
   }, [placement, columns, resizing]);
   const last = visible.at(-1);
   const hidden = useMemo(() => new Set(names.filter((name) => !shown.includes(name))), [names, shown]);
-  return { order, hidden, visible, totalWidth: last === undefined ? 0 : last.left + last.size, change, setWidth };
+  const totalWidth = last === undefined ? 0 : last.left + last.size;
+  return useMemo(
+    () => ({ order, hidden, visible, totalWidth, change, setWidth }),
+    [order, hidden, visible, totalWidth, change, setWidth],
+  );
 }

@@ -28,7 +28,7 @@ interface PageStart {
 export type RecordPages = InfiniteData<RowPage, PageStart>;
 
 /** The first page is small, so that it is there at once. */
-export const firstPageSize = 100;
+const firstPageSize = 100;
 const pageSize = 250;
 /** The most pages that are held: about 4,000 rows. */
 const mostPages = 16;
@@ -40,7 +40,8 @@ export function recordsKey(collection: string): readonly string[] {
 
 export function recordPagesQuery(list: ListQuery, start: number) {
   const { collection, filter, sort, selection } = list;
-  const first: PageStart = { start, cursor: null, limit: firstPageSize, previous: null };
+  const limit = start === 0 ? firstPageSize : pageSize;
+  const first: PageStart = { start, cursor: null, limit, previous: null };
   return infiniteQueryOptions({
     queryKey: [...recordsKey(collection), "pages", { filter, sort, selection, start }],
     queryFn: async ({ pageParam, signal }): Promise<RowPage> => {

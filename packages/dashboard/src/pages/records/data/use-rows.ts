@@ -4,7 +4,7 @@
  */
 import { useInfiniteQuery, useQuery } from "@tanstack/react-query";
 import { useCallback, useEffect, useMemo, useRef, useState } from "react";
-import { countQuery, firstPageSize, type ListQuery, recordPagesQuery } from "./record-query.ts";
+import { countQuery, type ListQuery, recordPagesQuery } from "./record-query.ts";
 import type { Row } from "./rows.ts";
 
 /** The rows of one span: within the height that every browser can scroll. */
@@ -13,6 +13,7 @@ export const spanRows = 300_000;
 const farRows = 600;
 /** Pages are asked for this many rows before they are seen. */
 const aheadRows = 80;
+const marginRows = 100;
 const settleMs = 120;
 /** Rows in outline while nothing is known. */
 const outlineRows = 40;
@@ -20,6 +21,11 @@ const outlineRows = 40;
 export interface Visible {
   readonly first: number;
   readonly last: number;
+}
+
+/** The first row of the span in which a far row is shown. */
+export function originFor(row: number): number {
+  return Math.max(0, row - spanRows / 2);
 }
 
 interface Place {
@@ -71,9 +77,10 @@ export function useRows(list: ListQuery, hidden: ReadonlySet<string>): Rows {
 
   const jump = useCallback((row: number): void => {
     setPlace(({ origin }) => {
-      const start = Math.max(0, row);
-      const isInside = start >= origin && start < origin + spanRows - firstPageSize;
-      return { start, origin: isInside ? origin : Math.max(0, start - spanRows / 2) };
+      // With some rows before it, so that the page before is not asked for at once: it is as slow as this one.
+      const start = Math.max(0, row - marginRows);
+      const isInside = row >= origin + marginRows && row < origin + spanRows - marginRows;
+      return { start, origin: isInside || (origin === 0 && row < spanRows - marginRows) ? origin : originFor(row) };
     });
   }, []);
 
@@ -94,7 +101,7 @@ export function useRows(list: ListQuery, hidden: ReadonlySet<string>): Rows {
         (visible.last >= spanEnd - 1 && now.count > spanEnd) ||
         (visible.first <= now.place.origin && now.place.origin > 0);
       if (isFar || isAtEdge) {
-        settle.current = setTimeout(() => jump(Math.max(0, visible.first - aheadRows / 2)), settleMs);
+        settle.current = setTimeout(() => jump(visible.first), settleMs);
         return;
       }
       if (now.isMoving) return;

@@ -8,6 +8,7 @@ import { closestCenter, DndContext, type DragEndEvent, PointerSensor, useSensor,
 import { horizontalListSortingStrategy, SortableContext, useSortable } from "@dnd-kit/sortable";
 import { Checkbox } from "@mantine/core";
 import { IconArrowDown, IconArrowUp } from "@tabler/icons-react";
+import { memo } from "react";
 import { text } from "../../../texts/index.ts";
 import { moveColumn } from "../columns/column-state.ts";
 import { TypeIcon } from "../columns/type-icon.tsx";
@@ -29,7 +30,7 @@ export interface GridHeadProps {
   onSelectAll: () => void;
 }
 
-export function GridHead(props: GridHeadProps) {
+export const GridHead = memo(function GridHead(props: GridHeadProps) {
   const { columns, shown, width, selection, onSelectAll } = props;
   // A click sorts; a drag begins only after some way.
   const sensors = useSensors(useSensor(PointerSensor, { activationConstraint: { distance: 8 } }));
@@ -61,7 +62,7 @@ export function GridHead(props: GridHeadProps) {
       </div>
     </DndContext>
   );
-}
+});
 
 function Header({
   column,

@@ -2,16 +2,18 @@
 // biome-ignore-all lint/a11y/useSemanticElements: a table of the page cannot hold rows that are not there.
 // biome-ignore-all lint/a11y/useFocusableInteractive: one cell at a time has the tab index.
 // biome-ignore-all lint/a11y/useKeyWithClickEvents: the grid has the keys of all its cells.
-import { Checkbox } from "@mantine/core";
 import type { StoredRecord } from "@socle/protocol";
-import { type MouseEvent, memo } from "react";
+import { lazy, type MouseEvent, memo, Suspense } from "react";
 import { text } from "../../../texts/index.ts";
 import type { PlacedColumn } from "../columns/use-columns.ts";
 import type { Row } from "../data/rows.ts";
 import { CellValue } from "./cell.tsx";
 import classes from "./grid.module.css";
-import { type EditEnd, InlineEditor } from "./inline-editor.tsx";
+import type { EditEnd } from "./inline-editor.tsx";
 import type { CellPlace } from "./navigation.ts";
+
+// The controls come with the first edit.
+const InlineEditor = lazy(async () => ({ default: (await import("./inline-editor.tsx")).InlineEditor }));
 
 /** What rows tell the grid. The object is the same for the grid's whole life. */
 export interface RowActions {
@@ -80,7 +82,9 @@ export const GridRow = memo(function GridRow(props: GridRowProps) {
         <Value row={row} column={column} isId={at === 0 && column.name === "id"} />
       )}
       {row !== undefined && editing === at && (
-        <InlineEditor collection={collection} row={row} column={column} onEnd={actions.endEdit} />
+        <Suspense>
+          <InlineEditor collection={collection} row={row} column={column} onEnd={actions.endEdit} />
+        </Suspense>
       )}
     </div>
   );
@@ -108,12 +112,12 @@ export const GridRow = memo(function GridRow(props: GridRowProps) {
           }}
         >
           {row !== undefined && (
-            <Checkbox
-              size="xs"
+            <input
+              type="checkbox"
+              className={classes["box"]}
               checked={props.isSelected}
               readOnly
               tabIndex={-1}
-              style={{ pointerEvents: "none" }}
               aria-label={text.records.selectRow(nameOf(row.record))}
             />
           )}

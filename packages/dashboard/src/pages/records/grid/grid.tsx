@@ -113,6 +113,7 @@ export function Grid(props: GridProps) {
     cell?.focus({ preventScroll: true });
   });
 
+  const activateHeader = useCallback((column: number) => actions.activate({ row: -1, column }), [actions]);
   const selection = selected.size === 0 ? "none" : selected.size >= items.length ? "all" : "some";
   return (
     <div
@@ -133,7 +134,7 @@ export function Grid(props: GridProps) {
         sort={sort}
         width={width}
         active={active.row < 0 ? active.column : -1}
-        onActivate={(column) => actions.activate({ row: -1, column })}
+        onActivate={activateHeader}
         onSort={onSort}
         selection={items.length === 0 ? "none" : selection}
         onSelectAll={state.toggleAll}
