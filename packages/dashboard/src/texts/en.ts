@@ -221,7 +221,7 @@ export const en = {
     notLiveHint: "The realtime connection is broken. Changes by others are not shown until it is back.",
 
     columns: "Columns",
-    columnCount: (shown: number, all: number) => `${shown} of ${all} columns`,
+    columnCount: (shown: number, all: number) => `Columns ${shown}/${all}`,
     searchColumns: "Search columns",
     noColumn: "No column has that name.",
     showAll: "Show all",
@@ -269,7 +269,7 @@ export const en = {
     editCondition: (condition: string) => `Edit ${condition}`,
     join: { all: "All of", any: "Any of" },
     joinLabel: (join: "all" | "any") =>
-      join === "all" ? "All conditions must hold: change to any" : "Any condition may hold: change to all",
+      join === "all" ? "All of these conditions: change to any" : "Any of these conditions: change to all",
     operators: {
       "=": "is",
       "!=": "is not",

@@ -60,6 +60,8 @@ export function Foot(props: {
     if (typeof wanted === "number") go(wanted - 1);
   };
   const shownLast = total === undefined ? last + 1 : Math.min(last + 1, total);
+  const range = text.records.rowsShown(first + 1, shownLast);
+  const shown = total === undefined ? range : `${range} ${text.records.rowsOf(total)}`;
   return (
     <div className={classes["foot"]}>
       <Popover opened={isOpen} onChange={setOpen} position="top-start" width={250} trapFocus returnFocus shadow="md">
@@ -68,9 +70,9 @@ export function Foot(props: {
             <UnstyledButton
               className={classes["range"]}
               onClick={() => setOpen(!isOpen)}
-              aria-label={`${text.records.rowsShown(first + 1, shownLast)}. ${text.records.goToRow}`}
+              aria-label={`${shown}. ${text.records.goToRow}`}
             >
-              {text.records.rowsShown(first + 1, shownLast)} {total !== undefined && text.records.rowsOf(total)}
+              {shown}
             </UnstyledButton>
           </Popover.Target>
         </Tooltip>

@@ -36,6 +36,9 @@ const SnippetsDialog = lazy(async () => ({ default: (await import("./snippets/in
 
 type Dialog = { readonly type: "code" } | { readonly type: "export"; readonly ids?: readonly string[] };
 
+/** Below the last row, so that the bars cover none. */
+const barsRoom = 72;
+
 /** Below this width a drawer covers the page. */
 const narrow = "(max-width: 48em)";
 
@@ -50,6 +53,7 @@ export function RecordsView(props: { collection: CollectionEntry; collections: r
   const scroller = useRef<HTMLDivElement>(null);
   const searchRef = useRef<HTMLInputElement>(null);
   const [visible] = useState(makeVisibleStore);
+  const [hasFocus, setFocus] = useState(false);
 
   const setSearch = useCallback(
     (change: RecordSearch, replace = false): void =>
@@ -146,8 +150,12 @@ export function RecordsView(props: { collection: CollectionEntry; collections: r
     const id = state.activeId();
     if (id !== undefined) openRecord(id);
   });
-  useShortcut({ keys: "Delete", label: words.delete, group }, () => remove(state.chosen()));
-  useShortcut({ keys: "mod+a", label: words.selectAll, group }, state.selectAll);
+  useShortcut(
+    { keys: "Delete", label: words.delete, group },
+    () => remove(state.chosen()),
+    hasFocus || state.selected.size > 0,
+  );
+  useShortcut({ keys: "mod+a", label: words.selectAll, group }, state.selectAll, hasFocus && !state.editing);
   useShortcut({ keys: "Escape", label: words.clear, group }, state.clear, state.selected.size > 0);
 
   const filterError = filterErrorOf(rows.error);
@@ -197,6 +205,8 @@ export function RecordsView(props: { collection: CollectionEntry; collections: r
           openId={search.record}
           scroller={scroller}
           onShow={onShow}
+          room={state.selected.size > 0 || deletes.waiting.length > 0 ? barsRoom : 0}
+          onFocus={setFocus}
         >
           {notice === null ? undefined : (
             <GridNotice

@@ -51,10 +51,9 @@ export function ColumnMenu({ columns, all }: { columns: Columns; all: readonly G
           <Button
             size="xs"
             variant="default"
-            leftSection={<IconColumns3 size={14} />}
-            aria-label={text.records.columns}
-            className={classes["target"]}
+            classNames={{ root: classes["target"] ?? "", label: classes["targetLabel"] ?? "" }}
           >
+            <IconColumns3 size={14} aria-hidden />
             <span className={classes["targetText"]}>
               {columns.hidden.size === 0
                 ? text.records.columns

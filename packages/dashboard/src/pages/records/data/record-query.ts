@@ -67,6 +67,9 @@ export function recordPagesQuery(list: ListQuery, start: number) {
       const before = Math.max(0, page.start - pageSize);
       return { start: before, cursor: null, limit: page.start - before, previous: null };
     },
+    // The rows before stay while a filter or a sort changes; those of another place make no sense here.
+    placeholderData: (before: RecordPages | undefined) =>
+      start === 0 && before?.pages[0]?.start === 0 ? before : undefined,
     maxPages: mostPages,
     // Comparing thousands of rows with those before costs more than drawing the few that are on the screen.
     structuralSharing: false,

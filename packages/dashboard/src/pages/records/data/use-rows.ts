@@ -46,6 +46,8 @@ export interface Rows {
   readonly total: number | undefined;
   readonly isLoading: boolean;
   readonly isFetching: boolean;
+  /** Whether the rows are those of the filter or sort before, until the new ones come. */
+  readonly isOld: boolean;
   readonly error: Error | null;
   /** The read of a further page that failed. */
   readonly pageError: Error | null;
@@ -94,7 +96,7 @@ export function useRows(list: ListQuery, hidden: ReadonlySet<string>): Rows {
       seen.current = visible;
       clearTimeout(settle.current);
       const now = latest.current;
-      if (now.query.data === undefined || now.query.isError) return;
+      if (now.query.data === undefined || now.query.isError || now.query.isPlaceholderData) return;
       const isFar = visible.first > now.end + farRows || visible.last < now.first - farRows;
       const spanEnd = now.place.origin + spanRows;
       const isAtEdge =
@@ -133,6 +135,7 @@ export function useRows(list: ListQuery, hidden: ReadonlySet<string>): Rows {
     total,
     isLoading: data === undefined && !query.isError,
     isFetching: query.isFetching,
+    isOld: query.isPlaceholderData,
     error: data === undefined ? query.error : null,
     pageError: data === undefined ? null : query.error,
     queryKey: options.queryKey,

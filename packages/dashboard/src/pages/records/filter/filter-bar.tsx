@@ -288,8 +288,8 @@ function ConditionChip(
             onClick={() => setOpen(!isOpen)}
             aria-label={text.records.editCondition(label)}
           >
-            <span>{condition.path}</span>
-            <span className={classes["chipOperator"]}>{text.records.operators[operator]}</span>
+            <span>{condition.path}</span>{" "}
+            <span className={classes["chipOperator"]}>{text.records.operators[operator]}</span>{" "}
             {value !== "" && <span className={classes["chipValue"]}>{value}</span>}
           </UnstyledButton>
         </Popover.Target>

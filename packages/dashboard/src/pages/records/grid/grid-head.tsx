@@ -39,7 +39,13 @@ export const GridHead = memo(function GridHead(props: GridHeadProps) {
   };
   const [first] = columns.visible;
   return (
-    <DndContext sensors={sensors} collisionDetection={closestCenter} onDragEnd={onDragEnd}>
+    <DndContext
+      sensors={sensors}
+      collisionDetection={closestCenter}
+      onDragEnd={onDragEnd}
+      // Its announcements are no part of the grid.
+      accessibility={{ container: document.body }}
+    >
       <div role="row" aria-rowindex={1} className={classes["head"]} style={{ width }}>
         <div className={classes["pinned"]} role="presentation">
           <div role="columnheader" aria-colindex={1} className={classes["select"]}>

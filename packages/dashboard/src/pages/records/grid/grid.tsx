@@ -32,6 +32,9 @@ export interface GridProps {
   scroller: RefObject<HTMLDivElement | null>;
   /** Told the places that are on the screen, counted from the first of the whole list. */
   onShow: (visible: { first: number; last: number }) => void;
+  /** The grid keeps this much free below the last row, for what floats there. */
+  room: number;
+  onFocus: (hasFocus: boolean) => void;
   /** Instead of rows: nothing there, or an error. */
   children?: ReactNode;
 }
@@ -44,8 +47,8 @@ function withIndex(range: Range, index: number): number[] {
 }
 
 export function Grid(props: GridProps) {
-  const { collection, rows, columns, sort, onSort, state, flashing, fading, openId, scroller, onShow, children } =
-    props;
+  const { collection, rows, columns, sort, onSort, state, flashing, fading } = props;
+  const { openId, scroller, onShow, room, onFocus, children } = props;
   const { active, editing, selected, actions } = state;
   const { origin, spanCount, first, items } = rows;
   const [pinned] = columns.visible;
@@ -60,6 +63,8 @@ export function Grid(props: GridProps) {
     estimateSize: () => rowHeight,
     overscan: 8,
     scrollPaddingStart: headHeight,
+    scrollPaddingEnd: room,
+    paddingEnd: room,
     rangeExtractor: useCallback((range: Range) => withIndex(range, activeRow), [activeRow]),
     initialRect: { width: 1_000, height: 700 },
   });
@@ -116,57 +121,63 @@ export function Grid(props: GridProps) {
   const activateHeader = useCallback((column: number) => actions.activate({ row: -1, column }), [actions]);
   const selection = selected.size === 0 ? "none" : selected.size >= items.length ? "all" : "some";
   return (
-    <div
-      ref={scroller}
-      role="grid"
-      aria-label={text.records.grid(collection)}
-      aria-rowcount={(rows.total ?? -2) + 1}
-      aria-colcount={columns.visible.length + 1}
-      aria-multiselectable
-      aria-busy={rows.isLoading}
-      className={classes["grid"]}
-      onKeyDown={state.onKeyDown}
-      tabIndex={children !== undefined || items.length === 0 ? 0 : -1}
-    >
-      <GridHead
-        columns={columns}
-        shown={shown}
-        sort={sort}
-        width={width}
-        active={active.row < 0 ? active.column : -1}
-        onActivate={activateHeader}
-        onSort={onSort}
-        selection={items.length === 0 ? "none" : selection}
-        onSelectAll={state.toggleAll}
-      />
-      {children === undefined && (
-        <div role="presentation" className={classes["body"]} style={{ height: vertical.getTotalSize(), width }}>
-          {items_.map(({ index, start }) => {
-            const place = index + origin;
-            const row = items[place - first];
-            return (
-              <GridRow
-                key={row?.id ?? place}
-                collection={collection}
-                index={place}
-                top={start}
-                width={width}
-                row={place < first ? undefined : row}
-                first={pinned}
-                columns={shown}
-                active={active.row === place ? active.column : -1}
-                editing={editing && active.row === place ? active.column : -1}
-                isSelected={row !== undefined && selected.has(row.id)}
-                isFlashing={row !== undefined && flashing.has(row.id)}
-                isFading={row !== undefined && fading.has(row.id)}
-                isOpen={row !== undefined && row.id === openId}
-                actions={actions}
-              />
-            );
-          })}
-        </div>
-      )}
+    <>
+      <div
+        ref={scroller}
+        role="grid"
+        aria-label={text.records.grid(collection)}
+        aria-rowcount={(rows.total ?? -2) + 1}
+        aria-colcount={columns.visible.length + 1}
+        aria-multiselectable
+        aria-busy={rows.isLoading || rows.isOld}
+        className={classes["grid"]}
+        data-has-notice={children !== undefined || undefined}
+        data-is-old={rows.isOld || undefined}
+        onFocus={() => onFocus(true)}
+        onBlur={() => onFocus(false)}
+        onKeyDown={state.onKeyDown}
+        tabIndex={children !== undefined || items.length === 0 ? 0 : -1}
+      >
+        <GridHead
+          columns={columns}
+          shown={shown}
+          sort={sort}
+          width={width}
+          active={active.row < 0 ? active.column : -1}
+          onActivate={activateHeader}
+          onSort={onSort}
+          selection={items.length === 0 ? "none" : selection}
+          onSelectAll={state.toggleAll}
+        />
+        {children === undefined && (
+          <div role="presentation" className={classes["body"]} style={{ height: vertical.getTotalSize(), width }}>
+            {items_.map(({ index, start }) => {
+              const place = index + origin;
+              const row = items[place - first];
+              return (
+                <GridRow
+                  key={row?.id ?? place}
+                  collection={collection}
+                  index={place}
+                  top={start}
+                  width={width}
+                  row={place < first ? undefined : row}
+                  first={pinned}
+                  columns={shown}
+                  active={active.row === place ? active.column : -1}
+                  editing={editing && active.row === place ? active.column : -1}
+                  isSelected={row !== undefined && selected.has(row.id)}
+                  isFlashing={row !== undefined && flashing.has(row.id)}
+                  isFading={row !== undefined && fading.has(row.id)}
+                  isOpen={row !== undefined && row.id === openId}
+                  actions={actions}
+                />
+              );
+            })}
+          </div>
+        )}
+      </div>
       {children}
-    </div>
+    </>
   );
 }
