@@ -158,13 +158,15 @@ export function RecordsView(props: { collection: CollectionEntry; collections: r
   useShortcut({ keys: "mod+a", label: words.selectAll, group }, state.selectAll, hasFocus && !state.editing);
   useShortcut({ keys: "Escape", label: words.clear, group }, state.clear, state.selected.size > 0);
 
+  // New records that wait above a list that is read to its end are in no count yet.
+  const count = rows.total === undefined ? undefined : rows.total + (rows.isComplete ? live.waiting : 0);
   const filterError = filterErrorOf(rows.error);
   const notice = noticeOf(rows, { isArranged: search.filter !== undefined, hasFilterError: filterError !== undefined });
   return (
     <FilledPage
       title={name}
       back={<BackToCollections />}
-      note={rows.total === undefined ? undefined : formatNumber(rows.total)}
+      note={count === undefined ? undefined : formatNumber(count)}
       actions={
         <HeadActions
           name={name}
@@ -188,6 +190,7 @@ export function RecordsView(props: { collection: CollectionEntry; collections: r
         }}
         schema={(each) => collections.find((entry) => entry.name === each)?.fields}
         error={filterError}
+        isAnswered={rows.error === null && !rows.isLoading && !rows.isOld}
         searchRef={searchRef}
       >
         <ColumnMenu columns={columns} all={all} />

@@ -44,6 +44,8 @@ export interface Rows {
   readonly spanCount: number;
   /** How many match in all; undefined until that is known. */
   readonly total: number | undefined;
+  /** Whether the list is read to its end. */
+  readonly isComplete: boolean;
   readonly isLoading: boolean;
   readonly isFetching: boolean;
   /** Whether the rows are those of the filter or sort before, until the new ones come. */
@@ -133,6 +135,7 @@ export function useRows(list: ListQuery, hidden: ReadonlySet<string>): Rows {
     origin: place.origin,
     spanCount,
     total,
+    isComplete: data !== undefined && !hasNextPage,
     isLoading: data === undefined && !query.isError,
     isFetching: query.isFetching,
     isOld: query.isPlaceholderData,

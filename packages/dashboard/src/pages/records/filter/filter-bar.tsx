@@ -14,7 +14,7 @@ import {
 import { useDebouncedCallback } from "@mantine/hooks";
 import type { CollectionEntry } from "@socle/protocol";
 import { IconCode, IconFilter, IconHistory, IconSearch, IconX } from "@tabler/icons-react";
-import { lazy, type ReactNode, type RefObject, Suspense, useEffect, useId, useState } from "react";
+import { lazy, type ReactNode, type RefObject, Suspense, useEffect, useId, useRef, useState } from "react";
 import { text } from "../../../texts/index.ts";
 import { type Builder, type Condition, fromBuilder, operatorOf, quickFields, textOf, toBuilder } from "./builder.ts";
 import { errorPosition, type Schema, typeOfPath } from "./completion.ts";
@@ -33,13 +33,15 @@ export interface FilterBarProps {
   schema: Schema;
   /** The service's complaint about the filter. */
   error: string | undefined;
+  /** Whether the service has answered the filter with records. */
+  isAnswered: boolean;
   searchRef: RefObject<HTMLInputElement | null>;
   /** At the right. */
   children?: ReactNode;
 }
 
 export function FilterBar(props: FilterBarProps) {
-  const { collection, filter, onFilter, schema, error, searchRef, children } = props;
+  const { collection, filter, onFilter, schema, error, isAnswered, searchRef, children } = props;
   const { name, fields } = collection;
   const builder = toBuilder(filter, fields);
   const [wantsRaw, setWantsRaw] = useState(false);
@@ -50,9 +52,14 @@ export function FilterBar(props: FilterBarProps) {
 
   const apply = (next: string): void => {
     const wanted = next.trim();
-    if (wanted !== "" && wanted !== filter) rememberFilter(name, wanted);
+    applied.current = wanted;
     onFilter(wanted);
   };
+  // A filter is remembered once the service has taken it.
+  const applied = useRef("");
+  useEffect(() => {
+    if (isAnswered && filter !== "" && applied.current === filter) rememberFilter(name, filter);
+  }, [isAnswered, filter, name]);
   // What is still being typed is no filter to remember.
   const build = (next: Builder, isKept = true): void => {
     const wanted = fromBuilder(next, fields);
@@ -329,7 +336,7 @@ function Recent({ collection, onPick }: { collection: string; onPick: (filter: s
         {recent.length === 0 && <Menu.Item disabled>{text.records.noRecent}</Menu.Item>}
         {recent.map((filter) => (
           <Menu.Item key={filter} onClick={() => onPick(filter)}>
-            <Text size="xs" className="mono" truncate>
+            <Text size="xs" className="mono" truncate maw={300}>
               {filter}
             </Text>
           </Menu.Item>

@@ -2,7 +2,7 @@
 import { Loader } from "@mantine/core";
 import { SocleError } from "@socle/client";
 import type { JsonValue, StoredRecord } from "@socle/protocol";
-import { type KeyboardEvent, useEffect, useRef, useState } from "react";
+import { type KeyboardEvent, useEffect, useLayoutEffect, useRef, useState } from "react";
 import { messageOf } from "../../../kit/index.ts";
 import { client } from "../../../service/client.ts";
 import { text } from "../../../texts/index.ts";
@@ -31,7 +31,14 @@ export function InlineEditor(props: {
   const [error, setError] = useState<string | undefined>(undefined);
   const [isSaving, setSaving] = useState(false);
   const frame = useRef<HTMLDivElement>(null);
+  // At the right edge of the grid it grows to the left.
+  const [isEnd, setEnd] = useState(false);
+  useLayoutEffect(() => {
+    const edge = frame.current?.closest('[role="grid"]')?.getBoundingClientRect().right ?? 0;
+    if ((frame.current?.getBoundingClientRect().right ?? 0) > edge) setEnd(true);
+  }, []);
   useEffect(() => {
+    frame.current?.scrollIntoView({ block: "nearest", inline: "nearest" });
     const control = frame.current?.querySelector<HTMLElement>("input, textarea, button, select");
     control?.focus();
     if (control instanceof HTMLInputElement && control.type === "text") control.select();
@@ -77,6 +84,7 @@ export function InlineEditor(props: {
     <div
       ref={frame}
       className={classes["editor"]}
+      data-is-end={isEnd || undefined}
       onKeyDown={onKeyDown}
       onDoubleClick={(event) => event.stopPropagation()}
       style={{ minWidth: Math.max(column.size, 200) }}
