@@ -11,6 +11,9 @@ import type { Row } from "../data/rows.ts";
 import { FieldControl } from "../editor/index.ts";
 import classes from "./grid.module.css";
 
+/** A complaint may need two more lines. */
+const roomBelow = 36;
+
 export interface EditEnd {
   readonly saved: StoredRecord | null;
   /** Where to go on: the next or the previous cell, or nowhere. */
@@ -31,11 +34,13 @@ export function InlineEditor(props: {
   const [error, setError] = useState<string | undefined>(undefined);
   const [isSaving, setSaving] = useState(false);
   const frame = useRef<HTMLDivElement>(null);
-  // At the right edge of the grid it grows to the left.
-  const [isEnd, setEnd] = useState(false);
+  // At the right edge of the grid it grows to the left, at the lower edge upwards.
+  const [edges, setEdges] = useState({ isEnd: false, isLow: false });
   useLayoutEffect(() => {
-    const edge = frame.current?.closest('[role="grid"]')?.getBoundingClientRect().right ?? 0;
-    if ((frame.current?.getBoundingClientRect().right ?? 0) > edge) setEnd(true);
+    const own = frame.current?.getBoundingClientRect();
+    const grid = frame.current?.closest('[role="grid"]')?.getBoundingClientRect();
+    if (own === undefined || grid === undefined) return;
+    setEdges({ isEnd: own.right > grid.right, isLow: own.bottom + roomBelow > grid.bottom });
   }, []);
   useEffect(() => {
     frame.current?.scrollIntoView({ block: "nearest", inline: "nearest" });
@@ -84,7 +89,8 @@ export function InlineEditor(props: {
     <div
       ref={frame}
       className={classes["editor"]}
-      data-is-end={isEnd || undefined}
+      data-is-end={edges.isEnd || undefined}
+      data-is-low={edges.isLow || undefined}
       onKeyDown={onKeyDown}
       onDoubleClick={(event) => event.stopPropagation()}
       style={{ minWidth: Math.max(column.size, 200) }}
