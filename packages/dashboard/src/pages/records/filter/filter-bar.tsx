@@ -1,24 +1,13 @@
 /** The bar above the grid: quick search, conditions as chips, or the expression as text. All are views of one filter. */
-import {
-  ActionIcon,
-  Button,
-  CloseButton,
-  Group,
-  Menu,
-  Popover,
-  Text,
-  TextInput,
-  Tooltip,
-  UnstyledButton,
-} from "@mantine/core";
+import { ActionIcon, Button, CloseButton, Group, Menu, Text, TextInput, Tooltip } from "@mantine/core";
 import { useDebouncedCallback } from "@mantine/hooks";
 import type { CollectionEntry } from "@socle/protocol";
-import { IconCode, IconFilter, IconHistory, IconSearch, IconX } from "@tabler/icons-react";
+import { IconCode, IconHistory, IconSearch, IconX } from "@tabler/icons-react";
 import { lazy, type ReactNode, type RefObject, Suspense, useEffect, useId, useRef, useState } from "react";
 import { text } from "../../../texts/index.ts";
-import { type Builder, type Condition, fromBuilder, operatorOf, quickFields, textOf, toBuilder } from "./builder.ts";
+import { type Builder, fromBuilder, quickFields, toBuilder } from "./builder.ts";
 import { errorPosition, type Schema, typeOfPath } from "./completion.ts";
-import { ConditionForm } from "./condition-form.tsx";
+import { AddCondition, ConditionChip } from "./conditions.tsx";
 import classes from "./filter-bar.module.css";
 import { recentFilters, rememberFilter } from "./recent-filters.ts";
 
@@ -243,80 +232,6 @@ function QuickSearch(props: {
         )
       }
     />
-  );
-}
-
-type FormProps = Pick<Parameters<typeof ConditionForm>[0], "fields" | "typeOf">;
-
-function AddCondition({ onAdd, ...form }: FormProps & { onAdd: (condition: Condition) => void }) {
-  const [isOpen, setOpen] = useState(false);
-  return (
-    <Popover opened={isOpen} onChange={setOpen} position="bottom-start" width={260} trapFocus shadow="md" returnFocus>
-      <Popover.Target>
-        <Button
-          size="compact-sm"
-          variant="subtle"
-          color="gray"
-          leftSection={<IconFilter size={14} />}
-          onClick={() => setOpen(!isOpen)}
-          className={classes["add"]}
-        >
-          {text.records.addFilter}
-        </Button>
-      </Popover.Target>
-      <Popover.Dropdown p={4} aria-label={text.records.addFilter}>
-        <ConditionForm
-          {...form}
-          onSubmit={(condition) => {
-            setOpen(false);
-            onAdd(condition);
-          }}
-        />
-      </Popover.Dropdown>
-    </Popover>
-  );
-}
-
-function ConditionChip(
-  props: FormProps & { condition: Condition; onChange: (next: Condition) => void; onRemove: () => void },
-) {
-  const { condition, onChange, onRemove, ...form } = props;
-  const [isOpen, setOpen] = useState(false);
-  const operator = operatorOf(condition);
-  const isValueless = operator === "isNull" || operator === "isNotNull";
-  const value = isValueless ? "" : textOf(condition).slice(0, 60) || '""';
-  const label = `${condition.path} ${text.records.operators[operator]} ${value}`.trim();
-  return (
-    <span className={classes["chip"]}>
-      <Popover opened={isOpen} onChange={setOpen} position="bottom-start" width={260} trapFocus shadow="md" returnFocus>
-        <Popover.Target>
-          <UnstyledButton
-            className={classes["chipText"]}
-            onClick={() => setOpen(!isOpen)}
-            aria-label={text.records.editCondition(label)}
-          >
-            <span>{condition.path}</span>{" "}
-            <span className={classes["chipOperator"]}>{text.records.operators[operator]}</span>{" "}
-            {value !== "" && <span className={classes["chipValue"]}>{value}</span>}
-          </UnstyledButton>
-        </Popover.Target>
-        <Popover.Dropdown p={4} aria-label={text.records.editCondition(label)}>
-          <ConditionForm
-            {...form}
-            condition={condition}
-            onSubmit={(next) => {
-              setOpen(false);
-              onChange(next);
-            }}
-            onRemove={() => {
-              setOpen(false);
-              onRemove();
-            }}
-          />
-        </Popover.Dropdown>
-      </Popover>
-      <CloseButton size="xs" onClick={onRemove} aria-label={text.records.removeNamed(label)} />
-    </span>
   );
 }
 
