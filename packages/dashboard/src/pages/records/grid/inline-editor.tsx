@@ -44,7 +44,11 @@ export function InlineEditor(props: {
   }, []);
   useEffect(() => {
     frame.current?.scrollIntoView({ block: "nearest", inline: "nearest" });
-    const control = frame.current?.querySelector<HTMLElement>("input, textarea, button, select");
+    // A control may have taken the focus by itself.
+    if (frame.current?.contains(document.activeElement) === true) return;
+    const control =
+      frame.current?.querySelector<HTMLElement>("input:checked") ??
+      frame.current?.querySelector<HTMLElement>("input, textarea, button, select");
     control?.focus();
     if (control instanceof HTMLInputElement && control.type === "text") control.select();
   }, []);
