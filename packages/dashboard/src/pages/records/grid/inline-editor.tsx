@@ -11,6 +11,8 @@ import type { Row } from "../data/rows.ts";
 import { FieldControl } from "../editor/index.ts";
 import classes from "./grid.module.css";
 
+/** The least width; the control never makes it wider. */
+const editorWidth = 260;
 /** A complaint may need two more lines. */
 const roomBelow = 36;
 
@@ -97,7 +99,7 @@ export function InlineEditor(props: {
       data-is-low={edges.isLow || undefined}
       onKeyDown={onKeyDown}
       onDoubleClick={(event) => event.stopPropagation()}
-      style={{ minWidth: Math.max(column.size, 200) }}
+      style={{ width: Math.max(column.size, editorWidth) }}
     >
       <FieldControl field={column.field} value={value} onChange={setValue} error={error} autoFocus />
       <div className={classes["editorHint"]}>
