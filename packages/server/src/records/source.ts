@@ -57,7 +57,11 @@ function makeRecordSource(model: Model, access: Access): Source {
     field: (name) => fields.get(name) ?? null,
     column: (name) => model.column(name),
     columns: (names) => names.map((name) => `${model.column(name)} AS ${identifier(name)}`).join(", "),
-    weight: (names) => weightOf(names.map((name) => model.column(name))),
+    weight(names) {
+      const measured = names.filter((name) => !isNumber(fields.get(name)));
+      const columns = measured.map((name) => model.column(name));
+      return weightOf(columns, names.length - measured.length);
+    },
     decoder(names) {
       const decoded = names.flatMap((name) => {
         const field = fields.get(name);
@@ -92,6 +96,18 @@ export function userSource({ table, fields }: UserTable, access: Access): Source
   };
 }
 
-function weightOf(columns: readonly string[]): string {
-  return columns.map((column) => `coalesce(octet_length(${column}), 4)`).join(" + ");
+/** What null, a number or a boolean weighs, about. */
+const shortWeight = 4;
+
+function isNumber(field: FieldDefinition | undefined): boolean {
+  return field?.type === "integer" || field?.type === "float" || field?.type === "boolean";
+}
+
+/**
+ * SQLite knows the length of a text without reading it. That of a number it takes from the value, and reads all that
+ * stands before it in the row: megabytes, where that is a long text. So numbers are not measured.
+ */
+function weightOf(columns: readonly string[], numbers = 0): string {
+  const texts = columns.map((column) => `coalesce(octet_length(${column}), ${shortWeight})`);
+  return [...texts, numbers * shortWeight].join(" + ");
 }
