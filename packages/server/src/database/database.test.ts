@@ -75,6 +75,34 @@ describe("transactions", () => {
     await database.close();
   });
 
+  test("an effect that takes a while holds up those that come after it, and the answers to their transactions alone", async () => {
+    const database = await withTable();
+    const log: string[] = [];
+    const slow = Promise.withResolvers<void>();
+    const write = (n: number, effects: readonly (() => unknown)[]): Promise<void> => {
+      const done = database.transact((tx) => {
+        for (const effect of effects) tx.afterFlush(effect);
+        return tx.run("INSERT INTO t VALUES (?)", n);
+      });
+      return done.then(() => void log.push(`answer ${n}`));
+    };
+    const begun = (n: number, outcome?: Promise<void>) => () => {
+      log.push(`effect ${n}`);
+      return outcome;
+    };
+    const failing = (): Promise<void> => Promise.reject(new Error("no"));
+    const writes = [write(1, [begun(1, slow.promise), begun(2)]), write(2, [failing, begun(3)])];
+    await writes[0];
+    writes.push(write(3, [begun(4)]));
+    while ((await numbers(database)).length < 3) await Bun.sleep(1);
+    expect(log).toEqual(["effect 1", "answer 1"]);
+    slow.resolve();
+    await Promise.all(writes);
+    expect(log.filter((line) => line.startsWith("effect"))).toEqual(["effect 1", "effect 2", "effect 3", "effect 4"]);
+    expect(log.slice(0, 3)).toEqual(["effect 1", "answer 1", "effect 2"]);
+    await database.close();
+  });
+
   test("a read sees what was committed before it, also within the turn in which another read began", async () => {
     const database = await withTable();
     const seen: number[][] = [];

@@ -32,8 +32,11 @@ export interface Transactor extends Reader {
    * `afterCommit` is given ends the batch.
    */
   whenVisible(effect: () => void): void;
-  /** `effect` is called once the transaction is on disk, in the order of commits; never when it was taken back. */
-  afterFlush(effect: () => void): void;
+  /**
+   * `effect` is called once the transaction is on disk, in the order of commits; never when it was taken back. The next
+   * effect waits for a promise that it answers.
+   */
+  afterFlush(effect: () => unknown): void;
 }
 
 /**

@@ -1,26 +1,25 @@
-import { AppError, type Awaitable } from "../kernel/index.ts";
+import { AppError, type Awaitable, inTurn, nextTurn } from "../kernel/index.ts";
 import type { Logger } from "../logging/index.ts";
 import type { Checkpointer } from "./checkpointer.ts";
 import type { Connection } from "./connection.ts";
 import { asUnavailable, hasMetDamage, refusalCause, stopping } from "./errors.ts";
 import type { Flusher } from "./flusher.ts";
+import { JobTransactor, type TransactionConnection } from "./job-transactor.ts";
 import type { DatabaseMeter } from "./meter.ts";
 import type { SnapshotReader } from "./snapshot-reader.ts";
 import type { ThreadConnection } from "./thread-connection.ts";
-import type { Reader, Transactor, Value } from "./types.ts";
+import type { Transactor } from "./types.ts";
 
 /** So that one commit never holds the event loop for long. */
 const maxBatch = 256;
+
+/** Effects of flushed transactions hold the event loop for so long at most; the others come in the next turn. */
+const effectsMs = 8;
 
 /** While a migration runs on a thread. */
 const flushEveryMs = 50;
 
 const lost = "The database could not be written to disk; the service is stopping.";
-
-/** What a transaction can run on: the writer's own connection, or one on a thread. */
-interface TransactionConnection extends Reader {
-  run(sql: string, ...values: Value[]): Awaitable<number>;
-}
 
 /** What has ended a transaction, or its thread, may have taken it back already. */
 async function takeBack(connection: TransactionConnection): Promise<void> {
@@ -28,54 +27,6 @@ async function takeBack(connection: TransactionConnection): Promise<void> {
     await connection.run("ROLLBACK");
   } catch {
     // There is nothing to take back.
-  }
-}
-
-/** The handle that one transaction's function gets. It is dead once the function has ended. */
-class JobTransactor implements Transactor {
-  readonly #connection: TransactionConnection;
-  readonly atCommit: (() => void)[] = [];
-  readonly atFlush: (() => void)[] = [];
-  /** Whether the next transaction depends on what the commit does in memory. */
-  isDependedOn = false;
-  #open = true;
-
-  constructor(connection: TransactionConnection) {
-    this.#connection = connection;
-  }
-
-  get<T>(sql: string, ...values: Value[]): Awaitable<T | null> {
-    return this.#live().get<T>(sql, ...values);
-  }
-
-  all<T>(sql: string, ...values: Value[]): Awaitable<T[]> {
-    return this.#live().all<T>(sql, ...values);
-  }
-
-  run(sql: string, ...values: Value[]): Awaitable<number> {
-    return this.#live().run(sql, ...values);
-  }
-
-  afterCommit(effect: () => void): void {
-    this.isDependedOn = true;
-    this.atCommit.push(effect);
-  }
-
-  whenVisible(effect: () => void): void {
-    this.atCommit.push(effect);
-  }
-
-  afterFlush(effect: () => void): void {
-    this.atFlush.push(effect);
-  }
-
-  end(): void {
-    this.#open = false;
-  }
-
-  #live(): TransactionConnection {
-    if (!this.#open) throw new Error("A transaction was used after its end");
-    return this.#connection;
   }
 }
 
@@ -114,6 +65,8 @@ export class Writer {
   readonly #closing = new Set<Promise<void>>();
   #turning: Promise<void> | null = null;
   #unsettled = 0;
+  /** Ends with the effects of all batches that are on disk: they run in the order of commits. */
+  #settling: Promise<void> = Promise.resolve();
   #refusal: AppError | null = null;
   #hasFailed = false;
 
@@ -319,7 +272,9 @@ export class Writer {
       return;
     }
     this.#flusher.flush().then(
-      () => this.#settle(batch),
+      () => {
+        this.#settling = this.#settling.then(() => this.#settle(batch));
+      },
       (error) => this.#fail(batch, error),
     );
   }
@@ -363,25 +318,38 @@ export class Writer {
     }
   }
 
-  #settle(batch: Job[]): void {
+  /** Answers each job when its effects have run, or take longer: then the next job waits for them, and not its own. */
+  async #settle(batch: Job[]): Promise<void> {
+    let until = performance.now() + effectsMs;
+    const tell = (effect: () => unknown): Awaitable<unknown> => {
+      const told = this.#told(effect);
+      if (told === undefined && performance.now() < until) return undefined;
+      return (told ?? nextTurn()).then(() => {
+        until = performance.now() + effectsMs;
+      });
+    };
     for (const { outcome, resolve, reject } of batch) {
       if (outcome === null) continue;
       if ("error" in outcome) {
         reject(outcome.error);
       } else {
-        for (const effect of outcome.tx.atFlush) this.#told(effect);
+        const telling = inTurn(outcome.tx.atFlush, tell);
         resolve(outcome.value);
+        if (telling !== undefined) await telling;
       }
     }
     this.#unsettled -= batch.length;
   }
 
   /** The change is on disk: whatever its effect throws is no reason to answer otherwise. */
-  #told(effect: () => void): void {
+  #told(effect: () => unknown): Promise<unknown> | undefined {
+    const failed = (error: unknown): void => this.#logger.error("What follows a change failed", { error });
     try {
-      effect();
+      const result = effect();
+      return result instanceof Promise ? result.catch(failed) : undefined;
     } catch (error) {
-      this.#logger.error("What follows a change failed", { error });
+      failed(error);
+      return undefined;
     }
   }
 

@@ -59,7 +59,8 @@ export interface NewEvent {
   previous?: StoredRecord;
 }
 
-export type EventListener = (event: LoggedEvent) => void;
+/** The next event waits for a promise that it answers. */
+export type EventListener = (event: LoggedEvent) => unknown;
 
 /** An event in the transaction of its change, with what the log does not keep. */
 export interface AppendedEvent {
@@ -212,7 +213,7 @@ export class EventLog {
     tx.afterFlush(() => {
       this.#flushedSeq = seq;
       if (isMarkDue) this.#whenGrown();
-      if (this.#listeners.size > 0) this.#dispatch(logged ?? new LoggedEvent(row));
+      return this.#listeners.size > 0 ? this.#dispatch(logged ?? new LoggedEvent(row)) : undefined;
     });
     const write = () => tx.run(insert, seq, at, time, type, source, actor, owner, kept.payload, kept.partial);
     const written = isMarkDue ? inTurn([write, () => this.size.mark(tx, seq)], (each) => each()) : write();
@@ -312,13 +313,16 @@ export class EventLog {
     return { seq: last?.seq ?? 0, at: last?.at ?? 0 };
   }
 
-  #dispatch(event: LoggedEvent): void {
-    for (const listener of this.#listeners) {
+  #dispatch(event: LoggedEvent): Awaitable<unknown> {
+    const failed = (error: unknown): void =>
+      this.#logger.error("A listener of the event log failed", { event: event.id, type: event.type, error });
+    return inTurn([...this.#listeners], (listener) => {
       try {
-        listener(event);
+        const result = listener(event);
+        return result instanceof Promise ? result.catch(failed) : undefined;
       } catch (error) {
-        this.#logger.error("A listener of the event log failed", { event: event.id, type: event.type, error });
+        return failed(error);
       }
-    }
+    });
   }
 }

@@ -131,6 +131,7 @@ export class Connection implements Replayed, Buffered {
   /** The socket hears nothing more of the type, until a replay has brought what comes. */
   pause(subscription: TypeSubscription): void {
     if (!subscription.isLive) return;
+    this.#feed.catchUp(this);
     subscription.isLive = false;
     subscription.to = this.#feed.place;
     for (const topic of topicsOfListener(subscription.type, this.#listener)) this.leave(topic);
@@ -171,6 +172,7 @@ export class Connection implements Replayed, Buffered {
 
   /** Lets go of everything; the socket is closed or about to be. */
   end(): void {
+    this.#feed.ending(this);
     for (const subscription of this.#types.values()) this.pause(subscription);
     for (const channel of this.#channels.values()) this.#giveBack(channel);
     this.#types.clear();

@@ -2,6 +2,7 @@ import { MAX_FRAME_SIZE } from "@socle/protocol";
 import type { Auth, SessionChange } from "../auth/index.ts";
 import type { Collections } from "../collections/index.ts";
 import type { EventLog, EventPage, LoggedEvent } from "../events/index.ts";
+import { type Awaitable, inTurn } from "../kernel/index.ts";
 import type { LimitMeter, Logger } from "../logging/index.ts";
 import type { Records } from "../records/index.ts";
 import type { Storage } from "../storage/index.ts";
@@ -64,7 +65,7 @@ export class Realtime {
     const stops = [
       this.#options.events.listen((event) => {
         if (event.type === "system.collection.created") this.#wake(event);
-        this.#publish(event);
+        return this.#publish(event);
       }),
       this.#options.auth.listenToSessions((change: SessionChange) => this.#sessions.changed(change)),
     ];
@@ -123,35 +124,31 @@ export class Realtime {
   }
 
   /** Nothing is done for a type that nobody hears; else one call for each class of listeners, not for each socket. */
-  #publish(event: LoggedEvent): void {
+  #publish(event: LoggedEvent): Awaitable<unknown> {
     const heard = this.#heard.get(event.type);
-    if (heard === undefined) return;
+    if (heard === undefined) return undefined;
     const reserved = heard.collection === null ? reservedOf(event) : null;
-    if (reserved !== null) {
-      this.#publishReserved(event, reserved);
-      return;
-    }
+    if (reserved !== null) return this.#publishReserved(event, reserved);
     const rule = this.#visibility.rule(event, heard.collection);
-    this.#send(eventText(event.toText()), topicsOfEvent(event.type, rule, event.owner));
+    return this.#send(eventText(event.toText()), topicsOfEvent(event.type, rule, event.owner));
   }
 
   /** Two texts for two sets of topics. A user who gets the whole one has joined the others' topic, and steps aside. */
-  #publishReserved(event: LoggedEvent, { reduced, userId }: Reserved): void {
+  #publishReserved(event: LoggedEvent, { reduced, userId }: Reserved): Awaitable<unknown> {
     const { whole, others } = topicsOfReserved(event.type, userId);
     const aside = userId === null ? [] : this.#connectionsOf(userId).filter((own) => own.hasJoined(others));
     for (const own of aside) own.leave(others);
-    this.#send(eventText(event.toText(reduced)), [others]);
+    const sending = this.#send(eventText(event.toText(reduced)), [others]);
     for (const own of aside) own.join(others);
-    this.#send(eventText(event.toText()), whole);
+    return inTurn([sending, this.#send(eventText(event.toText()), whole)], (sent) => sent);
   }
 
   #connectionsOf(userId: string): Connection[] {
     return [...this.#connections].filter(({ listener }) => listener?.userId === userId);
   }
 
-  #send(text: string, topics: readonly string[]): void {
-    if (this.#publisher === null) return;
-    for (const topic of topics) this.#buffers.publish(this.#publisher, topic, text);
+  #send(text: string, topics: readonly string[]): Awaitable<unknown> {
+    return this.#publisher === null ? undefined : this.#buffers.publish(this.#publisher, topics, text);
   }
 
   /** Before any event of its records: who has subscribed to a collection that was not there hears them. */
@@ -183,6 +180,8 @@ export class Realtime {
       replayText: (event, listener, collection) => this.#visibility.replayText(event, listener, collection),
       exists: (collection) => collection === null || collections.get(collection) !== undefined,
       sent: (bytes) => this.#buffers.sent(bytes),
+      catchUp: (socket) => this.#buffers.catchUp(socket),
+      ending: (socket) => this.#buffers.ending(socket),
       replaying: (change) => {
         this.#replaying += change;
       },

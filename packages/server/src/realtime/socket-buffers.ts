@@ -1,4 +1,5 @@
 /** Socket buffers: the bytes that wait in all sockets, and the end of the slowest sockets when these are too many. */
+import { type Awaitable, nextTurn, releasedMemory } from "../kernel/index.ts";
 import type { LimitMeter } from "../logging/index.ts";
 import type { Buffered } from "./types.ts";
 
@@ -7,6 +8,12 @@ const lookEvery = 16;
 
 /** The part of the bound that stays free after sockets were cut off, so that the next event does not cut off more. */
 const headroom = 4;
+
+/** An event that comes to more bytes than these, in all sockets together, is sent in several turns of the event loop. */
+const undivided = 4 * 1024 ** 2;
+
+/** How long such an event holds the event loop at a time. */
+const sliceMs = 8;
 
 /** Sends a text to every socket that has joined a topic; Bun's server has it. */
 export interface Publisher {
@@ -34,12 +41,19 @@ export class SocketBuffers {
   /** Bytes that were published to one socket since the last look, at most. */
   #perSocket = 0;
   #isTurnOpen = false;
+  /** The sockets that are still to get the event that is being sent, and its text. */
+  readonly #owed = new Map<Buffered, string>();
 
   constructor(options: { sockets: ReadonlySet<Buffered>; limits: LimitMeter; limit: number; total: number }) {
     this.#sockets = options.sockets;
     this.#limits = options.limits;
     this.#limit = options.limit;
     this.#total = options.total;
+  }
+
+  /** A socket is about to end: it gets nothing more. */
+  ending(socket: Buffered): void {
+    this.#owed.delete(socket);
   }
 
   /** A socket has ended. `code`: that with which it was closed. */
@@ -54,20 +68,29 @@ export class SocketBuffers {
     if (this.#known + this.#sent > this.#total && this.#sent > this.#total / lookEvery) this.#look();
   }
 
-  /** Sends a text to the sockets of a topic, all at once if they have room for it even if nobody reads. */
-  publish(publisher: Publisher, topic: string, text: string): void {
-    const subscribers = publisher.subscriberCount(topic);
-    if (subscribers === 0) return;
-    const growth = subscribers * Buffer.byteLength(text);
-    if (!this.#hasRoom(growth)) {
-      this.#sendToEach(topic, text);
-      return;
-    }
-    publisher.publish(topic, text, false);
+  /**
+   * Sends a text to the sockets of some topics, of which no socket has joined two: all at once, if it is not too much for
+   * one turn of the event loop and they have room for it even if nobody reads; else one socket after the other. Nothing
+   * else is to be published before it ends.
+   */
+  publish(publisher: Publisher, topics: readonly string[], text: string): Awaitable<unknown> {
+    const joined = topics.filter((topic) => publisher.subscriberCount(topic) > 0);
+    if (joined.length === 0) return undefined;
+    const bytes = Buffer.byteLength(text);
+    const growth = bytes * joined.reduce((sum, topic) => sum + publisher.subscriberCount(topic), 0);
+    if (growth > undivided || !this.#hasRoom(growth)) return this.#sendToEach(joined, text);
+    for (const topic of joined) publisher.publish(topic, text, false);
     this.#sent += growth;
     this.#pending += growth;
-    this.#perSocket += growth / subscribers;
+    this.#perSocket += bytes;
     this.#openTurn();
+    return undefined;
+  }
+
+  /** Sends at once what a socket is still to get of the event that is being sent: what it hears is about to change. */
+  catchUp(socket: Buffered): void {
+    const text = this.#owed.get(socket);
+    if (text !== undefined) this.#give(socket, text);
   }
 
   #hasRoom(growth: number): boolean {
@@ -78,15 +101,27 @@ export class SocketBuffers {
   }
 
   /** One socket after the other, so that the slowest are cut off before the next one is sent anything. */
-  #sendToEach(topic: string, text: string): void {
+  async #sendToEach(topics: readonly string[], text: string): Promise<void> {
     this.#look();
-    for (const socket of this.#sockets) {
-      if (!socket.hasJoined(topic)) continue;
-      const before = socket.waiting();
-      socket.sendNow(text);
-      this.#known += Math.max(0, socket.waiting() - before);
-      if (this.#known > this.#total) this.#look();
+    // Who joins a topic from now on has this event behind them.
+    const sockets = [...this.#sockets].filter((socket) => topics.some((topic) => socket.hasJoined(topic)));
+    for (const socket of sockets) this.#owed.set(socket, text);
+    let until = performance.now() + sliceMs;
+    for (const socket of sockets) {
+      if (performance.now() > until) {
+        await nextTurn();
+        until = performance.now() + sliceMs;
+      }
+      if (this.#owed.has(socket)) this.#give(socket, text);
     }
+  }
+
+  #give(socket: Buffered, text: string): void {
+    this.#owed.delete(socket);
+    const before = socket.waiting();
+    socket.sendNow(text);
+    this.#known += Math.max(0, socket.waiting() - before);
+    if (this.#known > this.#total) this.#look();
   }
 
   /** Once what was published in this turn is in the sockets' buffers, they may be full. */
@@ -128,6 +163,7 @@ export class SocketBuffers {
       socket.isSlow = false;
       socket.cutOff();
     }
+    releasedMemory(sum - rest);
     return rest;
   }
 }

@@ -54,6 +54,10 @@ export interface Feed {
   flooded(address: string): void;
   /** A socket was sent some bytes by itself. */
   sent(bytes: number): void;
+  /** What a socket hears is about to change: it gets at once what it is still to get of the event that is being sent. */
+  catchUp(socket: Buffered): void;
+  /** A socket is about to end: it gets nothing more. */
+  ending(socket: Buffered): void;
   /** A socket begins or ends its replays. */
   replaying(change: 1 | -1): void;
   /** A socket has joined the topics of a type, or left them. */
