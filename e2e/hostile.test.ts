@@ -6,10 +6,10 @@ import { expect, test } from "bun:test";
 import { attacks } from "./hostile/attacks.ts";
 import { allowedMiB, suffer } from "./hostile/suite.ts";
 
-const size = { seconds: 1, share: 0.1, big: 16, pages: 200, recovery: 0 };
+const size = { seconds: 1, share: 0.1, big: 16, pages: 200, rest: 1, recovery: 0 };
 
 test.each(Object.keys(attacks))("%s", async (name) => {
-  const { idle, peak, bystander, output, exitCode } = await suffer(name, size);
+  const { idle, peak, bystander, output, exitCode } = await (await suffer(name, size)).outcome;
   expect(bystander.failures).toEqual([]);
   expect(exitCode).toBe(0);
   expect(peak.memory - idle.memory).toBeLessThan(allowedMiB.memory);

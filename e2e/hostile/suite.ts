@@ -37,8 +37,11 @@ const config = {
   events: { maxBytes: "64MiB" },
 };
 
-/** The memory that an attack may add, and the size that the write-ahead log may reach; MiB. */
-export const allowedMiB = { memory: 256, log: 192 } as const;
+/**
+ * MiB: the memory during an attack, above that of the idle service; the memory after it, above that of the service with its
+ * data before the attack; the size of the write-ahead log.
+ */
+export const allowedMiB = { memory: 256, kept: 40, log: 192 } as const;
 
 export interface Size {
   /** Seconds of an attack. */
@@ -48,7 +51,9 @@ export interface Size {
   /** Records of about 1 MB, and of 10 KB. */
   readonly big: number;
   readonly pages: number;
-  /** Seconds that the service has to give memory back. */
+  /** Seconds that the service has after it was given its data, to let go of what that took. */
+  readonly rest: number;
+  /** Seconds between the attack and the last look at the service. */
   readonly recovery: number;
 }
 
@@ -56,8 +61,11 @@ export interface Outcome {
   readonly name: string;
   /** After the start, before there is any data. */
   readonly idle: Sample;
+  /** With its data, before the attack. */
   readonly before: Sample;
+  /** The most of each during the attack. */
   readonly peak: Sample;
+  /** After the recovery. */
   readonly after: Sample;
   readonly bystander: Latencies;
   /** The output of the service. */
@@ -113,31 +121,23 @@ async function prepare({ url }: Running, size: Size): Promise<Prepared> {
   return { target: { url, address: "198.51.100.66", tokens, made }, bystander: { token, record } };
 }
 
-/** Waits until memory has come back to where it was, or the time is over. */
-async function recover(take: () => Promise<Sample>, before: Sample, seconds: number): Promise<Sample> {
-  const end = performance.now() + seconds * 1_000;
-  let now = await take();
-  while (performance.now() < end && now.memory > before.memory + 40) {
-    await Bun.sleep(250);
-    now = await take();
-  }
-  return now;
-}
-
-/** One attack on a fresh service. @param wrap puts a process into a cgroup, where that is wanted. */
+/**
+ * One attack on a fresh service. Resolves when the attack is over; `outcome`, when the recovery is: another attack may be made
+ * meanwhile, as the service waits only.
+ * @param wrap puts a process into a cgroup, where that is wanted.
+ */
 export async function suffer(
   name: string,
   size: Size,
   wrap: (pid: number) => void = () => undefined,
-): Promise<Outcome> {
+): Promise<{ readonly outcome: Promise<Outcome> }> {
   const cwd = await project({ collections, config });
   const server = await serve(cwd);
   wrap(server.pid);
   const take = (): Promise<Sample> => sample(server.pid, cwd);
   const idle = await take();
   const { target, bystander: who } = await prepare(server, size);
-  // The service gives back the memory of the preparation first.
-  await Bun.sleep(1_000);
+  await Bun.sleep(size.rest * 1_000);
   const before = await take();
   const peaks = new Peaks(take);
   const bystander = new Bystander({ url: server.url, ...who });
@@ -157,7 +157,11 @@ export async function suffer(
   clearTimeout(giveUp);
   const latencies = await bystander.stop();
   const peak = await peaks.stop();
-  const after = await recover(take, before, size.recovery);
-  const exitCode = await server.stop();
-  return { name, idle, before, peak, after, bystander: latencies, output: server.output(), exitCode };
+  const recover = async (): Promise<Outcome> => {
+    await Bun.sleep(size.recovery * 1_000);
+    const after = await take();
+    const exitCode = await server.stop();
+    return { name, idle, before, peak, after, bystander: latencies, output: server.output(), exitCode };
+  };
+  return { outcome: recover() };
 }
