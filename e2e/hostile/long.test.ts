@@ -108,11 +108,12 @@ test.each(names)("%s", async (name) => {
   const { attack, group } = suffered.get(name) ?? {};
   if (attack === undefined) throw new Error("The attack was not made");
   const outcome = await (await attack).outcome;
+  const killed = group?.killed() ?? 0;
+  group?.remove();
   rows.push(row(outcome));
   console.log(rows.at(-1));
   expect(faults(outcome)).toEqual([]);
-  expect(group?.killed() ?? 0).toBe(0);
-  group?.remove();
+  expect(killed).toBe(0);
 });
 
 afterAll(() => {
