@@ -2,7 +2,6 @@
 import "@fontsource-variable/inter/wght.css";
 import "@fontsource-variable/jetbrains-mono/wght.css";
 import "@mantine/core/styles.css";
-import "@mantine/notifications/styles.css";
 import "./app/global.css";
 import { createRoot } from "react-dom/client";
 import { App } from "./app/app.tsx";

@@ -1,12 +1,9 @@
-/** The application: theme, queries, dialogs, notifications, pages. */
+/** The application: theme, queries, shortcuts, pages. Dialogs and notifications come with the shell, behind the sign-in. */
 import { localStorageColorSchemeManager, MantineProvider } from "@mantine/core";
-import { ModalsProvider } from "@mantine/modals";
-import { Notifications } from "@mantine/notifications";
 import { QueryClientProvider } from "@tanstack/react-query";
 import { RouterProvider } from "@tanstack/react-router";
 import { ShortcutProvider } from "../kit/shortcuts.tsx";
 import { queryClient } from "../service/queries.ts";
-import { text } from "../texts/index.ts";
 import { router } from "./router.tsx";
 import { cssVariables, theme } from "./theme.ts";
 
@@ -22,12 +19,9 @@ export function App() {
       defaultColorScheme="auto"
     >
       <QueryClientProvider client={queryClient}>
-        <ModalsProvider labels={{ confirm: text.common.confirm, cancel: text.common.cancel }}>
-          <ShortcutProvider>
-            <RouterProvider router={router} />
-          </ShortcutProvider>
-          <Notifications position="bottom-right" limit={4} />
-        </ModalsProvider>
+        <ShortcutProvider>
+          <RouterProvider router={router} />
+        </ShortcutProvider>
       </QueryClientProvider>
     </MantineProvider>
   );

@@ -1,6 +1,9 @@
 /** The frame of all pages behind the sign-in: navigation at the left (a drawer on narrow screens), the page beside it. */
+import "@mantine/notifications/styles.css";
 import { AppShell, Burger, Group, Image, Text } from "@mantine/core";
 import { useDisclosure } from "@mantine/hooks";
+import { ModalsProvider } from "@mantine/modals";
+import { Notifications } from "@mantine/notifications";
 import { Outlet, useRouterState } from "@tanstack/react-router";
 import { lazy, Suspense, useEffect } from "react";
 import iconUrl from "/icon.svg?url";
@@ -15,6 +18,16 @@ import { ShortcutList } from "./shortcut-list.tsx";
 const Palette = lazy(async () => ({ default: (await import("./palette.tsx")).Palette }));
 
 export function Shell() {
+  return (
+    <ModalsProvider labels={{ confirm: text.common.confirm, cancel: text.common.cancel }}>
+      <Frame />
+      {/* At the left: bars with buttons stand at the right and in the middle. */}
+      <Notifications position="bottom-left" limit={4} />
+    </ModalsProvider>
+  );
+}
+
+function Frame() {
   const [isNavigationOpen, navigation] = useDisclosure();
   const [isPaletteOpen, palette] = useDisclosure();
   const [isListOpen, list] = useDisclosure();
