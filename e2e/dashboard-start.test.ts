@@ -74,7 +74,7 @@ test("a session that ends leaves the page as it is; a sign-in over it goes on", 
   expect(sessions.map(({ id }) => id)).toContain(own);
   await api("DELETE", `/api/admin/users/${items[0]?.id}/sessions/${own}`);
   // Any request finds out.
-  await page.getByRole("link", { name: "Diagram" }).first().hover();
+  await page.evaluate("window.dispatchEvent(new Event('visibilitychange'))");
   const dialog = page.getByRole("dialog", { name: "Your session has ended" });
   await dialog.waitFor();
   expect(await page.getByLabel("Name", { exact: true }).first().inputValue()).toBe("half_typed");

@@ -1,5 +1,5 @@
 /** The searchable list of collections, with their counts of records. */
-import { ActionIcon, Button, Group, NavLink, Text, TextInput, Tooltip } from "@mantine/core";
+import { ActionIcon, Button, Group, NavLink, Text, TextInput, Title, Tooltip } from "@mantine/core";
 import { IconHierarchy2, IconPlus, IconSearch } from "@tabler/icons-react";
 import { useQuery } from "@tanstack/react-query";
 import { Link, useParams } from "@tanstack/react-router";
@@ -17,6 +17,10 @@ export function CollectionList() {
   return (
     <>
       <div className={classes["head"]}>
+        {/* Where the list is a page of its own. */}
+        <Title order={1} size="h3" mb="sm" className={classes["title"]}>
+          {text.collections.title}
+        </Title>
         <Group gap="xs" wrap="nowrap" mb="xs">
           <Button
             component={Link}
