@@ -1,6 +1,9 @@
 /** The parts that all pages share. */
+export { CodeBlock, jsonText } from "./code-block.tsx";
 export { confirmDanger } from "./confirm.tsx";
 export { CopyAction, IdText } from "./copy.tsx";
+export { CheckRow, type Column, DataTable, type Selection } from "./data-table.tsx";
+export { DetailsDrawer, DetailsSection, Facts } from "./details-drawer.tsx";
 export {
   formatBytes,
   formatClock,
@@ -11,12 +14,17 @@ export {
   formatRelative,
 } from "./format.ts";
 export { JsonEditor, type JsonEditorProps } from "./json-editor/index.ts";
+export { Mark, type RunStatus, StatusMark, type Tone, Warning } from "./mark.tsx";
 export { notifyDone, notifyError, notifyFailure } from "./notify.ts";
 export { FilledPage, Page } from "./page.tsx";
+export { PagedTable, Pager } from "./paged-table.tsx";
+export { lastPage, offsetOf, pageSize, rowsOf } from "./paging.ts";
 export { Panel } from "./panel.tsx";
 export { QueryView } from "./query-view.tsx";
+export { SearchBox } from "./search-box.tsx";
 export { choiceParam, choicesParam, countParam, type RawSearch, textParam } from "./search-params.ts";
 export { keyNames, type Shortcut, ShortcutProvider, useShortcut, useShortcutList } from "./shortcuts.tsx";
 export { EmptyState, ErrorState, messageOf, RowsSkeleton } from "./states.tsx";
 export { type TailState, useTail } from "./tail.ts";
 export { RelativeTime } from "./time.tsx";
+export { Toolbar } from "./toolbar.tsx";

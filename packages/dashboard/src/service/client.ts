@@ -1,6 +1,6 @@
 /** The client of the service that this page came from. Its tokens live as long as the browser's tab (spec, "Authentication" 10). */
 import { SocleClient, type Tokens } from "@socle/client";
-import { ObservedSocket } from "./live.ts";
+import { ObservedSocket } from "./socket.ts";
 import { shareTokens, tell } from "./tabs.ts";
 
 const storageKey = "socle.tokens";

@@ -1,32 +1,20 @@
-/** Whether the realtime socket is open, for the mark that says that a page is not live. */
-import { useSyncExternalStore } from "react";
+/** Events of the service as they happen, for pages that show what functions, jobs and others do. */
+import type { Event } from "@socle/protocol";
+import { useEffect, useRef } from "react";
+import { client } from "./client.ts";
 
-let isOpen = false;
-let isWanted = false;
-const listeners = new Set<() => void>();
-
-function set(next: boolean): void {
-  isOpen = next;
-  for (const listener of listeners) listener();
-}
-
-/** The browser's WebSocket, which tells when it opens and closes. */
-export class ObservedSocket extends WebSocket {
-  constructor(url: string) {
-    super(url);
-    isWanted = true;
-    this.addEventListener("open", () => set(true));
-    this.addEventListener("close", () => set(false));
-  }
-}
-
-/** False from a break on until the socket is open again; true before the first one is tried. */
-export function useIsLive(): boolean {
-  return useSyncExternalStore(
-    (listener) => {
-      listeners.add(listener);
-      return () => listeners.delete(listener);
-    },
-    () => isOpen || !isWanted,
-  );
+/**
+ * Calls `listener` with each event of the channels while the component is there.
+ * @param channels whole names: the service has no wildcard for other channels than those of records.
+ */
+export function useLive(channels: readonly string[], listener: (event: Event) => void): void {
+  const latest = useRef(listener);
+  latest.current = listener;
+  const key = channels.join(" ");
+  useEffect(() => {
+    const stops = key.split(" ").map((channel) => client.subscribe(channel, (event) => latest.current(event)));
+    return () => {
+      for (const stop of stops) stop();
+    };
+  }, [key]);
 }

@@ -7,7 +7,7 @@ import { useQueryClient } from "@tanstack/react-query";
 import { useNavigate, useSearch } from "@tanstack/react-router";
 import { lazy, Suspense, useCallback, useMemo, useRef, useState } from "react";
 import { FilledPage, formatNumber, notifyDone, useShortcut } from "../../kit/index.ts";
-import { useIsLive } from "../../service/live.ts";
+import { useIsLive } from "../../service/socket.ts";
 import { text } from "../../texts/index.ts";
 import { BackToCollections } from "./back.tsx";
 import { Bars } from "./bars.tsx";

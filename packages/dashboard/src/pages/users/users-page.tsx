@@ -1,7 +1,121 @@
-/** A page that is not written yet. */
-import { Page } from "../../kit/index.ts";
+/** The users of the service (`/_/users`): search, roles, and one of them in a drawer. */
+import { Badge, Button, Select } from "@mantine/core";
+import { ROLES, type User } from "@socle/protocol";
+import { IconPlus, IconUserSearch } from "@tabler/icons-react";
+import { useQuery } from "@tanstack/react-query";
+import { getRouteApi } from "@tanstack/react-router";
+import {
+  type Column,
+  DetailsDrawer,
+  EmptyState,
+  FilledPage,
+  formatNumber,
+  IdText,
+  PagedTable,
+  RelativeTime,
+  SearchBox,
+  Toolbar,
+  useShortcut,
+} from "../../kit/index.ts";
+import { useSession } from "../../service/session.ts";
 import { text } from "../../texts/index.ts";
+import { userListQuery } from "./queries.ts";
+import { RoleMark } from "./role-mark.tsx";
+import type { UserSearch } from "./search.ts";
+import { UserDetails } from "./user-details.tsx";
+import { UserForm } from "./user-form.tsx";
+import classes from "./users.module.css";
+
+const route = getRouteApi("/inside/users");
 
 export function UsersPage() {
-  return <Page title={text.users.title}>…</Page>;
+  const search = route.useSearch();
+  const navigate = route.useNavigate();
+  const session = useSession();
+  const query = useQuery(userListQuery(search));
+  const ownId = session.phase === "out" ? null : session.user.id;
+  const set = (patch: UserSearch): void => void navigate({ search: (old) => ({ ...old, ...patch }) });
+  const filter = (patch: UserSearch): void =>
+    void navigate({ search: (old) => ({ ...old, ...patch, page: undefined }), replace: true });
+  const close = (): void => set({ user: undefined });
+  useShortcut({ keys: "n", label: text.users.new, group: text.shortcuts.page }, () => set({ user: "new" }));
+
+  const columns: Column<User>[] = [
+    {
+      key: "email",
+      header: text.users.email,
+      render: ({ id, email }) => (
+        <span className={classes["email"]}>
+          {email}
+          {id === ownId && (
+            <Badge size="sm" variant="light" tt="none">
+              {text.users.you}
+            </Badge>
+          )}
+        </span>
+      ),
+    },
+    { key: "role", header: text.users.role, width: 180, render: ({ role }) => <RoleMark role={role} /> },
+    {
+      key: "created",
+      header: text.users.createdAt,
+      width: 160,
+      render: ({ createdAt }) => <RelativeTime at={createdAt} />,
+    },
+    { key: "id", header: text.users.id, width: 130, render: ({ id }) => <IdText id={id} /> },
+  ];
+  return (
+    <FilledPage
+      title={text.users.title}
+      note={query.data === undefined ? undefined : formatNumber(query.data.total)}
+      actions={
+        <Button size="xs" leftSection={<IconPlus size={14} />} onClick={() => set({ user: "new" })}>
+          {text.users.new}
+        </Button>
+      }
+    >
+      <Toolbar label={text.users.filters}>
+        <SearchBox label={text.users.search} value={search.search} onChange={(value) => filter({ search: value })} />
+        <Select
+          size="xs"
+          w={170}
+          aria-label={text.users.roleFilter}
+          placeholder={text.users.anyRole}
+          data={ROLES.map((value) => ({ value, label: text.users.roles[value] }))}
+          value={search.role ?? null}
+          onChange={(value) => filter({ role: ROLES.find((role) => role === value) })}
+          clearable
+          clearButtonProps={{ "aria-label": text.users.anyRole }}
+        />
+      </Toolbar>
+      <PagedTable
+        label={text.users.title}
+        query={query}
+        page={search.page}
+        onPage={(page) => set({ page })}
+        columns={columns}
+        rowKey={({ id }) => id}
+        onOpen={({ id }) => set({ user: id })}
+        openKey={search.user}
+        empty={
+          <EmptyState icon={IconUserSearch} title={text.users.nothingFound} body={text.users.nothingFoundBody}>
+            <Button variant="default" size="xs" onClick={() => filter({ search: undefined, role: undefined })}>
+              {text.table.clearFilters}
+            </Button>
+          </EmptyState>
+        }
+      />
+      <DetailsDrawer
+        isOpen={search.user !== undefined}
+        onClose={close}
+        title={search.user === "new" ? text.users.new : text.users.one}
+      >
+        {search.user === "new" ? (
+          <UserForm onCancel={close} onCreated={({ id }) => void navigate({ search: { user: id }, replace: true })} />
+        ) : (
+          search.user !== undefined && <UserDetails id={search.user} onGone={close} />
+        )}
+      </DetailsDrawer>
+    </FilledPage>
+  );
 }

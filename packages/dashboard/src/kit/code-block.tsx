@@ -1,0 +1,47 @@
+/** Text in a fixed-width font with a copy button: JSON, an error, an example. Long text is cut, and shown whole on demand. */
+import { Anchor } from "@mantine/core";
+import { type ReactNode, useState } from "react";
+import { text } from "../texts/index.ts";
+import classes from "./code-block.module.css";
+import { CopyAction } from "./copy.tsx";
+import { formatNumber } from "./format.ts";
+
+/** Characters that are shown at first, and at most. */
+const firstPart = 4_000;
+const most = 200_000;
+
+interface CodeBlockProps {
+  value: string;
+  label: string;
+  /** Shows the text in another way, with parts of it marked. */
+  render?: (value: string) => ReactNode;
+  /** Lines are not broken. */
+  isUnbroken?: boolean;
+}
+
+export function CodeBlock({ value, label, render, isUnbroken = false }: CodeBlockProps) {
+  const [isWhole, setWhole] = useState(false);
+  const shown = value.slice(0, isWhole ? most : firstPart);
+  return (
+    <section className={classes["block"]} aria-label={label}>
+      {/* biome-ignore lint/a11y/noNoninteractiveTabindex: it scrolls. */}
+      <pre className={classes["text"]} data-is-unbroken={isUnbroken || undefined} tabIndex={0}>
+        {render === undefined ? shown : render(shown)}
+        {shown.length < value.length && "…"}
+      </pre>
+      <span className={classes["copy"]}>
+        <CopyAction value={value} label={text.table.copyNamed(label)} />
+      </span>
+      {!isWhole && shown.length < value.length && (
+        <Anchor component="button" type="button" size="xs" className={classes["more"]} onClick={() => setWhole(true)}>
+          {text.table.showAll(formatNumber(value.length))}
+        </Anchor>
+      )}
+    </section>
+  );
+}
+
+/** A value as JSON on several lines. */
+export function jsonText(value: unknown): string {
+  return JSON.stringify(value, null, 2) ?? "undefined";
+}

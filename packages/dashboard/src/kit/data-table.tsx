@@ -1,0 +1,167 @@
+/**
+ * A plain table of one page of a list: a head that stays, a scroll of its own in both directions, rows that open with a
+ * click or with the keyboard (Enter on the first cell, arrows from row to row).
+ */
+import { Checkbox, Skeleton, UnstyledButton, VisuallyHidden } from "@mantine/core";
+import type { KeyboardEvent, ReactNode } from "react";
+import { text } from "../texts/index.ts";
+import classes from "./data-table.module.css";
+
+export interface Column<T> {
+  key: string;
+  header: string;
+  width?: number | string;
+  align?: "right";
+  /** Its head is for screen readers alone. */
+  isHeaderHidden?: boolean;
+  render: (row: T) => ReactNode;
+}
+
+export interface Selection {
+  selected: ReadonlySet<string>;
+  onChange: (selected: ReadonlySet<string>) => void;
+}
+
+export interface DataTableProps<T> {
+  /** The table's name for screen readers. */
+  label: string;
+  columns: readonly Column<T>[];
+  /** Undefined while they are on their way. */
+  rows: readonly T[] | undefined;
+  rowKey: (row: T) => string;
+  /** Makes rows open. The first column then names them and must hold no control. */
+  onOpen?: ((row: T) => void) | undefined;
+  /** The key of the row that is open. */
+  openKey?: string | undefined;
+  selection?: Selection | undefined;
+  /** Whether the rows are those of the request before. */
+  isOld?: boolean;
+}
+
+const skeletonRows = 12;
+
+/** The row's button above or below the one that has the focus. */
+function moveFocus(event: KeyboardEvent<HTMLTableSectionElement>): void {
+  const step = { ArrowDown: 1, ArrowUp: -1 }[event.key];
+  if (step === undefined || !(event.target instanceof HTMLElement)) return;
+  const openers = [...event.currentTarget.querySelectorAll<HTMLElement>("[data-opener]")];
+  const at = openers.indexOf(event.target);
+  const next = at === -1 ? undefined : openers[at + step];
+  if (next === undefined) return;
+  event.preventDefault();
+  next.focus();
+}
+
+/** Whether a click was meant for a control inside the row, or ends a selection of text. */
+function isForControl(target: EventTarget): boolean {
+  const isControl = target instanceof Element && target.closest("a, button:not([data-opener]), input, label") !== null;
+  return isControl || (window.getSelection()?.toString() ?? "") !== "";
+}
+
+export function DataTable<T>(props: DataTableProps<T>) {
+  const { label, columns, rows, rowKey, onOpen, openKey, selection, isOld = false } = props;
+  return (
+    // A table without anything to focus has to be scrolled with the keyboard, too.
+    <section className={classes["frame"]} aria-label={label} tabIndex={onOpen === undefined ? 0 : undefined}>
+      <table
+        className={classes["table"]}
+        aria-label={label}
+        aria-busy={rows === undefined || isOld}
+        data-is-old={isOld || undefined}
+      >
+        <thead>
+          <tr>
+            {selection !== undefined && (
+              <th className={classes["check"]} scope="col">
+                <CheckAll keys={(rows ?? []).map(rowKey)} selection={selection} />
+              </th>
+            )}
+            {columns.map(({ key, header, width, align, isHeaderHidden }) => (
+              <th key={key} scope="col" style={{ width }} data-align={align}>
+                {isHeaderHidden === true ? <VisuallyHidden>{header}</VisuallyHidden> : header}
+              </th>
+            ))}
+          </tr>
+        </thead>
+        <tbody onKeyDown={moveFocus}>
+          {rows === undefined &&
+            Array.from({ length: skeletonRows }, (_, row) => (
+              // biome-ignore lint/suspicious/noArrayIndexKey: the rows are all the same.
+              <tr key={row} aria-hidden>
+                {selection !== undefined && <td className={classes["check"]} />}
+                {columns.map(({ key }, column) => (
+                  <td key={key}>
+                    <Skeleton height={12} width={`${[62, 40, 54, 48][(row + column) % 4]}%`} />
+                  </td>
+                ))}
+              </tr>
+            ))}
+          {rows?.map((row) => {
+            const key = rowKey(row);
+            return (
+              // The keyboard opens the row with the button in its first cell.
+              <tr
+                key={key}
+                data-is-open={key === openKey || undefined}
+                data-opens={onOpen !== undefined || undefined}
+                data-is-selected={selection?.selected.has(key) || undefined}
+                onClick={(event) => {
+                  if (!isForControl(event.target)) onOpen?.(row);
+                }}
+              >
+                {selection !== undefined && (
+                  <td className={classes["check"]}>
+                    <CheckRow id={key} selection={selection} />
+                  </td>
+                )}
+                {columns.map(({ key: column, align, render }, index) => (
+                  <td key={column} data-align={align}>
+                    {index === 0 && onOpen !== undefined ? (
+                      <UnstyledButton className={classes["opener"]} data-opener>
+                        {render(row)}
+                      </UnstyledButton>
+                    ) : (
+                      render(row)
+                    )}
+                  </td>
+                ))}
+              </tr>
+            );
+          })}
+        </tbody>
+      </table>
+    </section>
+  );
+}
+
+function CheckAll({ keys, selection }: { keys: readonly string[]; selection: Selection }) {
+  const { selected, onChange } = selection;
+  const chosen = keys.filter((key) => selected.has(key)).length;
+  return (
+    <Checkbox
+      size="xs"
+      aria-label={text.table.selectAll}
+      checked={chosen > 0 && chosen === keys.length}
+      indeterminate={chosen > 0 && chosen < keys.length}
+      disabled={keys.length === 0}
+      onChange={(event) => onChange(new Set(event.currentTarget.checked ? keys : []))}
+    />
+  );
+}
+
+export function CheckRow({ id, selection, label }: { id: string; selection: Selection; label?: string }) {
+  const { selected, onChange } = selection;
+  return (
+    <Checkbox
+      size="xs"
+      aria-label={label ?? text.table.select}
+      checked={selected.has(id)}
+      onChange={(event) => {
+        const next = new Set(selected);
+        if (event.currentTarget.checked) next.add(id);
+        else next.delete(id);
+        onChange(next);
+      }}
+    />
+  );
+}

@@ -1,0 +1,40 @@
+/** A word with an icon in a colour: the status of a run, the level of an entry. The colour never stands alone. */
+import { IconAlertTriangle, IconCircleCheck, IconCircleX, IconClock, IconPlayerPlay } from "@tabler/icons-react";
+import type { ComponentType, ReactNode } from "react";
+import { text } from "../texts/index.ts";
+import classes from "./mark.module.css";
+
+export type Tone = "good" | "bad" | "warn" | "busy" | "quiet";
+type MarkIcon = ComponentType<{ size?: number; stroke?: number; className?: string }>;
+
+export function Mark({ tone, icon: Icon, children }: { tone: Tone; icon: MarkIcon; children: ReactNode }) {
+  return (
+    <span className={classes["mark"]} data-tone={tone}>
+      <Icon size={15} stroke={1.8} className={classes["icon"] ?? ""} />
+      <span>{children}</span>
+    </span>
+  );
+}
+
+export type RunStatus = "waiting" | "running" | "completed" | "failed";
+
+const statusMarks: { readonly [status in RunStatus]: { tone: Tone; icon: MarkIcon } } = {
+  waiting: { tone: "quiet", icon: IconClock },
+  running: { tone: "busy", icon: IconPlayerPlay },
+  completed: { tone: "good", icon: IconCircleCheck },
+  failed: { tone: "bad", icon: IconCircleX },
+};
+
+/** The status of a run of a function or of a job. */
+export function StatusMark({ status }: { status: RunStatus }) {
+  return <Mark {...statusMarks[status]}>{text.status[status]}</Mark>;
+}
+
+/** A sentence that warns, beside a control. */
+export function Warning({ children }: { children: ReactNode }) {
+  return (
+    <Mark tone="warn" icon={IconAlertTriangle}>
+      {children}
+    </Mark>
+  );
+}

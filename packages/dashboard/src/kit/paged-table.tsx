@@ -1,0 +1,89 @@
+/** One page of a list of the API as a table, with its footer: "1–50 of 1,234", previous, next. */
+import { ActionIcon, Group, Text } from "@mantine/core";
+import type { Page } from "@socle/protocol";
+import { IconChevronLeft, IconChevronRight } from "@tabler/icons-react";
+import type { UseQueryResult } from "@tanstack/react-query";
+import { type ReactNode, useEffect } from "react";
+import { text } from "../texts/index.ts";
+import classes from "./data-table.module.css";
+import { DataTable, type DataTableProps } from "./data-table.tsx";
+import { lastPage, pageSize, rowsOf } from "./paging.ts";
+import { ErrorState } from "./states.tsx";
+
+export interface PagerProps {
+  /** From 1. */
+  page: number;
+  total: number;
+  size?: number;
+  onPage: (page: number | undefined) => void;
+}
+
+export function Pager({ page, total, size = pageSize, onPage }: PagerProps) {
+  const { first, last } = rowsOf(page, total, size);
+  const end = lastPage(total, size);
+  // The first page needs no number in the address.
+  const go = (next: number): void => onPage(next === 1 ? undefined : next);
+  return (
+    <Group
+      className={classes["pager"]}
+      justify="space-between"
+      wrap="nowrap"
+      component="nav"
+      aria-label={text.table.pages}
+    >
+      <Text size="xs" c="dimmed" className="numbers" aria-live="polite">
+        {text.table.range(first, last, total)}
+      </Text>
+      {end > 1 && (
+        <Group gap={4} wrap="nowrap">
+          <ActionIcon
+            variant="default"
+            size={28}
+            aria-label={text.table.previous}
+            disabled={page <= 1}
+            onClick={() => go(page - 1)}
+          >
+            <IconChevronLeft size={16} />
+          </ActionIcon>
+          <ActionIcon
+            variant="default"
+            size={28}
+            aria-label={text.table.next}
+            disabled={page >= end}
+            onClick={() => go(page + 1)}
+          >
+            <IconChevronRight size={16} />
+          </ActionIcon>
+        </Group>
+      )}
+    </Group>
+  );
+}
+
+interface PagedTableProps<T> extends Omit<DataTableProps<T>, "rows" | "isOld"> {
+  query: UseQueryResult<Page<T>>;
+  /** The page in the address. */
+  page: number | undefined;
+  onPage: (page: number | undefined) => void;
+  /** Shown in place of the table where the list is empty. */
+  empty: ReactNode;
+}
+
+export function PagedTable<T>({ query, page = 1, onPage, empty, ...table }: PagedTableProps<T>) {
+  const { data, error, isPlaceholderData, refetch } = query;
+  const end = data === undefined || isPlaceholderData ? Number.POSITIVE_INFINITY : lastPage(data.total);
+  // A page after the end: rows were deleted, or the address is old.
+  // biome-ignore lint/correctness/useExhaustiveDependencies: a new function is no reason.
+  useEffect(() => {
+    if (page > end) onPage(end === 1 ? undefined : end);
+  }, [page, end]);
+
+  if (data === undefined && error !== null) return <ErrorState error={error} onRetry={refetch} />;
+  return (
+    <>
+      {error !== null && <ErrorState error={error} onRetry={refetch} />}
+      {data?.total === 0 ? empty : <DataTable {...table} rows={data?.items} isOld={isPlaceholderData} />}
+      {data !== undefined && data.total > 0 && <Pager page={page} total={data.total} onPage={onPage} />}
+    </>
+  );
+}

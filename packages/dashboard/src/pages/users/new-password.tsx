@@ -1,0 +1,48 @@
+/** A field for a new password that can be generated, shown and copied. */
+import { Button, Group, PasswordInput, Stack } from "@mantine/core";
+import { IconSparkles } from "@tabler/icons-react";
+import { useState } from "react";
+import { CopyAction } from "../../kit/index.ts";
+import { text } from "../../texts/index.ts";
+import { generatePassword } from "./password.ts";
+
+interface NewPasswordProps {
+  value: string;
+  onChange: (value: string) => void;
+  error: string | undefined;
+}
+
+export function NewPassword({ value, onChange, error }: NewPasswordProps) {
+  const [isVisible, setVisible] = useState(false);
+  return (
+    <Stack gap={8}>
+      <PasswordInput
+        label={text.users.password}
+        description={text.users.passwordHint}
+        autoComplete="new-password"
+        required
+        withAsterisk={false}
+        value={value}
+        onChange={(event) => onChange(event.currentTarget.value)}
+        visible={isVisible}
+        onVisibilityChange={setVisible}
+        visibilityToggleButtonProps={{ "aria-label": text.users.showPassword, tabIndex: 0 }}
+        error={error}
+      />
+      <Group gap="xs">
+        <Button
+          size="xs"
+          variant="default"
+          leftSection={<IconSparkles size={14} />}
+          onClick={() => {
+            onChange(generatePassword());
+            setVisible(true);
+          }}
+        >
+          {text.users.generate}
+        </Button>
+        {value !== "" && <CopyAction value={value} label={text.users.copyPassword} />}
+      </Group>
+    </Stack>
+  );
+}

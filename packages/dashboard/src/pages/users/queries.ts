@@ -1,0 +1,22 @@
+/** The list of users, and what a change of one makes old. */
+import { keepPreviousData, queryOptions } from "@tanstack/react-query";
+import { offsetOf, pageSize } from "../../kit/index.ts";
+import { client } from "../../service/client.ts";
+import { queryClient } from "../../service/queries.ts";
+import type { UserSearch } from "./search.ts";
+
+export function userListQuery({ search, role, page }: UserSearch) {
+  return queryOptions({
+    queryKey: ["users", "list", { search, role, page }],
+    queryFn: () => client.admin.users.list({ search, role, limit: pageSize, offset: offsetOf(page) }),
+    placeholderData: keepPreviousData,
+  });
+}
+
+/** Lists, single users and the overview's count are read again. */
+export async function refreshUsers(): Promise<void> {
+  await Promise.all([
+    queryClient.invalidateQueries({ queryKey: ["users"] }),
+    queryClient.invalidateQueries({ queryKey: ["overview"] }),
+  ]);
+}

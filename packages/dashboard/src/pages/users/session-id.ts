@@ -1,0 +1,13 @@
+/** The session of an access token, so that the list of sessions can mark the one in use. */
+
+/** The claim `sid` of a JWT; null for what is no such token. Nothing is verified: the service does. */
+export function sessionIdOf(token: string | null): string | null {
+  const [, payload = ""] = (token ?? "").split(".");
+  try {
+    const claims: unknown = JSON.parse(atob(payload.replace(/-/g, "+").replace(/_/g, "/")));
+    if (typeof claims !== "object" || claims === null || !("sid" in claims)) return null;
+    return typeof claims.sid === "string" ? claims.sid : null;
+  } catch {
+    return null;
+  }
+}

@@ -1,0 +1,88 @@
+/** A new password for a user. It ends the user's sessions. */
+import { Button, Group, Stack, Text } from "@mantine/core";
+import { SocleError } from "@socle/client";
+import type { User } from "@socle/protocol";
+import { IconCheck } from "@tabler/icons-react";
+import { useMutation } from "@tanstack/react-query";
+import { type FormEvent, useState } from "react";
+import { CopyAction, DetailsSection, messageOf } from "../../kit/index.ts";
+import { client } from "../../service/client.ts";
+import { text } from "../../texts/index.ts";
+import { NewPassword } from "./new-password.tsx";
+import { refreshUsers } from "./queries.ts";
+
+export function UserPassword({ user }: { user: User }) {
+  const [isOpen, setOpen] = useState(false);
+  const [password, setPassword] = useState("");
+  const reset = useMutation({
+    mutationFn: () => client.admin.users.setPassword(user.id, password),
+    onSuccess: refreshUsers,
+  });
+  const close = (): void => {
+    setOpen(false);
+    setPassword("");
+    reset.reset();
+  };
+  const submit = (event: FormEvent): void => {
+    event.preventDefault();
+    reset.mutate();
+  };
+  const { error } = reset;
+  const detail = error instanceof SocleError ? error.details.find(({ field }) => field === "password") : undefined;
+  return (
+    <DetailsSection
+      title={text.users.passwordTitle}
+      actions={
+        !isOpen && (
+          <Button size="compact-xs" variant="default" onClick={() => setOpen(true)}>
+            {text.users.resetPassword}
+          </Button>
+        )
+      }
+    >
+      {!isOpen && (
+        <Text size="sm" c="dimmed">
+          {text.users.resetHint}
+        </Text>
+      )}
+      {isOpen && reset.isSuccess && (
+        <Stack gap="xs" role="status">
+          <Group gap="xs">
+            <IconCheck size={16} aria-hidden />
+            <Text size="sm">{text.users.passwordSet}</Text>
+          </Group>
+          <Group gap="xs">
+            <Text className="mono" size="sm">
+              {password}
+            </Text>
+            <CopyAction value={password} label={text.users.copyPassword} />
+          </Group>
+          <Group justify="flex-end">
+            <Button size="xs" variant="default" onClick={close}>
+              {text.common.close}
+            </Button>
+          </Group>
+        </Stack>
+      )}
+      {isOpen && !reset.isSuccess && (
+        <form onSubmit={submit}>
+          <Stack gap="sm">
+            <NewPassword
+              value={password}
+              onChange={setPassword}
+              error={error === null ? undefined : (detail?.message ?? messageOf(error))}
+            />
+            <Group justify="flex-end" gap="xs">
+              <Button size="xs" variant="default" onClick={close}>
+                {text.common.cancel}
+              </Button>
+              <Button size="xs" type="submit" loading={reset.isPending}>
+                {text.users.setPassword}
+              </Button>
+            </Group>
+          </Stack>
+        </form>
+      )}
+    </DetailsSection>
+  );
+}

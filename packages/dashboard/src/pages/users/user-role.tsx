@@ -1,0 +1,55 @@
+/** The role of a user as a control. A change that takes away the admin role asks first; a refusal stands at the control. */
+import { Select } from "@mantine/core";
+import { ROLES, type Role, type User } from "@socle/protocol";
+import { useMutation } from "@tanstack/react-query";
+import { confirmDanger, messageOf, notifyDone } from "../../kit/index.ts";
+import { client } from "../../service/client.ts";
+import { text } from "../../texts/index.ts";
+import { refreshUsers } from "./queries.ts";
+
+interface UserRoleProps {
+  user: User;
+  isOwn: boolean;
+  /** Called when the admin who looks at the page is none any more. */
+  onOwnLoss: () => void;
+}
+
+export function UserRole({ user, isOwn, onOwnLoss }: UserRoleProps) {
+  const change = useMutation({
+    mutationFn: (role: Role) => client.admin.users.setRole(user.id, role),
+    onSuccess: async (_, role) => {
+      if (isOwn && role !== "admin") return onOwnLoss();
+      notifyDone(text.users.roleChanged(user.email, text.users.roles[role]));
+      return refreshUsers();
+    },
+  });
+  const choose = (value: string | null): void => {
+    const role = ROLES.find((each) => each === value);
+    if (role === undefined || role === user.role) return;
+    if (user.role !== "admin") {
+      change.mutate(role);
+      return;
+    }
+    confirmDanger({
+      title: text.users.demoteTitle(user.email),
+      body: isOwn ? text.users.demoteSelf : text.users.demoteBody,
+      action: text.users.demoteAction,
+      // A refusal stands at the control.
+      onConfirm: () => change.mutateAsync(role).catch(() => undefined),
+    });
+  };
+  return (
+    <Select
+      size="xs"
+      w={200}
+      aria-label={text.users.role}
+      data={ROLES.map((value) => ({ value, label: text.users.roles[value] }))}
+      value={change.isPending ? change.variables : user.role}
+      onChange={choose}
+      allowDeselect={false}
+      disabled={change.isPending}
+      error={change.error === null ? null : messageOf(change.error)}
+      styles={{ error: { width: "max-content", maxWidth: 320 } }}
+    />
+  );
+}
