@@ -30,7 +30,7 @@ import {
   IconUsers,
 } from "@tabler/icons-react";
 import { Link, useLocation, useNavigate } from "@tanstack/react-router";
-import iconUrl from "/icon.svg?url";
+import iconUrl from "../assets/icon.svg";
 import { keyNames, notifyFailure, useShortcut } from "../kit/index.ts";
 import { signOut, useSession } from "../service/session.ts";
 import { text } from "../texts/index.ts";

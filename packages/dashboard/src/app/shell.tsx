@@ -6,7 +6,7 @@ import { ModalsProvider } from "@mantine/modals";
 import { Notifications } from "@mantine/notifications";
 import { Outlet, useRouterState } from "@tanstack/react-router";
 import { lazy, Suspense, useEffect } from "react";
-import iconUrl from "/icon.svg?url";
+import iconUrl from "../assets/icon.svg";
 import { useShortcut } from "../kit/index.ts";
 import { useSession } from "../service/session.ts";
 import { text } from "../texts/index.ts";

@@ -2,7 +2,7 @@
 import { Center, Group, Image, Paper, Stack, Text, Title } from "@mantine/core";
 import { useDocumentTitle } from "@mantine/hooks";
 import type { ReactNode } from "react";
-import iconUrl from "/icon.svg?url";
+import iconUrl from "../../assets/icon.svg";
 
 export function FrontPage(props: { pageTitle: string; title: string; body?: string; children: ReactNode }) {
   const { pageTitle, title, body, children } = props;

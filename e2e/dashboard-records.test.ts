@@ -1,0 +1,184 @@
+/** The dashboard's main work in a real browser: collections, records, migrations, imports. */
+import { afterAll, expect, test } from "bun:test";
+import { join } from "node:path";
+import type { Page } from "playwright-core";
+import { complaintsOf, type Dashboard, openDashboard, settled } from "./dashboard.ts";
+import { temporaryFolder } from "./kit.ts";
+
+const posts = {
+  name: "posts",
+  fields: [
+    { name: "title", type: "string", required: true, max: 200 },
+    { name: "teaser", type: "text" },
+    { name: "views", type: "integer", min: 0 },
+    { name: "slug", type: "string", unique: true },
+  ],
+};
+
+interface Item {
+  readonly id: string;
+  readonly [field: string]: unknown;
+}
+
+async function itemsOf({ api }: Dashboard, query = ""): Promise<Item[]> {
+  return ((await api("GET", `/api/posts${query}`)) as { items: Item[] }).items;
+}
+
+/** A cell of the grid: rows from 0, columns from the selection's on; row -1 is the header. */
+function cell(page: Page, row: number, text: string) {
+  return page.locator(`[data-cell^="${row}:"]`).filter({ hasText: text });
+}
+
+const dashboard = await openDashboard({ collections: [posts] });
+afterAll(() => dashboard.server.stop());
+
+test("a collection and a record by the keyboard alone", async () => {
+  const page = await dashboard.open("/collections");
+  await page.keyboard.press("Control+k");
+  await page.getByPlaceholder("A page, a collection, an action …").fill("new coll");
+  await page.keyboard.press("Enter");
+  await page.waitForURL("**/collections/-/new");
+  await page.getByPlaceholder("A page, a collection, an action …").waitFor({ state: "detached" });
+  // The name has the focus by itself.
+  await page.locator("input:focus").waitFor();
+  await page.keyboard.type("notes");
+  await page.keyboard.press("Tab");
+  await page.keyboard.type("text");
+  await page.keyboard.press("Control+Enter");
+  await page.waitForURL("**/collections/notes");
+  await settled(page);
+  await page.locator("body").press("n");
+  const drawer = page.getByRole("dialog", { name: "New record in notes" });
+  await drawer.getByRole("textbox", { name: "text", exact: true }).waitFor();
+  await page.keyboard.type("The first one");
+  await page.keyboard.press("Control+Enter");
+  await drawer.waitFor({ state: "detached" });
+  await cell(page, 0, "The first one").first().waitFor();
+  const { items } = (await dashboard.api("GET", "/api/notes")) as { items: Item[] };
+  expect(items.map(({ text }) => text)).toEqual(["The first one"]);
+  expect(complaintsOf(page)).toEqual([]);
+  await page.context().close();
+});
+
+test("a record that another browser makes appears by itself; a change shows, a deletion leaves", async () => {
+  const first = await dashboard.open("/collections/posts");
+  await settled(first);
+  const second = await dashboard.open("/collections/posts?record=new");
+  const drawer = second.getByRole("dialog", { name: "New record in posts" });
+  await drawer.getByRole("textbox", { name: "title", exact: true }).fill("Made elsewhere");
+  await drawer.getByRole("button", { name: "Create" }).click();
+  await cell(first, 0, "Made elsewhere").first().waitFor();
+  const [made] = await itemsOf(dashboard);
+  await dashboard.api("PUT", `/api/posts/${made?.id}`, { title: "Changed elsewhere" });
+  await cell(first, 0, "Changed elsewhere").first().waitFor();
+  await dashboard.api("DELETE", `/api/posts/${made?.id}`);
+  await cell(first, 0, "Changed elsewhere").first().waitFor({ state: "detached" });
+  await first.context().close();
+  await second.context().close();
+});
+
+test("an error of the service stands at its control, and what was typed stays", async () => {
+  await dashboard.api("POST", "/api/posts", { title: "Taken", slug: "taken" });
+  const page = await dashboard.open("/collections/posts?record=new");
+  const drawer = page.getByRole("dialog", { name: "New record in posts" });
+  await drawer.getByRole("textbox", { name: "title", exact: true }).fill("Mine");
+  await drawer.getByRole("textbox", { name: "slug", exact: true }).fill("taken");
+  await drawer.getByRole("button", { name: "Create" }).click();
+  await drawer
+    .getByText(/unique/)
+    .last()
+    .waitFor();
+  expect(await drawer.getByRole("textbox", { name: "title", exact: true }).inputValue()).toBe("Mine");
+  expect((await itemsOf(dashboard)).some(({ title }) => title === "Mine")).toBe(false);
+  await page.context().close();
+});
+
+test("a deleted record comes back with Undo, and is gone without it", async () => {
+  const { id } = (await dashboard.api("POST", "/api/posts", { title: "To be deleted" })) as Item;
+  const exists = async (): Promise<boolean> => (await itemsOf(dashboard)).some((item) => item.id === id);
+  const page = await dashboard.open("/collections/posts");
+  await settled(page);
+  await cell(page, 0, "To be deleted").first().click();
+  await page.keyboard.press("Delete");
+  await page.getByText("1 record deleted").waitFor();
+  await page.getByRole("button", { name: "Undo" }).click();
+  await cell(page, 0, "To be deleted").first().waitFor();
+  expect(await exists()).toBe(true);
+  await cell(page, 0, "To be deleted").first().click();
+  await page.keyboard.press("Delete");
+  await page.getByRole("button", { name: "Delete now" }).click();
+  await cell(page, 0, "To be deleted").first().waitFor({ state: "detached" });
+  for (const end = performance.now() + 10_000; (await exists()) && performance.now() < end; ) await Bun.sleep(20);
+  expect(await exists()).toBe(false);
+  await page.context().close();
+});
+
+test("a filter that the service refuses is shown with its position; a right one is in the address", async () => {
+  const page = await dashboard.open(`/collections/posts?filter=${encodeURIComponent("titel = 1")}`);
+  await page
+    .getByText(/at position 1/)
+    .first()
+    .waitFor();
+  await page.goto(`${dashboard.server.url}/_/collections/posts?filter=${encodeURIComponent('title ~ "Taken"')}`);
+  await settled(page);
+  await cell(page, 0, "Taken").first().waitFor();
+  await page.context().close();
+});
+
+test("a migration that loses data says what goes, and wants the name", async () => {
+  for (let n = 0; n < 3; n++) await dashboard.api("POST", "/api/posts", { title: `T${n}`, teaser: "x" });
+  const page = await dashboard.open("/collections/posts/schema");
+  await settled(page);
+  await page.getByRole("button", { name: "Remove teaser" }).click();
+  await page.getByRole("textbox", { name: "Name of field slug" }).fill("path");
+  await page.getByRole("button", { name: "Review changes" }).click();
+  const review = page.getByRole("dialog", { name: "Review changes to posts" });
+  await review.getByText(/Rename field/).waitFor();
+  await review.getByText(/3 records lose a value/).waitFor();
+  const apply = review.getByRole("button", { name: "Apply, and lose data" });
+  expect(await apply.isDisabled()).toBe(true);
+  await review.getByRole("textbox").fill("post");
+  expect(await apply.isDisabled()).toBe(true);
+  await review.getByRole("textbox").fill("posts");
+  await apply.click();
+  await review.waitFor({ state: "detached" });
+  const { fields } = (await dashboard.api("GET", "/api/admin/collections/posts")) as { fields: { name: string }[] };
+  expect(fields.map(({ name }) => name)).toEqual(["title", "views", "path"]);
+  // The rename has kept the values.
+  expect((await itemsOf(dashboard)).some(({ path }) => path === "taken")).toBe(true);
+  await page.context().close();
+});
+
+test("10,000 rows with 7 bad ones: 9,993 records, and a report of the 7", async () => {
+  const people = {
+    name: "people",
+    fields: [
+      { name: "name", type: "string", required: true, max: 40 },
+      { name: "age", type: "integer", min: 0, max: 150 },
+    ],
+  };
+  await dashboard.api("POST", "/api/admin/collections", people);
+  const bad = [17, 400, 2_001, 5_555, 7_777, 9_000, 9_999];
+  const rows = Array.from({ length: 10_000 }, (_, n) => `"Person ${n}, the ${n}th",${bad.includes(n) ? 151 : n % 100}`);
+  const file = join(temporaryFolder(), "people.csv");
+  await Bun.write(file, `name,age\n${rows.join("\n")}\n`);
+  const page = await dashboard.open("/collections/people/import");
+  await page.locator("input[type=file]").setInputFiles(file);
+  await page.getByRole("button", { name: "Start the import" }).click();
+  await page.getByText("9,993 created").waitFor({ timeout: 120_000 });
+  await page.getByText("7 rejected").waitFor();
+  // The rejected rows can be taken away, mended and imported again.
+  const download = page.waitForEvent("download");
+  await page.getByRole("button", { name: "Download rejected rows" }).click();
+  const rejected = await Bun.file(await (await download).path()).text();
+  const names = [...rejected.matchAll(/Person (\d+), the/g)].map(([, n]) => Number(n));
+  expect(names.toSorted((a, b) => a - b)).toEqual(bad);
+  const counted = (await dashboard.api("GET", "/api/people?limit=1&count=exact")) as { total: number };
+  expect(counted.total).toBe(9_993);
+  const wrong = (await dashboard.api(
+    "GET",
+    `/api/people?limit=1&count=exact&filter=${encodeURIComponent("age > 150")}`,
+  )) as { total: number };
+  expect(wrong.total).toBe(0);
+  await page.context().close();
+}, 180_000);
