@@ -10,7 +10,7 @@ process.on("exit", remove);
 await must([socle, "seed", "seed.json"], { cwd: blog });
 console.log(`
 The blog's users: ada@example.com, password "ada's password"; grace@example.com, password "grace's password".
-Become admin, in a second terminal: dist/socle admin create you@example.com --config examples/blog/config.json
+The dashboard is at http://localhost:8080/_/. While there is no admin, open the link that follows, which makes the first one.
 `);
 const service = Bun.spawn([socle, "serve"], { cwd: blog, stdio: ["inherit", "inherit", "inherit"] });
 // The terminal sends Ctrl-C to both, and this one waits for the service to finish; other signals come to this one alone.
