@@ -5,6 +5,7 @@ import { cpus, tmpdir, totalmem } from "node:os";
 import { join } from "node:path";
 import { measureAdmin } from "./admin.ts";
 import { loadCities } from "./cities.ts";
+import { measureDashboard } from "./dashboard.ts";
 import { executable } from "./executable.ts";
 import { measureFiles } from "./files.ts";
 import { generator, type Load, type LoadRequest, type LoadResult, runLoad } from "./load/index.ts";
@@ -159,6 +160,7 @@ async function main(): Promise<void> {
     if (only === undefined || only === "functions") await measureScripts({ root, folder, rounds, seconds });
     if (only === undefined || only === "queries") await measureQueries({ root, folder, rounds, seconds });
     if (only === undefined || only === "admin") await measureAdmin({ root, folder, rounds });
+    if (only === undefined || only === "dashboard") await measureDashboard(folder);
   } finally {
     for (const target of targets) await target.server.stop();
     await rm(folder, { recursive: true });

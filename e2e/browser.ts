@@ -1,56 +1,13 @@
-/**
- * A real browser for tests: Chromium from the npm package @sparticuz/chromium, which is installed with the others and
- * brings the libraries that it needs. On other machines than 64-bit Linux, or with CHROMIUM set, another one.
- */
+/** The browser of the tests: one for all windows of a file. */
 import { afterAll } from "bun:test";
-import { chmodSync, existsSync, mkdirSync, readFileSync, renameSync, writeFileSync } from "node:fs";
-import { dirname, join } from "node:path";
-import { fileURLToPath } from "node:url";
-import { brotliDecompressSync } from "node:zlib";
-import { type Browser, type BrowserContext, chromium, type LaunchOptions } from "playwright-core";
-import { root } from "./kit.ts";
-
-const unpacked = join(root, "dist", "chromium");
-
-function packed(name: string): Buffer {
-  const folder = join(dirname(fileURLToPath(import.meta.resolve("@sparticuz/chromium"))), "..", "..", "bin");
-  return brotliDecompressSync(readFileSync(join(folder, name)));
-}
-
-/** Unpacks the browser the first time; the program comes last and at once, so that what is there is whole. */
-async function unpack(): Promise<string> {
-  const program = join(unpacked, "chromium");
-  if (existsSync(program)) return program;
-  mkdirSync(unpacked, { recursive: true });
-  await new Bun.Archive(packed("al2023.tar.br")).extract(unpacked);
-  await new Bun.Archive(packed("fonts.tar.br")).extract(unpacked);
-  const partial = `${program}.${process.pid}`;
-  writeFileSync(partial, packed("chromium.br"));
-  chmodSync(partial, 0o755);
-  renameSync(partial, program);
-  return program;
-}
-
-async function launchOptions(): Promise<LaunchOptions> {
-  const args = ["--no-sandbox", "--disable-gpu"];
-  const given = process.env["CHROMIUM"];
-  if (given !== undefined) return { args, executablePath: given };
-  // Elsewhere the tests need Google Chrome; Playwright says so when it is not there.
-  if (process.platform !== "linux" || process.arch !== "x64") return { args, channel: "chrome" };
-  const env = {
-    PATH: process.env["PATH"] ?? "",
-    HOME: unpacked,
-    LD_LIBRARY_PATH: join(unpacked, "lib"),
-    FONTCONFIG_PATH: join(unpacked, "fonts"),
-  };
-  return { args, executablePath: await unpack(), env };
-}
+import type { Browser, BrowserContext } from "playwright-core";
+import { launchBrowser } from "./chromium.ts";
 
 let browser: Promise<Browser> | undefined;
 
 /** A window of its own: no other test's cookies, storage or connections. */
 export async function openWindow(options: Parameters<Browser["newContext"]>[0] = {}): Promise<BrowserContext> {
-  browser ??= launchOptions().then((launch) => chromium.launch(launch));
+  browser ??= launchBrowser();
   const context = await (await browser).newContext(options);
   context.setDefaultTimeout(10_000);
   return context;
