@@ -1,7 +1,211 @@
-/** A page that is not written yet. */
-import { Page } from "../../kit/index.ts";
+/** The stored files (`/_/storage`): as a list or as pictures, uploads by drag and drop, one of them in a drawer. */
+import { Button, FileButton, Group, SegmentedControl, Select, Text } from "@mantine/core";
+import { Dropzone } from "@mantine/dropzone";
+import "@mantine/dropzone/styles.css";
+import { type StoredFile, VISIBILITIES, type Visibility } from "@socle/protocol";
+import { IconCloudUpload, IconPhoto, IconTrash, IconUpload, IconX } from "@tabler/icons-react";
+import { useQuery } from "@tanstack/react-query";
+import { getRouteApi } from "@tanstack/react-router";
+import { useState } from "react";
+import {
+  type Column,
+  DetailsDrawer,
+  EmptyState,
+  ErrorState,
+  FilledPage,
+  formatBytes,
+  formatNumber,
+  IdText,
+  PagedTable,
+  Pager,
+  RelativeTime,
+  SearchBox,
+  Toolbar,
+} from "../../kit/index.ts";
+import { userQuery } from "../../service/queries.ts";
 import { text } from "../../texts/index.ts";
+import { askToDelete, FileDetails } from "./file-details.tsx";
+import { FileGrid } from "./file-grid.tsx";
+import { KindIcon } from "./kind-icon.tsx";
+import { fileListQuery } from "./queries.ts";
+import type { StorageSearch } from "./search.ts";
+import classes from "./storage.module.css";
+import { UploadList } from "./upload-list.tsx";
+import { useUploads } from "./use-uploads.ts";
+import { VisibilityMark } from "./visibility-mark.tsx";
+
+const route = getRouteApi("/inside/storage");
+
+const columns: Column<StoredFile>[] = [
+  {
+    key: "name",
+    header: text.storage.name,
+    render: ({ filename, mimeType }) => (
+      <span className={classes["name"]}>
+        <KindIcon mimeType={mimeType} />
+        <span>{filename}</span>
+      </span>
+    ),
+  },
+  { key: "type", header: text.storage.type, width: 190, render: ({ mimeType }) => mimeType },
+  { key: "size", header: text.storage.size, width: 100, align: "right", render: ({ size }) => formatBytes(size) },
+  {
+    key: "visibility",
+    header: text.storage.visibility,
+    width: 130,
+    render: ({ visibility }) => <VisibilityMark visibility={visibility} />,
+  },
+  {
+    key: "created",
+    header: text.storage.createdAt,
+    width: 130,
+    render: ({ createdAt }) => <RelativeTime at={createdAt} />,
+  },
+  { key: "id", header: text.storage.id, width: 120, render: ({ id }) => <IdText id={id} /> },
+];
 
 export function StoragePage() {
-  return <Page title={text.storage.title}>…</Page>;
+  const search = route.useSearch();
+  const navigate = route.useNavigate();
+  const query = useQuery(fileListQuery(search));
+  const uploads = useUploads();
+  const [visibility, setVisibility] = useState<Visibility>("protected");
+  const [selected, setSelected] = useState<ReadonlySet<string>>(new Set());
+  const set = (patch: StorageSearch): void => void navigate({ search: (old) => ({ ...old, ...patch }) });
+  const filter = (patch: StorageSearch): void =>
+    void navigate({ search: (old) => ({ ...old, ...patch, page: undefined }), replace: true });
+  const add = (files: readonly File[]): void => uploads.add(files, visibility);
+  const chosen = (query.data?.items ?? []).filter(({ id }) => selected.has(id));
+  const selection = { selected, onChange: setSelected };
+  const isFiltered = search.search !== undefined || search.visibility !== undefined || search.user !== undefined;
+  const view = search.view ?? "list";
+  const empty = isFiltered ? (
+    <EmptyState icon={IconPhoto} title={text.storage.nothingFound} body={text.storage.nothingFoundBody}>
+      <Button
+        variant="default"
+        size="xs"
+        onClick={() => filter({ search: undefined, visibility: undefined, user: undefined })}
+      >
+        {text.table.clearFilters}
+      </Button>
+    </EmptyState>
+  ) : (
+    <EmptyState icon={IconCloudUpload} title={text.storage.emptyTitle} body={text.storage.emptyBody}>
+      <UploadButton onFiles={add} />
+    </EmptyState>
+  );
+  return (
+    <FilledPage
+      title={text.storage.title}
+      note={query.data === undefined ? undefined : formatNumber(query.data.total)}
+      actions={
+        <>
+          {chosen.length > 0 && (
+            <Button
+              size="xs"
+              variant="default"
+              c="var(--mantine-color-error)"
+              leftSection={<IconTrash size={14} />}
+              onClick={() => askToDelete(chosen, () => setSelected(new Set()))}
+            >
+              {text.storage.deleteAction(chosen.length)}
+            </Button>
+          )}
+          <Select
+            size="xs"
+            w={126}
+            aria-label={text.storage.uploadAs}
+            data={VISIBILITIES.map((value) => ({ value, label: text.storage.visibilities[value] }))}
+            value={visibility}
+            onChange={(value) => setVisibility(VISIBILITIES.find((each) => each === value) ?? "protected")}
+            allowDeselect={false}
+          />
+          <UploadButton onFiles={add} />
+        </>
+      }
+    >
+      <Dropzone.FullScreen onDrop={add} active>
+        <Group justify="center" h="100%" mih={220} style={{ pointerEvents: "none" }}>
+          <IconCloudUpload size={40} stroke={1.5} aria-hidden />
+          <Text size="lg">{text.storage.drop(text.storage.visibilities[visibility].toLowerCase())}</Text>
+        </Group>
+      </Dropzone.FullScreen>
+      <Toolbar label={text.storage.filters}>
+        <SearchBox label={text.storage.search} value={search.search} onChange={(value) => filter({ search: value })} />
+        <Select
+          size="xs"
+          w={150}
+          aria-label={text.storage.visibilityFilter}
+          placeholder={text.storage.anyVisibility}
+          data={VISIBILITIES.map((value) => ({ value, label: text.storage.visibilities[value] }))}
+          value={search.visibility ?? null}
+          onChange={(value) => filter({ visibility: VISIBILITIES.find((each) => each === value) })}
+          clearable
+          clearButtonProps={{ "aria-label": text.storage.anyVisibility }}
+        />
+        {search.user !== undefined && <OwnerFilter id={search.user} onClear={() => filter({ user: undefined })} />}
+        <SegmentedControl
+          size="xs"
+          ml="auto"
+          aria-label={text.storage.view}
+          data={[
+            { value: "list", label: text.storage.asList },
+            { value: "grid", label: text.storage.asGrid },
+          ]}
+          value={view}
+          onChange={(value) => set({ view: value === "grid" ? "grid" : undefined })}
+        />
+      </Toolbar>
+      {view === "list" || query.data === undefined || query.data.total === 0 ? (
+        <PagedTable
+          label={text.storage.title}
+          query={query}
+          page={search.page}
+          onPage={(page) => set({ page })}
+          columns={columns}
+          rowKey={({ id }) => id}
+          onOpen={({ id }) => set({ file: id })}
+          openKey={search.file}
+          selection={selection}
+          empty={empty}
+        />
+      ) : (
+        <>
+          {query.isError && <ErrorState error={query.error} onRetry={query.refetch} />}
+          <FileGrid files={query.data.items} selection={selection} onOpen={({ id }) => set({ file: id })} />
+          <Pager page={search.page ?? 1} total={query.data.total} onPage={(page) => set({ page })} />
+        </>
+      )}
+      <UploadList uploads={uploads} />
+      <DetailsDrawer
+        isOpen={search.file !== undefined}
+        onClose={() => set({ file: undefined })}
+        title={text.storage.one}
+      >
+        {search.file !== undefined && <FileDetails id={search.file} onGone={() => set({ file: undefined })} />}
+      </DetailsDrawer>
+    </FilledPage>
+  );
+}
+
+function UploadButton({ onFiles }: { onFiles: (files: readonly File[]) => void }) {
+  return (
+    <FileButton onChange={onFiles} multiple inputProps={{ "aria-label": text.storage.upload }}>
+      {(props) => (
+        <Button size="xs" leftSection={<IconUpload size={14} />} {...props}>
+          {text.storage.upload}
+        </Button>
+      )}
+    </FileButton>
+  );
+}
+
+/** The files of one user are shown; a click shows those of all. */
+function OwnerFilter({ id, onClear }: { id: string; onClear: () => void }) {
+  const { data } = useQuery({ ...userQuery(id), retry: false });
+  return (
+    <Button size="xs" variant="light" rightSection={<IconX size={13} />} onClick={onClear}>
+      {text.storage.ownedBy(data?.email ?? id)}
+    </Button>
+  );
 }

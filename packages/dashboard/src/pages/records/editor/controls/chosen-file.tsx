@@ -4,15 +4,11 @@ import { SocleError } from "@socle/client";
 import type { StoredFile } from "@socle/protocol";
 import { IconDownload, IconFile } from "@tabler/icons-react";
 import { queryOptions, useMutation, useQuery } from "@tanstack/react-query";
-import { type ReactNode, useEffect, useState } from "react";
-import { formatBytes, IdText, messageOf, notifyFailure } from "../../../../kit/index.ts";
+import type { ReactNode } from "react";
+import { formatBytes, IdText, messageOf, notifyFailure, saveBlob, usePicture } from "../../../../kit/index.ts";
 import { client } from "../../../../service/client.ts";
 import { text } from "../../../../texts/index.ts";
 import classes from "./controls.module.css";
-import { saveBlob } from "./save-blob.ts";
-
-/** Images that have no thumbnail are shown whole, up to this size. */
-const maxWhole = 2 * 1_024 * 1_024;
 
 export function fileQuery(id: string) {
   return queryOptions({
@@ -21,36 +17,6 @@ export function fileQuery(id: string) {
     staleTime: 60_000,
     retry: false,
   });
-}
-
-/** The picture of a file as an address of the browser, which is given back when the component goes. */
-function usePicture(file: StoredFile | undefined): string | null {
-  const isImage = file?.mimeType.startsWith("image/") === true;
-  const query = useQuery({
-    queryKey: ["storage", "picture", file?.id],
-    enabled: isImage,
-    staleTime: Number.POSITIVE_INFINITY,
-    gcTime: 60_000,
-    retry: false,
-    queryFn: async ({ signal }) => {
-      if (file === undefined) return null;
-      const hasThumbnail = /^image\/(png|jpeg|webp)$/.test(file.mimeType);
-      if (!hasThumbnail && file.size > maxWhole) return null;
-      return client.storage.download(file.id, hasThumbnail ? { thumb: "200x200", signal } : { signal });
-    },
-  });
-  const [url, setUrl] = useState<string | null>(null);
-  const blob = query.data ?? null;
-  useEffect(() => {
-    if (blob === null) return undefined;
-    const made = URL.createObjectURL(blob);
-    setUrl(made);
-    return () => {
-      setUrl(null);
-      URL.revokeObjectURL(made);
-    };
-  }, [blob]);
-  return url;
 }
 
 interface ChosenFileProps {

@@ -2,11 +2,10 @@
 import { Button, Group, Input, Text } from "@mantine/core";
 import { IconDownload } from "@tabler/icons-react";
 import type { ReactNode } from "react";
-import { formatBytes } from "../../../../kit/index.ts";
+import { formatBytes, saveBlob } from "../../../../kit/index.ts";
 import { text } from "../../../../texts/index.ts";
 import type { ControlProps } from "./control.ts";
 import classes from "./controls.module.css";
-import { saveBlob } from "./save-blob.ts";
 
 const largeFrom = 256 * 1_024;
 const shown = 4_000;

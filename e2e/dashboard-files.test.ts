@@ -1,0 +1,113 @@
+/** Users and files in the dashboard, in a real browser. */
+import { afterAll, expect, test } from "bun:test";
+import { join } from "node:path";
+import { png } from "../packages/server/test/images.ts";
+import { complaintsOf, openDashboard, settled } from "./dashboard.ts";
+import { post, temporaryFolder } from "./kit.ts";
+
+const dashboard = await openDashboard({
+  collections: [{ name: "covers", fields: [{ name: "image", type: "file" }], permissions: { read: "admin" } }],
+});
+afterAll(() => dashboard.server.stop());
+const { api, server } = dashboard;
+const folder = temporaryFolder();
+
+interface Listed {
+  items: { id: string; filename: string; visibility: string; email: string; role: string }[];
+  total: number;
+}
+const files = async (): Promise<Listed> => (await api("GET", "/api/admin/storage")) as Listed;
+
+test("an uploaded image shows its picture, becomes public after a question, names its records, and is deleted", async () => {
+  const path = join(folder, "column.png");
+  await Bun.write(path, png(300, 200));
+  const page = await dashboard.open("/storage");
+  await page.getByText("No files yet").waitFor();
+  await page.locator("input[type=file]").first().setInputFiles(path);
+  await page.getByText("1 upload over").waitFor();
+  const { items } = await files();
+  expect(items.map(({ filename, visibility }) => [filename, visibility])).toEqual([["column.png", "protected"]]);
+  const id = items[0]?.id ?? "";
+  await api("POST", "/api/covers", { image: id });
+  await page.getByText("Pictures", { exact: true }).click();
+  await page.locator('li img[src^="blob:"]').waitFor();
+  expect(new URL(page.url()).searchParams.get("view")).toBe("grid");
+  await page.getByRole("button", { name: /^column\.png/ }).click();
+  const drawer = page.getByRole("dialog", { name: "File" });
+  await drawer.getByRole("img", { name: "Preview of column.png" }).waitFor();
+  await drawer.getByRole("link", { name: /^covers\.image/ }).waitFor();
+  await drawer.getByText("Public", { exact: true }).click();
+  const question = page.getByRole("dialog", { name: "Make column.png public?" });
+  await question.getByRole("button", { name: "Cancel" }).click();
+  expect((await files()).items[0]?.visibility).toBe("protected");
+  expect((await fetch(`${server.url}/api/storage/${id}`)).status).toBe(401);
+  await drawer.getByText("Public", { exact: true }).click();
+  await question.getByRole("button", { name: "Make it public" }).click();
+  await question.waitFor({ state: "detached" });
+  expect((await fetch(`${server.url}/api/storage/${id}`)).status).toBe(200);
+  await drawer.getByRole("button", { name: "Delete the file" }).click();
+  const deletion = page.getByRole("dialog", { name: "Delete column.png?" });
+  await deletion.getByText(/1 record uses it/).waitFor();
+  await deletion.getByRole("button", { name: "Delete the file" }).click();
+  await page.getByText("No files yet").waitFor();
+  expect((await files()).total).toBe(0);
+  expect(complaintsOf(page)).toEqual([]);
+  await page.context().close();
+});
+
+test("a file that is too large is not sent, and the others are", async () => {
+  await Bun.write(join(folder, "large.bin"), new Uint8Array(10 * 1_024 * 1_024 + 1));
+  await Bun.write(join(folder, "note.txt"), "A note.");
+  const page = await dashboard.open("/storage");
+  await settled(page);
+  await page
+    .locator("input[type=file]")
+    .first()
+    .setInputFiles([join(folder, "large.bin"), join(folder, "note.txt")]);
+  await page.getByText(/It was not sent/).waitFor();
+  await page.getByRole("button", { name: /^note\.txt/ }).click();
+  await page.getByRole("dialog", { name: "File" }).getByText("A note.").waitFor();
+  expect((await files()).items.map(({ filename }) => filename)).toEqual(["note.txt"]);
+  await page.context().close();
+});
+
+test("a user is made, gets another role, another password, loses a session, and goes with the email typed", async () => {
+  const page = await dashboard.open("/users?user=new");
+  const form = page.getByRole("dialog", { name: "New user" });
+  await form.getByLabel("Email").fill("no address");
+  await form.getByLabel("Password", { exact: true }).fill("a long password");
+  await form.getByRole("button", { name: "Create the user" }).click();
+  expect(((await api("GET", "/api/admin/users")) as Listed).total).toBe(1);
+  await form.getByLabel("Email").fill("grace@example.com");
+  await form.getByRole("button", { name: "Create the user" }).click();
+  const drawer = page.getByRole("dialog", { name: "User" });
+  await drawer.getByText("grace@example.com").first().waitFor();
+  const login = (password: string) => post(`${server.url}/api/auth/login`, { email: "grace@example.com", password });
+  const { accessToken } = (await (await login("a long password")).json()) as { accessToken: string };
+
+  const roleOf = async (): Promise<string | undefined> =>
+    ((await api("GET", "/api/admin/users?search=grace")) as Listed).items[0]?.role;
+  await drawer.getByRole("combobox", { name: "Role" }).or(drawer.getByLabel("Role")).first().click();
+  await page.getByRole("option", { name: /^Admin/ }).click();
+  for (const end = performance.now() + 5_000; (await roleOf()) !== "admin" && performance.now() < end; )
+    await Bun.sleep(20);
+  expect(await roleOf()).toBe("admin");
+
+  await page.reload();
+  await settled(page);
+  await drawer.getByRole("button", { name: "End", exact: true }).first().click();
+  const me = () => fetch(`${server.url}/api/auth/me`, { headers: { Authorization: `Bearer ${accessToken}` } });
+  for (const end = performance.now() + 5_000; (await me()).status !== 401 && performance.now() < end; )
+    await Bun.sleep(20);
+  expect((await me()).status).toBe(401);
+
+  await drawer.getByRole("button", { name: "Delete the user" }).click();
+  const question = page.getByRole("dialog", { name: "Delete grace@example.com?" });
+  const confirm = question.getByRole("button", { name: "Delete the user" });
+  expect(await confirm.isDisabled()).toBe(true);
+  await question.getByRole("textbox").fill("grace@example.com");
+  await confirm.click();
+  await question.waitFor({ state: "detached" });
+  expect((await login("a long password")).status).toBe(401);
+  await page.context().close();
+});

@@ -1,0 +1,69 @@
+/** Files as pictures. A thumbnail is loaded when its tile comes into view, and given back when it leaves. */
+import { Checkbox, Skeleton, Text, UnstyledButton } from "@mantine/core";
+import { useIntersection } from "@mantine/hooks";
+import type { StoredFile } from "@socle/protocol";
+import { formatBytes, type Selection, usePicture } from "../../kit/index.ts";
+import { text } from "../../texts/index.ts";
+import { KindIcon } from "./kind-icon.tsx";
+import classes from "./storage.module.css";
+
+export function FileGrid(props: {
+  files: readonly StoredFile[] | undefined;
+  selection: Selection;
+  onOpen: (file: StoredFile) => void;
+}) {
+  const { files, selection, onOpen } = props;
+  if (files === undefined)
+    return (
+      <div className={classes["grid"]} aria-busy="true">
+        {Array.from({ length: 12 }, (_, n) => (
+          // biome-ignore lint/suspicious/noArrayIndexKey: the tiles are all the same.
+          <Skeleton key={n} height={190} radius="md" />
+        ))}
+      </div>
+    );
+  return (
+    <div className={classes["gridFrame"]}>
+      <ul className={classes["grid"]} aria-label={text.storage.title}>
+        {files.map((file) => (
+          <Tile key={file.id} file={file} selection={selection} onOpen={() => onOpen(file)} />
+        ))}
+      </ul>
+    </div>
+  );
+}
+
+function Tile({ file, selection, onOpen }: { file: StoredFile; selection: Selection; onOpen: () => void }) {
+  const { ref, entry } = useIntersection<HTMLLIElement>({ rootMargin: "200px" });
+  const picture = usePicture(file, "400x400", entry?.isIntersecting === true);
+  const isSelected = selection.selected.has(file.id);
+  return (
+    <li ref={ref} className={classes["tile"]} data-is-selected={isSelected || undefined}>
+      <Checkbox
+        size="xs"
+        className={classes["tileCheck"]}
+        aria-label={text.storage.select(file.filename)}
+        checked={isSelected}
+        onChange={(event) => {
+          const next = new Set(selection.selected);
+          if (event.currentTarget.checked) next.add(file.id);
+          else next.delete(file.id);
+          selection.onChange(next);
+        }}
+      />
+      <UnstyledButton className={classes["tileButton"]} onClick={onOpen}>
+        <span className={classes["tilePicture"]}>
+          {picture === null ? <KindIcon mimeType={file.mimeType} size={40} /> : <img src={picture} alt="" />}
+        </span>
+        <span className={classes["tileText"]}>
+          <Text span size="sm" truncate title={file.filename}>
+            {file.filename}
+          </Text>
+          <Text span size="xs" c="dimmed" className="numbers">
+            {formatBytes(file.size)} · {text.storage.visibilities[file.visibility]}
+          </Text>
+        </span>
+      </UnstyledButton>
+    </li>
+  );
+}

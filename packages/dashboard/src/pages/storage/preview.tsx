@@ -1,0 +1,80 @@
+/** The preview of a file: an image, sound, a film, the beginning of a text. Everything else is for a download. */
+import { Code, Skeleton, Text } from "@mantine/core";
+import type { StoredFile } from "@socle/protocol";
+import { useQuery } from "@tanstack/react-query";
+import { ErrorState, useObjectUrl, usePicture } from "../../kit/index.ts";
+import { client } from "../../service/client.ts";
+import { text } from "../../texts/index.ts";
+import classes from "./storage.module.css";
+
+/** Bytes of a text that are shown. */
+const maxText = 100 * 1_024;
+
+function isText(mimeType: string): boolean {
+  return /^text\/|json|xml|javascript|csv|yaml/.test(mimeType);
+}
+
+export function Preview({ file }: { file: StoredFile }) {
+  if (file.mimeType.startsWith("image/")) return <ImagePreview file={file} />;
+  if (/^(audio|video)\//.test(file.mimeType)) return <MediaPreview file={file} />;
+  if (isText(file.mimeType) && file.size > 0) return <TextPreview file={file} />;
+  return (
+    <Text size="sm" c="dimmed">
+      {text.storage.noPreview}
+    </Text>
+  );
+}
+
+function ImagePreview({ file }: { file: StoredFile }) {
+  const picture = usePicture(file, "800x800");
+  if (picture === null) return <Skeleton height={220} aria-hidden />;
+  return <img src={picture} alt={text.storage.previewOf(file.filename)} className={classes["preview"]} />;
+}
+
+function useContent(file: StoredFile) {
+  return useQuery({
+    queryKey: ["storage", "content", file.id],
+    staleTime: Number.POSITIVE_INFINITY,
+    gcTime: 30_000,
+    queryFn: ({ signal }) => client.storage.download(file.id, { signal }),
+  });
+}
+
+function MediaPreview({ file }: { file: StoredFile }) {
+  const query = useContent(file);
+  const url = useObjectUrl(query.data ?? null);
+  if (query.isError) return <ErrorState error={query.error} onRetry={query.refetch} />;
+  if (url === null) return <Skeleton height={54} aria-hidden />;
+  const label = text.storage.previewOf(file.filename);
+  return file.mimeType.startsWith("audio/") ? (
+    // biome-ignore lint/a11y/useMediaCaption: a stored file has no captions.
+    <audio controls src={url} aria-label={label} className={classes["media"]} />
+  ) : (
+    // biome-ignore lint/a11y/useMediaCaption: a stored file has no captions.
+    <video controls src={url} aria-label={label} className={classes["media"]} />
+  );
+}
+
+function TextPreview({ file }: { file: StoredFile }) {
+  const query = useContent(file);
+  const beginning = useQuery({
+    queryKey: ["storage", "text", file.id, query.data?.size],
+    enabled: query.data !== undefined,
+    staleTime: Number.POSITIVE_INFINITY,
+    queryFn: () => query.data?.slice(0, maxText).text() ?? "",
+  });
+  if (query.isError) return <ErrorState error={query.error} onRetry={query.refetch} />;
+  if (beginning.data === undefined) return <Skeleton height={120} aria-hidden />;
+  return (
+    <>
+      <Code block className={classes["text"]} tabIndex={0} aria-label={text.storage.previewOf(file.filename)}>
+        {beginning.data}
+      </Code>
+      {file.size > maxText && (
+        <Text size="xs" c="dimmed" mt={4}>
+          {text.storage.cutText}
+        </Text>
+      )}
+    </>
+  );
+}

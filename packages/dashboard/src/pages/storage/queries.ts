@@ -1,0 +1,35 @@
+/** The list of files, one of them, the records that use it, and what a change of one makes old. */
+import { keepPreviousData, queryOptions } from "@tanstack/react-query";
+import { offsetOf, pageSize } from "../../kit/index.ts";
+import { client } from "../../service/client.ts";
+import { queryClient } from "../../service/queries.ts";
+import type { StorageSearch } from "./search.ts";
+
+export function fileListQuery({ search, visibility, user, page }: StorageSearch) {
+  return queryOptions({
+    queryKey: ["storage", "list", { search, visibility, user, page }],
+    queryFn: () => client.admin.files({ search, visibility, userId: user, limit: pageSize, offset: offsetOf(page) }),
+    placeholderData: keepPreviousData,
+  });
+}
+
+export function fileQuery(id: string) {
+  return queryOptions({ queryKey: ["storage", "one", id], queryFn: () => client.admin.file(id) });
+}
+
+/** The first records that hold the file's id, and how many there are. */
+export function usesQuery(id: string) {
+  return queryOptions({
+    queryKey: ["storage", "uses", id],
+    queryFn: () => client.admin.fileUses(id, { limit: 20 }),
+    staleTime: 0,
+  });
+}
+
+/** Lists, single files and the overview's sizes are read again. Pictures stay: the bytes of a file never change. */
+export async function refreshFiles(): Promise<void> {
+  await Promise.all([
+    ...["list", "one", "uses"].map((part) => queryClient.invalidateQueries({ queryKey: ["storage", part] })),
+    queryClient.invalidateQueries({ queryKey: ["overview"] }),
+  ]);
+}

@@ -1,0 +1,89 @@
+/** The uploads of this page, as a panel at the lower edge: progress, errors, cancel, retry. */
+import { ActionIcon, Button, Group, Progress, Text, Tooltip } from "@mantine/core";
+import { IconCheck, IconRefresh, IconX } from "@tabler/icons-react";
+import { formatBytes } from "../../kit/index.ts";
+import { text } from "../../texts/index.ts";
+import classes from "./storage.module.css";
+import type { Upload, Uploads } from "./use-uploads.ts";
+
+export function UploadList({ uploads }: { uploads: Uploads }) {
+  const { list, clear } = uploads;
+  if (list.length === 0) return null;
+  const open = list.filter(({ state }) => state.phase === "waiting" || state.phase === "sending").length;
+  return (
+    <section className={classes["uploads"]} aria-label={text.storage.uploads}>
+      <Group justify="space-between" className={classes["uploadsHead"]} wrap="nowrap">
+        <Text size="sm" fw={600} aria-live="polite">
+          {open > 0 ? text.storage.uploading(open) : text.storage.uploadsOver(list.length)}
+        </Text>
+        <Button size="compact-xs" variant="subtle" color="gray" onClick={clear} disabled={open === list.length}>
+          {text.storage.clearUploads}
+        </Button>
+      </Group>
+      <ul className={classes["uploadsList"]}>
+        {list.map((upload) => (
+          <UploadRow key={upload.key} upload={upload} uploads={uploads} />
+        ))}
+      </ul>
+    </section>
+  );
+}
+
+function UploadRow({ upload, uploads }: { upload: Upload; uploads: Uploads }) {
+  const { key, file, state } = upload;
+  return (
+    <li className={classes["upload"]}>
+      <Group justify="space-between" wrap="nowrap" gap="xs">
+        <Text size="sm" truncate title={file.name}>
+          {file.name}
+        </Text>
+        <Group gap={2} wrap="nowrap">
+          {state.phase === "done" && <IconCheck size={16} aria-label={text.storage.uploaded} />}
+          {state.phase === "failed" && state.canRetry && (
+            <Tooltip label={text.common.retry}>
+              <ActionIcon
+                size="sm"
+                variant="subtle"
+                color="gray"
+                onClick={() => uploads.retry(key)}
+                aria-label={text.storage.retryUpload(file.name)}
+              >
+                <IconRefresh size={14} />
+              </ActionIcon>
+            </Tooltip>
+          )}
+          {state.phase !== "done" && (
+            <Tooltip label={text.common.cancel}>
+              <ActionIcon
+                size="sm"
+                variant="subtle"
+                color="gray"
+                onClick={() => uploads.cancel(key)}
+                aria-label={text.storage.cancelUpload(file.name)}
+              >
+                <IconX size={14} />
+              </ActionIcon>
+            </Tooltip>
+          )}
+        </Group>
+      </Group>
+      {state.phase === "sending" && (
+        <Progress
+          size="xs"
+          value={state.part * 100}
+          aria-label={`${file.name}: ${Math.round(state.part * 100)} %`}
+          transitionDuration={120}
+        />
+      )}
+      {state.phase === "failed" ? (
+        <Text size="xs" c="var(--mantine-color-error)" role="alert">
+          {state.message}
+        </Text>
+      ) : (
+        <Text size="xs" c="dimmed">
+          {formatBytes(file.size)} · {text.storage.visibilities[upload.visibility]}
+        </Text>
+      )}
+    </li>
+  );
+}

@@ -1,0 +1,98 @@
+/** Uploads of several files: three at a time, each with its progress, its end, a cancel and a retry. */
+import { MAX_FILE_SIZE, type Visibility } from "@socle/protocol";
+import { useEffect, useReducer, useRef } from "react";
+import { formatBytes, messageOf } from "../../kit/index.ts";
+import { client } from "../../service/client.ts";
+import { text } from "../../texts/index.ts";
+import { refreshFiles } from "./queries.ts";
+
+export interface Upload {
+  readonly key: number;
+  readonly file: File;
+  readonly visibility: Visibility;
+  readonly state:
+    | { readonly phase: "waiting" }
+    /** `part` of the bytes has left: 0 to 1. */
+    | { readonly phase: "sending"; readonly part: number }
+    | { readonly phase: "done"; readonly id: string }
+    | { readonly phase: "failed"; readonly message: string; readonly canRetry: boolean };
+}
+
+const width = 3;
+
+export interface Uploads {
+  readonly list: readonly Upload[];
+  add(files: readonly File[], visibility: Visibility): void;
+  cancel(key: number): void;
+  retry(key: number): void;
+  /** Takes those that are over from the list. */
+  clear(): void;
+}
+
+export function useUploads(): Uploads {
+  const list = useRef<readonly Upload[]>([]);
+  const stops = useRef(new Map<number, AbortController>());
+  const lastKey = useRef(0);
+  const [, redraw] = useReducer((n: number) => n + 1, 0);
+  useEffect(() => {
+    const running = stops.current;
+    return () => {
+      for (const stop of running.values()) stop.abort();
+    };
+  }, []);
+
+  const set = (next: readonly Upload[]): void => {
+    list.current = next;
+    redraw();
+  };
+  const change = (key: number, state: Upload["state"]): void =>
+    set(list.current.map((upload) => (upload.key === key ? { ...upload, state } : upload)));
+
+  const send = async ({ key, file, visibility }: Upload): Promise<void> => {
+    const stop = new AbortController();
+    stops.current.set(key, stop);
+    change(key, { phase: "sending", part: 0 });
+    try {
+      const onProgress = (part: number): void => change(key, { phase: "sending", part });
+      const stored = await client.storage.upload(file, { visibility, signal: stop.signal, onProgress });
+      change(key, { phase: "done", id: stored.id });
+      await refreshFiles();
+    } catch (error) {
+      if (!stop.signal.aborted) change(key, { phase: "failed", message: messageOf(error), canRetry: true });
+    } finally {
+      stops.current.delete(key);
+      next();
+    }
+  };
+  const next = (): void => {
+    const waiting = list.current.filter(({ state }) => state.phase === "waiting");
+    for (const upload of waiting.slice(0, Math.max(0, width - stops.current.size))) void send(upload);
+  };
+  const take = (file: File, visibility: Visibility): Upload => {
+    lastKey.current += 1;
+    const isTooLarge = file.size > MAX_FILE_SIZE;
+    const message = text.storage.tooLarge(formatBytes(file.size), formatBytes(MAX_FILE_SIZE));
+    const state = isTooLarge
+      ? ({ phase: "failed", message, canRetry: false } as const)
+      : ({ phase: "waiting" } as const);
+    return { key: lastKey.current, file, visibility, state };
+  };
+  return {
+    list: list.current,
+    add(files, visibility) {
+      set([...list.current, ...files.map((file) => take(file, visibility))]);
+      next();
+    },
+    cancel(key) {
+      stops.current.get(key)?.abort();
+      set(list.current.filter((upload) => upload.key !== key));
+    },
+    retry(key) {
+      change(key, { phase: "waiting" });
+      next();
+    },
+    clear() {
+      set(list.current.filter(({ state }) => state.phase === "waiting" || state.phase === "sending"));
+    },
+  };
+}
