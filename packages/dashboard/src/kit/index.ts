@@ -4,6 +4,8 @@ export { confirmDanger } from "./confirm.tsx";
 export { CopyAction, IdText } from "./copy.tsx";
 export { CheckRow, type Column, DataTable, type Selection } from "./data-table.tsx";
 export { DetailsDrawer, DetailsSection, Facts } from "./details-drawer.tsx";
+export { differencesOf, type FieldChange, isSame } from "./diff.ts";
+export { DiffView } from "./diff-view.tsx";
 export {
   formatBytes,
   formatClock,
@@ -14,6 +16,7 @@ export {
   formatRelative,
 } from "./format.ts";
 export { JsonEditor, type JsonEditorProps } from "./json-editor/index.ts";
+export { LiveRows } from "./live-rows.tsx";
 export { Mark, type RunStatus, StatusMark, type Tone, Warning } from "./mark.tsx";
 export { notifyDone, notifyError, notifyFailure } from "./notify.ts";
 export { FilledPage, Page } from "./page.tsx";
@@ -28,5 +31,6 @@ export { choiceParam, choicesParam, countParam, type RawSearch, textParam } from
 export { keyNames, type Shortcut, ShortcutProvider, useShortcut, useShortcutList } from "./shortcuts.tsx";
 export { EmptyState, ErrorState, messageOf, RowsSkeleton } from "./states.tsx";
 export { type TailState, useTail } from "./tail.ts";
+export { TailMark } from "./tail-mark.tsx";
 export { RelativeTime } from "./time.tsx";
 export { Toolbar } from "./toolbar.tsx";

@@ -4,8 +4,8 @@ import { IconAlertTriangle, IconDownload, IconPlayerPause, IconPlayerPlay, IconT
 import { Link } from "@tanstack/react-router";
 import { useSyncExternalStore } from "react";
 import { formatDuration, messageOf, Panel } from "../../kit/index.ts";
+import { saveBlob } from "../../kit/save-blob.ts";
 import { text } from "../../texts/index.ts";
-import { saveBlob } from "../records/export/save.ts";
 import { LeaveGuard } from "./leave-guard.tsx";
 import { RejectedTable } from "./rejected-table.tsx";
 import type { ImportRun, RunState } from "./run/import-run.ts";

@@ -1,7 +1,194 @@
-/** A page that is not written yet. */
-import { Page } from "../../kit/index.ts";
+/** The log of the service as it grows (`/_/logs`): levels, a search, a pause, one entry in a drawer. */
+import { ActionIcon, Alert, Button, Group, Text, Tooltip } from "@mantine/core";
+import { useMediaQuery } from "@mantine/hooks";
+import { LOG_LEVELS } from "@socle/protocol";
+import {
+  IconAlertTriangle,
+  IconArrowDown,
+  IconClearAll,
+  IconDownload,
+  IconFileText,
+  IconPlayerPause,
+  IconPlayerPlay,
+} from "@tabler/icons-react";
+import { getRouteApi } from "@tanstack/react-router";
+import { useMemo, useState } from "react";
+import {
+  DetailsDrawer,
+  EmptyState,
+  ErrorState,
+  FilledPage,
+  formatNumber,
+  LiveRows,
+  messageOf,
+  RowsSkeleton,
+  SearchBox,
+  saveBlob,
+  TailMark,
+  Toolbar,
+  useShortcut,
+} from "../../kit/index.ts";
 import { text } from "../../texts/index.ts";
+import { LevelChips } from "./level-chips.tsx";
+import { LogDetails } from "./log-details.tsx";
+import { type LogLine, shownOf, toNdjson } from "./log-lines.ts";
+import { LogRow } from "./log-row.tsx";
+import classes from "./logs.module.css";
+import type { LogSearch } from "./search.ts";
+import { useLog } from "./use-log.ts";
+
+const route = getRouteApi("/inside/logs");
 
 export function LogsPage() {
-  return <Page title={text.logs.title}>…</Page>;
+  const { levels: levelText, search = "" } = route.useSearch();
+  const navigate = route.useNavigate();
+  const log = useLog();
+  const [isAtEnd, setAtEnd] = useState(true);
+  /** The newest line when the end was left. */
+  const [seen, setSeen] = useState(0);
+  const [open, setOpen] = useState<LogLine | null>(null);
+  const isNarrow = useMediaQuery("(max-width: 48em)", false, { getInitialValueInEffect: false });
+
+  const levels = useMemo(() => LOG_LEVELS.filter((level) => levelText?.split(",").includes(level)), [levelText]);
+  const shown = useMemo(() => shownOf(log.lines ?? [], { levels, search }), [log.lines, levels, search]);
+  const held = useMemo(() => shownOf(log.held, { levels, search }).lines.length, [log.held, levels, search]);
+  const fresh = isAtEnd ? 0 : shown.lines.filter(({ key }) => key > seen).length;
+  const isFiltered = levels.length > 0 || search !== "";
+
+  const filter = (patch: LogSearch): void => void navigate({ search: (old) => ({ ...old, ...patch }), replace: true });
+  const clearFilters = (): void => filter({ levels: undefined, search: undefined });
+  const onEdge = (isThere: boolean): void => {
+    setAtEnd(isThere);
+    if (!isThere) setSeen((log.lines ?? []).reduce((key, line) => Math.max(key, line.key), 0));
+  };
+  const pause = (): void => log.pause(!log.isPaused);
+  const download = (): void => {
+    const name = `logs-${new Date().toISOString().replaceAll(":", "-").slice(0, 19)}.ndjson`;
+    saveBlob(new Blob([toNdjson(shown.lines)], { type: "application/x-ndjson" }), name);
+  };
+  useShortcut({ keys: "p", label: text.logs.pauseShortcut, group: text.shortcuts.page }, pause);
+  useShortcut({ keys: "e", label: text.logs.toNewest, group: text.shortcuts.page }, () => setAtEnd(true));
+
+  return (
+    <FilledPage
+      title={text.logs.title}
+      note={<TailMark state={log.isPaused && log.state === "live" ? "paused" : log.state} />}
+      actions={
+        <>
+          <Button
+            size="xs"
+            variant={log.isPaused ? "filled" : "default"}
+            leftSection={log.isPaused ? <IconPlayerPlay size={14} /> : <IconPlayerPause size={14} />}
+            onClick={pause}
+          >
+            {log.isPaused ? text.logs.resume(held) : text.logs.pause}
+          </Button>
+          <IconAction label={text.logs.clear} icon={IconClearAll} onClick={log.clear} />
+          <IconAction
+            label={text.logs.download}
+            icon={IconDownload}
+            onClick={download}
+            isDisabled={shown.lines.length === 0}
+          />
+        </>
+      }
+    >
+      <Toolbar label={text.logs.filters}>
+        <SearchBox label={text.logs.search} value={search} onChange={(value) => filter({ search: value })} />
+        <LevelChips
+          levels={levels}
+          counts={shown.counts}
+          onChange={(next) => filter({ levels: next.length === 0 ? undefined : next.join(",") })}
+        />
+        <Text size="xs" c="dimmed" className={`numbers ${classes["total"]}`}>
+          {text.logs.shown(shown.lines.length)}
+        </Text>
+      </Toolbar>
+      {log.error !== null && log.lines !== undefined && (
+        <Alert color="yellow" variant="light" radius={0} py={8} icon={<IconAlertTriangle aria-hidden />} role="alert">
+          <Group justify="space-between" gap="xs">
+            <Text size="sm">
+              {text.logs.notLive} {messageOf(log.error)}
+            </Text>
+            <Button size="compact-xs" variant="default" onClick={log.retry}>
+              {text.common.retry}
+            </Button>
+          </Group>
+        </Alert>
+      )}
+      {log.lines === undefined && log.error === null && <RowsSkeleton rows={14} height={20} />}
+      {log.lines === undefined && log.error !== null && <ErrorState error={log.error} onRetry={log.retry} />}
+      {log.lines !== undefined && (
+        <div className={classes["view"]}>
+          {shown.lines.length === 0 && (
+            <EmptyState
+              icon={IconFileText}
+              title={isFiltered ? text.logs.nothingFound : text.logs.empty}
+              body={isFiltered ? text.logs.nothingFoundBody : text.logs.emptyBody}
+            >
+              {isFiltered && (
+                <Button variant="default" size="xs" onClick={clearFilters}>
+                  {text.table.clearFilters}
+                </Button>
+              )}
+            </EmptyState>
+          )}
+          {shown.lines.length > 0 && (
+            <LiveRows
+              label={text.logs.title}
+              rows={shown.lines}
+              rowKey={({ key }) => String(key)}
+              rowHeight={isNarrow ? 52 : 30}
+              edge="end"
+              isAtEdge={isAtEnd}
+              onEdge={onEdge}
+              render={(line) => <LogRow line={line} search={search} />}
+              onOpen={setOpen}
+              openKey={open === null ? undefined : String(open.key)}
+            />
+          )}
+          {!isAtEnd && shown.lines.length > 0 && (
+            <Button
+              className={classes["jump"] ?? ""}
+              size="xs"
+              radius="xl"
+              leftSection={<IconArrowDown size={14} />}
+              onClick={() => setAtEnd(true)}
+            >
+              {fresh === 0 ? text.logs.toNewest : text.logs.toNewestOf(formatNumber(fresh))}
+            </Button>
+          )}
+        </div>
+      )}
+      <DetailsDrawer isOpen={open !== null} onClose={() => setOpen(null)} title={text.logs.one} size={640}>
+        {open !== null && (
+          <LogDetails
+            line={open}
+            search={search}
+            onSearch={(value) => {
+              setOpen(null);
+              filter({ search: value, levels: undefined });
+            }}
+          />
+        )}
+      </DetailsDrawer>
+    </FilledPage>
+  );
+}
+
+interface IconActionProps {
+  label: string;
+  icon: typeof IconDownload;
+  onClick: () => void;
+  isDisabled?: boolean;
+}
+
+function IconAction({ label, icon: Icon, onClick, isDisabled = false }: IconActionProps) {
+  return (
+    <Tooltip label={label}>
+      <ActionIcon variant="default" size={30} aria-label={label} onClick={onClick} disabled={isDisabled}>
+        <Icon size={16} />
+      </ActionIcon>
+    </Tooltip>
+  );
 }

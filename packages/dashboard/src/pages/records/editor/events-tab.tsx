@@ -3,19 +3,17 @@ import { Badge, Button, Group, Stack, Text } from "@mantine/core";
 import type { EventEntry, StoredRecord } from "@socle/protocol";
 import { useInfiniteQuery, useQuery } from "@tanstack/react-query";
 import { useMemo } from "react";
-import { ErrorState, formatDateTime, RelativeTime, RowsSkeleton } from "../../../kit/index.ts";
+import { DiffView, ErrorState, formatDateTime, RelativeTime, RowsSkeleton } from "../../../kit/index.ts";
 import { client } from "../../../service/client.ts";
 import { userQuery } from "../../../service/queries.ts";
+import { type HistoryEntry, historyOf } from "../../../service/record-history.ts";
 import { text } from "../../../texts/index.ts";
 import classes from "./editor.module.css";
-import { type FieldChange, type HistoryEntry, historyOf } from "./history.ts";
-import { clip } from "./naming.ts";
 
 const shownEvents = 50;
 const pageSize = 100;
 /** Pages of the log that one look reads. */
 const pagesALook = 5;
-const shownChanges = 12;
 
 interface Look {
   readonly found: readonly EventEntry[];
@@ -102,7 +100,6 @@ export function EventsTab({ collection, record }: { collection: string; record: 
 const colors = { created: "green", updated: "blue", deleted: "red" } as const;
 
 function HistoryItem({ entry: { event, kind, changes, isComplete } }: { entry: HistoryEntry }) {
-  const shown = changes.slice(0, shownChanges);
   return (
     <li className={classes["event"]}>
       <Group gap="xs" fz="sm" mb={changes.length > 0 ? 6 : 0}>
@@ -119,37 +116,8 @@ function HistoryItem({ entry: { event, kind, changes, isComplete } }: { entry: H
           {isComplete ? text.editor.noFieldChanged : text.editor.beforeUnknown}
         </Text>
       )}
-      {shown.map((change) => (
-        <Change key={change.field} change={change} isCreation={kind === "created"} />
-      ))}
-      {changes.length > shown.length && (
-        <Text size="xs" c="dimmed">
-          {text.editor.moreChanges(changes.length - shown.length)}
-        </Text>
-      )}
+      {changes.length > 0 && <DiffView changes={changes} isPlain />}
     </li>
-  );
-}
-
-/** A value of the log in one line. */
-function written(value: unknown): string {
-  if (value === undefined) return text.editor.unknownBefore;
-  return typeof value === "string" && value !== "" ? clip(value, 200) : clip(JSON.stringify(value), 200);
-}
-
-function Change({ change: { field, before, after }, isCreation }: { change: FieldChange; isCreation: boolean }) {
-  return (
-    <div className={classes["change"]}>
-      <span className={classes["changeField"]}>{field}</span>
-      <span>
-        {!isCreation && (
-          <>
-            <del className={classes["before"]}>{written(before)}</del>{" "}
-          </>
-        )}
-        <ins className={classes["after"]}>{written(after)}</ins>
-      </span>
-    </div>
   );
 }
 

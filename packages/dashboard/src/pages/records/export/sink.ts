@@ -1,5 +1,5 @@
 /** The place where an export is written: a file on disk where the browser can stream to one, else parts of a download. */
-import { saveBlob } from "./save.ts";
+import { saveBlob } from "../../../kit/save-blob.ts";
 
 export interface Sink {
   write: (text: string) => Promise<void>;

@@ -1,12 +1,6 @@
 /** The history of one record, from its events: what each of them changed. */
 import type { EventEntry } from "@socle/protocol";
-
-export interface FieldChange {
-  readonly field: string;
-  /** Undefined where the log does not say it. */
-  readonly before: unknown;
-  readonly after: unknown;
-}
+import { type FieldChange, isSame } from "../kit/diff.ts";
 
 export interface HistoryEntry {
   readonly event: EventEntry;
@@ -20,11 +14,12 @@ const systemFields = ["id", "createdAt", "updatedAt"];
 
 type Values = { readonly [field: string]: unknown };
 
-function differences(before: Values, after: Values): FieldChange[] {
+/** Of an update, the log says the new values of the fields; a field that it does not name has not changed. */
+function differences(before: Values, after: Values, kind: FieldChange["kind"]): FieldChange[] {
   const names = Object.keys(after).filter((name) => !systemFields.includes(name));
   return names
-    .filter((name) => JSON.stringify(before[name]) !== JSON.stringify(after[name]))
-    .map((field) => ({ field, before: before[field], after: after[field] }));
+    .filter((name) => !isSame(before[name], after[name]))
+    .map((field) => ({ field, kind, before: before[field], after: after[field] }));
 }
 
 function kindOf(event: EventEntry): HistoryEntry["kind"] {
@@ -47,15 +42,15 @@ export function historyOf(events: readonly EventEntry[]): readonly HistoryEntry[
     }
     if (kind === "created") {
       const filled = Object.fromEntries(Object.entries(payload).filter(([, value]) => value !== null));
-      entries.push({ event, kind, changes: differences({}, filled), isComplete: true });
+      entries.push({ event, kind, changes: differences({}, filled, "added"), isComplete: true });
       known = payload;
       continue;
     }
     // An event of a large record says what changed, and not what was before.
     if (event.partial === true)
-      entries.push({ event, kind, changes: differences(known ?? {}, payload), isComplete: true });
+      entries.push({ event, kind, changes: differences(known ?? {}, payload, "changed"), isComplete: true });
     else if (known === null) entries.push({ event, kind, changes: [], isComplete: false });
-    else entries.push({ event, kind, changes: differences(known, payload), isComplete: true });
+    else entries.push({ event, kind, changes: differences(known, payload, "changed"), isComplete: true });
     // Of a partial event alone it stays unknown what the other fields had.
     known = event.partial === true ? (known === null ? null : { ...known, ...payload }) : payload;
   }

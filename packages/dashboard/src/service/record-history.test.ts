@@ -1,7 +1,7 @@
 /** Tests of the history of a record. */
 import { expect, test } from "bun:test";
 import type { EventEntry } from "@socle/protocol";
-import { historyOf } from "./history.ts";
+import { historyOf } from "./record-history.ts";
 
 let minute = 0;
 
@@ -28,9 +28,9 @@ test("each update says what it changed, newest first", () => {
   ].reverse();
   expect(historyOf(events).map(({ kind, changes }) => [kind, changes])).toEqual([
     ["deleted", []],
-    ["updated", [{ field: "views", before: null, after: 7 }]],
-    ["updated", [{ field: "title", before: "a", after: "b" }]],
-    ["created", [{ field: "title", before: undefined, after: "a" }]],
+    ["updated", [{ field: "views", kind: "changed", before: null, after: 7 }]],
+    ["updated", [{ field: "title", kind: "changed", before: "a", after: "b" }]],
+    ["created", [{ field: "title", kind: "added", before: undefined, after: "a" }]],
   ]);
 });
 
@@ -40,7 +40,7 @@ test("without the event before, an update cannot say what changed", () => {
     event("updated", { id: "rec_1", title: "c" }),
   ].reverse();
   expect(historyOf(events).map(({ changes, isComplete }) => [changes, isComplete])).toEqual([
-    [[{ field: "title", before: "b", after: "c" }], true],
+    [[{ field: "title", kind: "changed", before: "b", after: "c" }], true],
     [[], false],
   ]);
 });
@@ -52,7 +52,7 @@ test("a partial event alone says what is new, and does not make up what was befo
       event("updated", { id: "rec_1", title: "b", views: 1 }),
     ].reverse(),
   );
-  expect(older?.changes).toEqual([{ field: "title", before: undefined, after: "b" }]);
+  expect(older?.changes).toEqual([{ field: "title", kind: "changed", before: undefined, after: "b" }]);
   expect(newer?.isComplete).toBe(false);
 });
 

@@ -1,0 +1,88 @@
+/** Changes of fields, one below the other: the name, the old value, the new one. Long values are folded. */
+import { Anchor, Text } from "@mantine/core";
+import { IconArrowRight, IconMinus, IconPencil, IconPlus } from "@tabler/icons-react";
+import { useState } from "react";
+import { text } from "../texts/index.ts";
+import type { FieldChange } from "./diff.ts";
+import classes from "./diff-view.module.css";
+import { formatNumber } from "./format.ts";
+
+/** Characters of a value that are shown folded, and unfolded. */
+const folded = 200;
+const most = 100_000;
+const shownAtFirst = 12;
+/** Changes that are shown at all. */
+const maxChanges = 500;
+
+const icons = { added: IconPlus, removed: IconMinus, changed: IconPencil } as const;
+
+export function DiffView({ changes, isPlain = false }: { changes: readonly FieldChange[]; isPlain?: boolean }) {
+  const [isWhole, setWhole] = useState(false);
+  const shown = changes.slice(0, isWhole ? maxChanges : shownAtFirst);
+  const rest = changes.length - shown.length;
+  return (
+    <>
+      <ul className={classes["changes"]}>
+        {shown.map((change) => (
+          <Change key={change.field} change={change} isPlain={isPlain} />
+        ))}
+      </ul>
+      {rest > 0 && !isWhole && (
+        <Anchor component="button" type="button" size="xs" onClick={() => setWhole(true)}>
+          {text.diff.more(rest)}
+        </Anchor>
+      )}
+      {rest > 0 && isWhole && (
+        <Text size="xs" c="dimmed">
+          {text.diff.tooMany(rest)}
+        </Text>
+      )}
+    </>
+  );
+}
+
+function Change({ change, isPlain }: { change: FieldChange; isPlain: boolean }) {
+  const { field, kind, before, after } = change;
+  const Icon = icons[kind];
+  return (
+    <li className={classes["change"]}>
+      <span className={classes["field"]}>
+        {!isPlain && <Icon size={13} role="img" aria-label={text.diff.kinds[kind]} className={classes["icon"]} />}
+        <span>{field}</span>
+      </span>
+      <span className={classes["values"]}>
+        {kind !== "added" && <Value value={before} place="before" />}
+        {kind === "changed" && <IconArrowRight size={13} aria-hidden className={classes["arrow"]} />}
+        {kind !== "removed" && <Value value={after} place="after" />}
+      </span>
+    </li>
+  );
+}
+
+/** A value as a text: a string as it is, everything else as JSON. */
+function written(value: unknown, isLong: boolean): string {
+  if (value === undefined) return text.diff.unknown;
+  if (typeof value === "string" && value !== "") return value;
+  return JSON.stringify(value, null, isLong ? 2 : undefined) ?? text.diff.unknown;
+}
+
+function Value({ value, place }: { value: unknown; place: "before" | "after" }) {
+  const [isOpen, setOpen] = useState(false);
+  const line = written(value, false);
+  const isLong = line.length > folded;
+  const content = isOpen ? written(value, true).slice(0, most) : line.slice(0, folded);
+  const Element = place === "before" ? "del" : "ins";
+  return (
+    <span className={classes["value"]}>
+      <Element className={classes[place]} data-is-open={isOpen || undefined}>
+        {content}
+        {isLong && content.length < line.length && "…"}
+      </Element>
+      {isLong && (
+        <Anchor component="button" type="button" size="xs" onClick={() => setOpen(!isOpen)} aria-expanded={isOpen}>
+          {isOpen ? text.diff.fold : text.diff.unfold(formatNumber(line.length))}
+        </Anchor>
+      )}
+    </span>
+  );
+}

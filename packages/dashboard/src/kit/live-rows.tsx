@@ -1,0 +1,148 @@
+/**
+ * A long list to which rows come while it is read: only those on the screen are in the page. At its edge, where new rows
+ * come, it stays at the edge; elsewhere what is on the screen stays where it is. One row is the list's only stop of the Tab
+ * key; arrows, Home and End move from row to row, Enter opens.
+ */
+import { defaultRangeExtractor, type Range, useVirtualizer } from "@tanstack/react-virtual";
+import { type KeyboardEvent, type ReactNode, useCallback, useLayoutEffect, useRef, useState } from "react";
+import classes from "./live-rows.module.css";
+
+interface LiveRowsProps<T> {
+  label: string;
+  rows: readonly T[];
+  rowKey: (row: T) => string;
+  /** Pixels; all rows have the same. */
+  rowHeight: number;
+  /** Where new rows come. */
+  edge: "start" | "end";
+  /** Set to true, it moves the list there. */
+  isAtEdge: boolean;
+  onEdge: (isAtEdge: boolean) => void;
+  /** What stands in a row: no controls, for the row itself is one. */
+  render: (row: T) => ReactNode;
+  onOpen: (row: T) => void;
+  openKey?: string | undefined;
+  /** Called when the other end is near. */
+  onOtherEnd?: (() => void) | undefined;
+}
+
+/** Pixels from the edge that still count as being there. */
+const slack = 12;
+const pageStep = 10;
+
+const steps: { readonly [key: string]: number } = {
+  ArrowDown: 1,
+  ArrowUp: -1,
+  PageDown: pageStep,
+  PageUp: -pageStep,
+  Home: Number.NEGATIVE_INFINITY,
+  End: Number.POSITIVE_INFINITY,
+};
+
+export function LiveRows<T>(props: LiveRowsProps<T>) {
+  const { label, rows, rowKey, rowHeight, edge, isAtEdge, onEdge, render, onOpen, openKey, onOtherEnd } = props;
+  const scroller = useRef<HTMLElement>(null);
+  const [activeKey, setActiveKey] = useState<string | null>(null);
+  const takesFocus = useRef(false);
+  /** The first row on the screen, and how far it is scrolled over. */
+  const place = useRef<{ key: string; offset: number } | null>(null);
+
+  const found = rows.findIndex((row) => rowKey(row) === activeKey);
+  const active = found === -1 ? (edge === "end" ? rows.length - 1 : 0) : found;
+  const virtual = useVirtualizer({
+    count: rows.length,
+    getScrollElement: () => scroller.current,
+    estimateSize: () => rowHeight,
+    overscan: 10,
+    initialRect: { width: 1_000, height: 700 },
+    // The row that has the focus stays in the page while it is scrolled away.
+    rangeExtractor: useCallback(
+      (range: Range) => {
+        const indexes = defaultRangeExtractor(range);
+        return active < 0 || indexes.includes(active) ? indexes : [...indexes, active].sort((a, b) => a - b);
+      },
+      [active],
+    ),
+  });
+  // biome-ignore lint/correctness/useExhaustiveDependencies: another height is the reason.
+  useLayoutEffect(() => virtual.measure(), [rowHeight, virtual]);
+
+  // biome-ignore lint/correctness/useExhaustiveDependencies: the place is kept when rows come or go, not at each render.
+  useLayoutEffect(() => {
+    const element = scroller.current;
+    if (element === null) return;
+    if (isAtEdge) {
+      element.scrollTop = edge === "end" ? element.scrollHeight : 0;
+      return;
+    }
+    const { key, offset } = place.current ?? { key: null, offset: 0 };
+    const index = key === null ? -1 : rows.findIndex((row) => rowKey(row) === key);
+    if (index >= 0) element.scrollTop = index * rowHeight + offset;
+  }, [rows, isAtEdge, rowHeight, edge]);
+
+  useLayoutEffect(() => {
+    if (!takesFocus.current) return;
+    takesFocus.current = false;
+    scroller.current?.querySelector<HTMLElement>("[data-is-active]")?.focus({ preventScroll: true });
+  });
+
+  const onScroll = (): void => {
+    const element = scroller.current;
+    if (element === null) return;
+    const { scrollTop, scrollHeight, clientHeight } = element;
+    const below = scrollHeight - clientHeight - scrollTop;
+    const first = rows[Math.floor(scrollTop / rowHeight)];
+    place.current = first === undefined ? null : { key: rowKey(first), offset: scrollTop % rowHeight };
+    const isThere = (edge === "end" ? below : scrollTop) <= slack;
+    if (isThere !== isAtEdge) onEdge(isThere);
+    if ((edge === "end" ? scrollTop : below) < clientHeight) onOtherEnd?.();
+  };
+
+  const move = (event: KeyboardEvent): void => {
+    const step = steps[event.key];
+    if (step === undefined || rows.length === 0) return;
+    event.preventDefault();
+    const next = Math.min(rows.length - 1, Math.max(0, active + step));
+    const row = rows[next];
+    if (row === undefined) return;
+    setActiveKey(rowKey(row));
+    takesFocus.current = true;
+    virtual.scrollToIndex(next, { align: "auto" });
+  };
+
+  return (
+    <section ref={scroller} className={classes["scroller"]} aria-label={label} onScroll={onScroll}>
+      {rows.length > 0 && (
+        // The rows have the focus; the list has the keys of all of them.
+        <ol className={classes["rows"]} style={{ height: virtual.getTotalSize() }} onKeyDown={move}>
+          {virtual.getVirtualItems().map(({ index, start }) => {
+            const row = rows[index];
+            if (row === undefined) return null;
+            const key = rowKey(row);
+            return (
+              <li
+                key={key}
+                className={classes["row"]}
+                style={{ height: rowHeight, transform: `translateY(${start}px)` }}
+                aria-setsize={rows.length}
+                aria-posinset={index + 1}
+              >
+                <button
+                  type="button"
+                  className={classes["opener"]}
+                  tabIndex={index === active ? 0 : -1}
+                  data-is-active={index === active || undefined}
+                  data-is-open={key === openKey || undefined}
+                  onFocus={() => setActiveKey(key)}
+                  onClick={() => onOpen(row)}
+                >
+                  {render(row)}
+                </button>
+              </li>
+            );
+          })}
+        </ol>
+      )}
+    </section>
+  );
+}

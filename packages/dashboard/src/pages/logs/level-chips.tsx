@@ -1,0 +1,34 @@
+/** The levels as switches, each with how many entries it has. */
+import { UnstyledButton } from "@mantine/core";
+import { LOG_LEVELS, type LogLevel } from "@socle/protocol";
+import { formatNumber } from "../../kit/index.ts";
+import { text } from "../../texts/index.ts";
+import { LevelMark } from "./level-mark.tsx";
+import { type ShownLines, toggled } from "./log-lines.ts";
+import classes from "./logs.module.css";
+
+interface LevelChipsProps {
+  /** None stands for all. */
+  levels: readonly LogLevel[];
+  counts: ShownLines["counts"];
+  onChange: (levels: readonly LogLevel[]) => void;
+}
+
+export function LevelChips({ levels, counts, onChange }: LevelChipsProps) {
+  return (
+    // biome-ignore lint/a11y/useSemanticElements: a fieldset has a frame and cannot be a flex box everywhere.
+    <div role="group" aria-label={text.logs.levelFilter} className={classes["chips"]}>
+      {LOG_LEVELS.map((level) => (
+        <UnstyledButton
+          key={level}
+          className={classes["chip"]}
+          aria-pressed={levels.length === 0 || levels.includes(level)}
+          onClick={() => onChange(toggled(levels, level))}
+        >
+          <LevelMark level={level} />
+          <span className={`numbers ${classes["count"]}`}>{formatNumber(counts[level])}</span>
+        </UnstyledButton>
+      ))}
+    </div>
+  );
+}

@@ -1,0 +1,37 @@
+/** One entry of the log in the list. */
+import { Highlight } from "@mantine/core";
+import { formatClock } from "../../kit/index.ts";
+import { LevelMark } from "./level-mark.tsx";
+import { fieldsLine, type LogLine } from "./log-lines.ts";
+import classes from "./logs.module.css";
+
+/** Characters of a message that a row has room for. */
+const longest = 400;
+
+export function LogRow({ line: { entry }, search }: { line: LogLine; search: string }) {
+  const { timestamp, level, source, message, requestId, fields } = entry;
+  const more = fieldsLine(requestId === undefined ? fields : { requestId, ...fields });
+  return (
+    <span className={classes["line"]} data-level={level}>
+      <time className={classes["time"]} dateTime={timestamp}>
+        {formatClock(timestamp)}
+      </time>
+      <span className={classes["level"]}>
+        <LevelMark level={level} />
+      </span>
+      <Highlight component="span" inherit highlight={search} className={classes["source"] ?? ""}>
+        {source}
+      </Highlight>
+      <span className={classes["message"]}>
+        <Highlight component="span" inherit highlight={search}>
+          {message.slice(0, longest)}
+        </Highlight>
+        {more !== "" && (
+          <Highlight component="span" inherit highlight={search} className={classes["fields"] ?? ""}>
+            {more}
+          </Highlight>
+        )}
+      </span>
+    </span>
+  );
+}
