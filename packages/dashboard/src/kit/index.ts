@@ -6,6 +6,7 @@ export { CheckRow, type Column, DataTable, type Selection } from "./data-table.t
 export { DetailsDrawer, DetailsSection, Facts } from "./details-drawer.tsx";
 export { differencesOf, type FieldChange, isSame } from "./diff.ts";
 export { DiffView } from "./diff-view.tsx";
+export { ErrorBlock } from "./error-block.tsx";
 export {
   formatBytes,
   formatClock,
@@ -25,6 +26,8 @@ export { lastPage, offsetOf, pageSize, rowsOf } from "./paging.ts";
 export { Panel } from "./panel.tsx";
 export { useObjectUrl, usePicture } from "./picture.tsx";
 export { QueryView } from "./query-view.tsx";
+export { RunLog } from "./run-log.tsx";
+export { lastStack } from "./run-log-entries.ts";
 export { saveBlob } from "./save-blob.ts";
 export { SearchBox } from "./search-box.tsx";
 export { choiceParam, choicesParam, countParam, type RawSearch, textParam } from "./search-params.ts";

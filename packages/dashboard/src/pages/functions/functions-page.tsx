@@ -1,7 +1,42 @@
-/** A page that is not written yet. */
-import { Page } from "../../kit/index.ts";
+/** Functions (`/_/functions`): the handlers that are loaded, and their runs. */
+import { Tabs } from "@mantine/core";
+import { getRouteApi } from "@tanstack/react-router";
+import { FilledPage } from "../../kit/index.ts";
+import { useLiveRefresh } from "../../service/live-refresh.ts";
 import { text } from "../../texts/index.ts";
+import classes from "./functions.module.css";
+import { HandlersTab } from "./handlers-tab.tsx";
+import { functionChannels } from "./queries.ts";
+import { RunsTab } from "./runs-tab.tsx";
+import type { FunctionSearch } from "./search.ts";
+
+const route = getRouteApi("/inside/functions");
 
 export function FunctionsPage() {
-  return <Page title={text.functions.title}>…</Page>;
+  const search = route.useSearch();
+  const navigate = route.useNavigate();
+  useLiveRefresh(functionChannels, [["functions"], ["run-log"]]);
+  const set = (patch: FunctionSearch): void => void navigate({ search: (old) => ({ ...old, ...patch }) });
+  return (
+    <FilledPage title={text.functions.title}>
+      <Tabs
+        value={search.tab ?? "handlers"}
+        // What is filtered in one view means nothing in the other.
+        onChange={(tab) => void navigate({ search: tab === "runs" ? { tab } : {}, replace: true })}
+        className={classes["tabs"]}
+        keepMounted={false}
+      >
+        <Tabs.List px="sm" aria-label={text.functions.tabsLabel}>
+          <Tabs.Tab value="handlers">{text.functions.tabs.handlers}</Tabs.Tab>
+          <Tabs.Tab value="runs">{text.functions.tabs.runs}</Tabs.Tab>
+        </Tabs.List>
+        <Tabs.Panel value="handlers" className={classes["panel"]}>
+          <HandlersTab onRuns={(file) => set({ tab: "runs", file })} />
+        </Tabs.Panel>
+        <Tabs.Panel value="runs" className={classes["panel"]}>
+          <RunsTab search={search} onSearch={set} />
+        </Tabs.Panel>
+      </Tabs>
+    </FilledPage>
+  );
 }

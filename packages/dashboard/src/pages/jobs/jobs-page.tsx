@@ -1,7 +1,158 @@
-/** A page that is not written yet. */
-import { Page } from "../../kit/index.ts";
+/** Jobs (`/_/jobs`): when each runs, how its last run went, running it now; one of them in a drawer with its runs. */
+import { Box, Button, Code, Text, Tooltip } from "@mantine/core";
+import type { JobEntry } from "@socle/protocol";
+import { IconCalendarClock, IconCalendarOff } from "@tabler/icons-react";
+import { useQuery } from "@tanstack/react-query";
+import { getRouteApi, Link } from "@tanstack/react-router";
+import {
+  CodeBlock,
+  type Column,
+  DataTable,
+  DetailsDrawer,
+  EmptyState,
+  ErrorState,
+  FilledPage,
+  formatDuration,
+  formatNumber,
+  RelativeTime,
+  RowsSkeleton,
+  StatusMark,
+} from "../../kit/index.ts";
+import { useLiveRefresh } from "../../service/live-refresh.ts";
 import { text } from "../../texts/index.ts";
+import { cronWords } from "./cron-words.ts";
+import { JobDetails } from "./job-details.tsx";
+import { durationOf } from "./job-runs.ts";
+import classes from "./jobs.module.css";
+import { jobChannels, jobsQuery } from "./queries.ts";
+import { RunNow } from "./run-now.tsx";
+import type { JobSearch } from "./search.ts";
+
+const route = getRouteApi("/inside/jobs");
+
+function columnsOf(open: (search: JobSearch) => void): Column<JobEntry>[] {
+  return [
+    { key: "name", header: text.jobs.name, render: ({ name }) => <span className={classes["name"]}>{name}</span> },
+    {
+      key: "schedule",
+      header: text.jobs.schedule,
+      render: ({ schedule }) => (
+        <Tooltip label={<span className="mono">{schedule}</span>}>
+          <span>{cronWords(schedule)}</span>
+        </Tooltip>
+      ),
+    },
+    { key: "timezone", header: text.jobs.timezone, render: ({ timezone }) => timezone },
+    {
+      key: "next",
+      header: text.jobs.nextRun,
+      width: 130,
+      render: ({ nextRun }) => (nextRun === null ? text.common.never : <RelativeTime at={nextRun} />),
+    },
+    { key: "last", header: text.jobs.lastRun, width: 280, render: ({ lastRun }) => <LastRun run={lastRun} /> },
+    {
+      key: "action",
+      header: text.jobs.action,
+      isHeaderHidden: true,
+      align: "right",
+      width: 120,
+      render: ({ name }) => <RunNow name={name} onStarted={(run) => open({ job: name, run })} />,
+    },
+  ];
+}
+
+function LastRun({ run }: { run: JobEntry["lastRun"] }) {
+  if (run === null) return <span className={classes["quiet"]}>{text.common.never}</span>;
+  const duration = durationOf(run);
+  return (
+    <span className={classes["lastRun"]}>
+      <StatusMark status={run.status} />
+      <span className={classes["quiet"]}>
+        {duration !== null && `${formatDuration(duration)} · `}
+        <RelativeTime at={run.startedAt} />
+      </span>
+    </span>
+  );
+}
 
 export function JobsPage() {
-  return <Page title={text.jobs.title}>…</Page>;
+  const search = route.useSearch();
+  const navigate = route.useNavigate();
+  const query = useQuery(jobsQuery);
+  useLiveRefresh(jobChannels, [["jobs"], ["run-log"]]);
+  const open = (next: JobSearch): void => void navigate({ search: next });
+  const { data, error } = query;
+  const job = data?.find(({ name }) => name === search.job);
+  return (
+    <FilledPage title={text.jobs.title} note={data === undefined ? undefined : formatNumber(data.length)}>
+      {error !== null && <ErrorState error={error} onRetry={query.refetch} />}
+      {data?.length === 0 && (
+        <div className={classes["scroll"]}>
+          <NoJobs />
+        </div>
+      )}
+      {data?.length !== 0 && (data !== undefined || error === null) && (
+        <DataTable
+          label={text.jobs.title}
+          columns={columnsOf(open)}
+          rows={data}
+          rowKey={({ name }) => name}
+          onOpen={({ name }) => open({ job: name })}
+          openKey={search.job}
+        />
+      )}
+      <DetailsDrawer
+        isOpen={search.job !== undefined}
+        onClose={() => open({})}
+        title={<span className={classes["name"]}>{search.job}</span>}
+        size={640}
+      >
+        {job !== undefined && (
+          <JobDetails key={job.name} job={job} runId={search.run} onRun={(run) => open({ job: job.name, run })} />
+        )}
+        {job === undefined && (data === undefined ? <RowsSkeleton rows={6} height={20} /> : <NoSuchJob />)}
+      </DetailsDrawer>
+    </FilledPage>
+  );
+}
+
+function NoSuchJob() {
+  return (
+    <EmptyState icon={IconCalendarOff} title={text.jobs.goneTitle} body={text.jobs.goneBody}>
+      <Button size="xs" variant="default" renderRoot={(props) => <Link to="/logs" search={{}} {...props} />}>
+        {text.jobs.openLog}
+      </Button>
+    </EmptyState>
+  );
+}
+
+const example = `// ${text.jobs.example}
+export const schedule = "30 3 * * *";
+export const options: JobOptions = {
+  timezone: "Europe/Berlin",
+};
+
+const job: Job = async ({ db, logger }) => {
+  const drafts = await db.query<{ id: string }>(
+    "SELECT id FROM posts WHERE published = 0",
+  );
+  for (const { id } of drafts)
+    await db.collection("posts").delete(id);
+  logger.info("Cleaned up", { drafts: drafts.length });
+};
+
+export default job;
+`;
+
+function NoJobs() {
+  return (
+    <EmptyState icon={IconCalendarClock} title={text.jobs.emptyTitle} body={text.jobs.emptyBody}>
+      <Box w="100%">
+        <CodeBlock value={example} label={text.jobs.example} />
+        <Text size="xs" c="dimmed" mt="xs">
+          <Code>socle dev</Code> {text.jobs.exampleNote}
+        </Text>
+      </Box>
+    </EmptyState>
+  );
 }

@@ -1,0 +1,113 @@
+/** The files of functions: what each runs after, its options, its last failure. A row leads to the runs of its file. */
+import { Anchor, Tooltip } from "@mantine/core";
+import { IconCircleX } from "@tabler/icons-react";
+import { useQuery } from "@tanstack/react-query";
+import { Link } from "@tanstack/react-router";
+import {
+  type Column,
+  DataTable,
+  ErrorState,
+  formatDuration,
+  formatNumber,
+  Mark,
+  RelativeTime,
+} from "../../kit/index.ts";
+import { text } from "../../texts/index.ts";
+import classes from "./functions.module.css";
+import { NoFunctions } from "./no-functions.tsx";
+import { failuresQuery, handlersQuery } from "./queries.ts";
+import { filesOf, type HandlerFile } from "./runs-of.ts";
+
+/** Characters of an error in a tooltip. */
+const longest = 240;
+
+const columns: Column<HandlerFile>[] = [
+  {
+    key: "file",
+    header: text.functions.file,
+    render: ({ filePath }) => <span className="mono">{filePath}</span>,
+  },
+  {
+    key: "collection",
+    header: text.functions.collection,
+    render: ({ collection }) => collection,
+  },
+  {
+    key: "handlers",
+    header: text.functions.handlers,
+    render: ({ handlers }) => (
+      <ul className={classes["handlers"]}>
+        {handlers.map(({ handler, eventType }) => (
+          <li key={handler}>
+            <span className="mono">{handler}</span> <span className={classes["quiet"]}>{eventType}</span>
+          </li>
+        ))}
+      </ul>
+    ),
+  },
+  {
+    key: "timeout",
+    header: text.functions.timeout,
+    align: "right",
+    width: 100,
+    render: ({ timeout }) => formatDuration(timeout),
+  },
+  {
+    key: "retries",
+    header: text.functions.retries,
+    align: "right",
+    width: 90,
+    render: ({ retries }) => formatNumber(retries),
+  },
+  {
+    key: "failure",
+    header: text.functions.lastFailure,
+    width: 170,
+    render: ({ filePath, lastFailure }) => <LastFailure filePath={filePath} run={lastFailure} />,
+  },
+];
+
+function LastFailure({ filePath, run }: { filePath: string; run: HandlerFile["lastFailure"] }) {
+  if (run === null) return <span className={classes["quiet"]}>{text.functions.noFailure}</span>;
+  return (
+    <Tooltip label={run.error?.slice(0, longest)} disabled={run.error === null} multiline maw={420}>
+      <Anchor
+        renderRoot={(props) => (
+          <Link to="/functions" search={{ tab: "runs", file: filePath, run: run.runId }} {...props} />
+        )}
+        size="sm"
+        aria-label={text.functions.failureOf(filePath)}
+      >
+        <Mark tone="bad" icon={IconCircleX}>
+          <RelativeTime at={run.endedAt ?? run.createdAt} />
+        </Mark>
+      </Anchor>
+    </Tooltip>
+  );
+}
+
+export function HandlersTab({ onRuns }: { onRuns: (file: string) => void }) {
+  const handlers = useQuery(handlersQuery);
+  const failures = useQuery(failuresQuery);
+  if (handlers.data === undefined && handlers.isError)
+    return <ErrorState error={handlers.error} onRetry={handlers.refetch} />;
+  if (handlers.data?.length === 0)
+    return (
+      <div className={classes["scroll"]}>
+        <NoFunctions />
+      </div>
+    );
+  return (
+    <>
+      {handlers.isError && <ErrorState error={handlers.error} onRetry={handlers.refetch} />}
+      {failures.isError && <ErrorState error={failures.error} onRetry={failures.refetch} />}
+      <DataTable
+        label={text.functions.tabs.handlers}
+        columns={columns}
+        rows={handlers.data && filesOf(handlers.data, failures.data ?? [])}
+        rowKey={({ filePath }) => filePath}
+        onOpen={({ filePath }) => onRuns(filePath)}
+      />
+    </>
+  );
+}

@@ -1,0 +1,153 @@
+/** What the drawer shows of one run of a function: its state, its error with the place, its log, its ends before. */
+import { Anchor, Button, Group, Text } from "@mantine/core";
+import type { FunctionRun } from "@socle/protocol";
+import { IconHistory, IconRefresh } from "@tabler/icons-react";
+import { useQuery } from "@tanstack/react-query";
+import { Link } from "@tanstack/react-router";
+import {
+  CopyAction,
+  DetailsSection,
+  EmptyState,
+  ErrorBlock,
+  ErrorState,
+  Facts,
+  formatDateTime,
+  formatDuration,
+  lastStack,
+  messageOf,
+  RelativeTime,
+  RowsSkeleton,
+  RunLog,
+  StatusMark,
+} from "../../kit/index.ts";
+import { useRunLog } from "../../service/run-log.ts";
+import { text } from "../../texts/index.ts";
+import classes from "./functions.module.css";
+import { runQuery } from "./queries.ts";
+import { isUnderWay, rowKeyOf, statesOf } from "./runs-of.ts";
+import { useRetry } from "./use-retry.ts";
+
+export function RunDetails({ runId, listed }: { runId: string; listed: readonly FunctionRun[] }) {
+  const query = useQuery(runQuery(runId, listed.find((run) => run.runId === runId)?.filePath));
+  const [run, ...earlier] = statesOf(runId, listed, query.data);
+  if (run !== undefined) return <Details run={run} earlier={earlier} />;
+  if (query.isError) return <ErrorState error={query.error} onRetry={query.refetch} />;
+  if (query.isPending) return <RowsSkeleton rows={6} height={20} />;
+  return (
+    <EmptyState icon={IconHistory} title={text.functions.goneTitle} body={text.functions.goneBody}>
+      <Button
+        size="xs"
+        variant="default"
+        renderRoot={(props) => <Link to="/logs" search={{ search: runId }} {...props} />}
+      >
+        {text.functions.openLog}
+      </Button>
+    </EmptyState>
+  );
+}
+
+function Details({ run, earlier }: { run: FunctionRun; earlier: readonly FunctionRun[] }) {
+  const log = useRunLog(run.runId, isUnderWay(run));
+  const retry = useRetry();
+  // A run that waits or goes on may have failed attempts behind it: their last error is in the log.
+  const stack = run.status === "completed" ? null : lastStack(log.data ?? []);
+  const error = stack ?? run.error;
+  return (
+    <>
+      <DetailsSection
+        title={text.functions.runOf(run.handler, run.filePath)}
+        actions={
+          run.canRetry && (
+            <Button
+              size="compact-sm"
+              variant="default"
+              leftSection={<IconRefresh size={14} />}
+              loading={retry.isPending}
+              onClick={() => retry.mutate(run)}
+            >
+              {text.functions.retry}
+            </Button>
+          )
+        }
+      >
+        {retry.isError && (
+          <Text size="sm" c="var(--mantine-color-error)" role="alert" mb="xs">
+            {text.functions.retryFailed}. {messageOf(retry.error)}
+          </Text>
+        )}
+        <RunFacts run={run} />
+        {run.status === "failed" && !run.canRetry && (
+          <Text size="xs" c="dimmed" mt="xs">
+            {text.functions.noRetry}
+          </Text>
+        )}
+      </DetailsSection>
+      {error !== null && (
+        <DetailsSection title={text.functions.error}>
+          <ErrorBlock value={error} />
+        </DetailsSection>
+      )}
+      <RunLog query={log} runId={run.runId} />
+      {earlier.length > 0 && (
+        <DetailsSection title={text.functions.earlier}>
+          <ul className={classes["ends"]}>
+            {earlier.map((each) => (
+              <li key={rowKeyOf(each)} className={classes["end"]}>
+                <Group justify="space-between" wrap="nowrap">
+                  <StatusMark status={each.status} />
+                  <RelativeTime at={each.endedAt ?? each.createdAt} c="dimmed" />
+                </Group>
+                {each.error !== null && <ErrorBlock value={each.error} />}
+              </li>
+            ))}
+          </ul>
+        </DetailsSection>
+      )}
+    </>
+  );
+}
+
+function RunFacts({ run }: { run: FunctionRun }) {
+  const { runId, status, filePath, eventType, eventId, createdAt, endedAt, durationMs } = run;
+  return (
+    <Facts
+      items={[
+        [text.functions.status, <StatusMark key="status" status={status} />],
+        [
+          text.functions.file,
+          <Anchor
+            key="file"
+            renderRoot={(props) => <Link to="/functions" search={{ tab: "runs", file: filePath }} {...props} />}
+            size="sm"
+            className="mono"
+          >
+            {filePath}
+          </Anchor>,
+        ],
+        [
+          text.functions.event,
+          <span key="event">
+            {eventType}{" "}
+            <Anchor
+              renderRoot={(props) => <Link to="/events" search={{ event: eventId }} {...props} />}
+              size="sm"
+              className="mono"
+            >
+              {eventId}
+            </Anchor>
+          </span>,
+        ],
+        [text.functions.happened, formatDateTime(createdAt)],
+        [text.functions.ended, endedAt === null ? null : formatDateTime(endedAt)],
+        [text.functions.duration, durationMs === null ? null : formatDuration(durationMs)],
+        [
+          text.functions.run,
+          <Group key="run" gap={4} wrap="nowrap">
+            <span className="mono">{runId}</span>
+            <CopyAction value={runId} label={text.common.copyValue(runId)} />
+          </Group>,
+        ],
+      ]}
+    />
+  );
+}

@@ -1,0 +1,85 @@
+/** Tests of runs of functions as the page shows them. */
+import { describe, expect, test } from "bun:test";
+import type { FunctionEntry, FunctionRun } from "@socle/protocol";
+import { filesOf, rowKeyOf, shortName, statesOf } from "./runs-of.ts";
+
+function run(runId: string, more: Partial<FunctionRun> = {}): FunctionRun {
+  return {
+    runId,
+    collection: "posts",
+    handler: "onCreate",
+    eventType: "posts.created",
+    filePath: "functions/posts/notify.ts",
+    eventId: "evt_1",
+    status: "failed",
+    createdAt: "2026-01-01T00:00:00.000Z",
+    endedAt: "2026-01-01T00:00:01.000Z",
+    durationMs: 4,
+    error: "No",
+    canRetry: true,
+    ...more,
+  };
+}
+
+function entry(filePath: string, handler: string): FunctionEntry {
+  const type = handler === "onCreate" ? "create" : "update";
+  const eventType = handler === "onCreate" ? "posts.created" : "posts.updated";
+  return { collection: "posts", type, eventType, filePath, handler, timeout: 1_000, retries: 2 };
+}
+
+describe("files of functions", () => {
+  test("handlers stand with their file, each file with its newest failure", () => {
+    const files = filesOf(
+      [
+        entry("functions/posts/b.ts", "onCreate"),
+        entry("functions/posts/a.ts", "onCreate"),
+        entry("functions/posts/b.ts", "onUpdate"),
+      ],
+      [
+        run("new", { filePath: "functions/posts/b.ts" }),
+        run("old", { filePath: "functions/posts/b.ts" }),
+        run("other"),
+      ],
+    );
+    expect(files.map(({ filePath, handlers, lastFailure }) => [filePath, handlers.length, lastFailure?.runId])).toEqual(
+      [
+        ["functions/posts/a.ts", 1, undefined],
+        ["functions/posts/b.ts", 2, "new"],
+      ],
+    );
+    expect(filesOf([], [run("x")])).toEqual([]);
+  });
+
+  test("the folder of all files is left out, and no other", () => {
+    expect(shortName("functions/posts/notify.ts")).toBe("posts/notify.ts");
+    expect(shortName("other/functions/x.ts")).toBe("other/functions/x.ts");
+  });
+});
+
+describe("the states of a run", () => {
+  const failed = run("a");
+  const again = run("a", { status: "completed", endedAt: "2026-01-01T00:05:00.000Z", error: null, canRetry: false });
+  const running = run("a", { status: "running", endedAt: null, error: null, canRetry: false });
+
+  test("every end is a row of its own", () => {
+    expect(new Set([failed, again, running].map(rowKeyOf)).size).toBe(3);
+  });
+
+  test("the newest is first, and none is there twice", () => {
+    expect(statesOf("a", [failed, run("b")], [running, failed])).toEqual([running, failed]);
+    expect(statesOf("a", [failed, again])).toEqual([again, failed]);
+  });
+
+  test("a row that is out of date does not hide the end", () => {
+    expect(statesOf("a", [running], [again, failed])).toEqual([again, failed]);
+  });
+
+  test("what was read replaces the same end: it cannot be retried twice", () => {
+    const taken = { ...failed, canRetry: false };
+    expect(statesOf("a", [failed], [taken])).toEqual([taken]);
+  });
+
+  test("a run that nobody knows has none", () => {
+    expect(statesOf("c", [failed], [])).toEqual([]);
+  });
+});

@@ -1,0 +1,188 @@
+/** Runs of functions: those that wait or go on, then those that are over. */
+import { Button, Select, VisuallyHidden } from "@mantine/core";
+import type { FunctionRun } from "@socle/protocol";
+import { IconHistory, IconRefresh } from "@tabler/icons-react";
+import { useQuery } from "@tanstack/react-query";
+import {
+  type Column,
+  DetailsDrawer,
+  EmptyState,
+  formatDuration,
+  notifyError,
+  PagedTable,
+  RelativeTime,
+  StatusMark,
+  Toolbar,
+} from "../../kit/index.ts";
+import { text } from "../../texts/index.ts";
+import classes from "./functions.module.css";
+import { NoFunctions } from "./no-functions.tsx";
+import { handlersQuery, runListQuery } from "./queries.ts";
+import { RunDetails } from "./run-details.tsx";
+import { rowKeyOf, shortName } from "./runs-of.ts";
+import { type FunctionSearch, runStatuses } from "./search.ts";
+import { useRetry, useRetryAll } from "./use-retry.ts";
+
+/** Characters of an error in a row. */
+const longest = 200;
+
+function columnsOf(retry: (run: FunctionRun) => void, busy: string | undefined): Column<FunctionRun>[] {
+  return [
+    {
+      key: "status",
+      header: text.functions.status,
+      width: 120,
+      render: ({ status, handler, filePath }) => (
+        <>
+          <StatusMark status={status} />
+          <VisuallyHidden>, {text.functions.runOf(handler, shortName(filePath))}</VisuallyHidden>
+        </>
+      ),
+    },
+    {
+      key: "function",
+      header: text.functions.function,
+      render: ({ handler, filePath }) => (
+        <span className="mono">
+          {shortName(filePath)} <span className={classes["quiet"]}>{handler}</span>
+        </span>
+      ),
+    },
+    { key: "error", header: text.functions.error, render: ({ error }) => error?.slice(0, longest) },
+    {
+      key: "duration",
+      header: text.functions.duration,
+      align: "right",
+      width: 100,
+      render: ({ durationMs }) => durationMs !== null && formatDuration(durationMs),
+    },
+    {
+      key: "when",
+      header: text.functions.when,
+      width: 120,
+      render: ({ endedAt, createdAt }) => <RelativeTime at={endedAt ?? createdAt} />,
+    },
+    {
+      key: "action",
+      header: text.functions.action,
+      isHeaderHidden: true,
+      align: "right",
+      width: 90,
+      render: (run) =>
+        run.canRetry && (
+          <Button
+            size="compact-xs"
+            variant="default"
+            loading={busy === run.runId}
+            aria-label={text.functions.retryOf(run.handler, shortName(run.filePath))}
+            onClick={() => retry(run)}
+          >
+            {text.functions.retry}
+          </Button>
+        ),
+    },
+  ];
+}
+
+export function RunsTab({ search, onSearch }: { search: FunctionSearch; onSearch: (patch: FunctionSearch) => void }) {
+  const { status, file, page, run: openRun } = search;
+  const query = useQuery(runListQuery(search));
+  const handlers = useQuery(handlersQuery);
+  const retry = useRetry();
+  const all = useRetryAll();
+  const rows = query.data?.items ?? [];
+  // The rows of another filter are not those that the button speaks of.
+  const failed = query.isPlaceholderData ? [] : rows.filter(({ canRetry }) => canRetry);
+  const names = new Set((handlers.data ?? []).map(({ filePath }) => filePath));
+  // A file that is gone may still have runs.
+  const files = [...names, ...(file === undefined || names.has(file) ? [] : [file])].sort();
+  const filter = (patch: FunctionSearch): void => onSearch({ ...patch, page: undefined });
+  const retryOne = (run: FunctionRun): void =>
+    retry.mutate(run, { onError: (error) => notifyError(text.functions.retryFailed, error) });
+  return (
+    <>
+      <Toolbar label={text.functions.filters}>
+        <Select
+          size="xs"
+          w={150}
+          aria-label={text.functions.statusFilter}
+          placeholder={text.functions.anyStatus}
+          data={runStatuses.map((value) => ({ value, label: text.status[value] }))}
+          value={status ?? null}
+          onChange={(value) => filter({ status: runStatuses.find((each) => each === value) })}
+          clearable
+          clearButtonProps={{ "aria-label": text.functions.anyStatus }}
+        />
+        <Select
+          size="xs"
+          w={260}
+          maw="100%"
+          aria-label={text.functions.fileFilter}
+          placeholder={text.functions.anyFile}
+          data={files.map((value) => ({ value, label: shortName(value) }))}
+          value={file ?? null}
+          onChange={(value) => filter({ file: value ?? undefined })}
+          searchable
+          clearable
+          limit={100}
+          clearButtonProps={{ "aria-label": text.functions.anyFile }}
+        />
+        {(failed.length > 0 || all.done !== null) && (
+          <Button
+            size="xs"
+            variant="default"
+            ml="auto"
+            leftSection={<IconRefresh size={14} />}
+            disabled={all.done !== null}
+            onClick={() => void all.start(failed)}
+          >
+            {all.done === null
+              ? text.functions.retryAll(failed.length)
+              : text.functions.retryingAll(all.done, failed.length)}
+          </Button>
+        )}
+      </Toolbar>
+      <PagedTable
+        label={text.functions.tabs.runs}
+        query={query}
+        page={page}
+        onPage={(next) => onSearch({ page: next })}
+        columns={columnsOf(retryOne, retry.isPending ? retry.variables.runId : undefined)}
+        rowKey={rowKeyOf}
+        onOpen={({ runId }) => onSearch({ run: runId })}
+        openKey={rows.filter(({ runId }) => runId === openRun).map(rowKeyOf)[0]}
+        empty={
+          <div className={classes["scroll"]}>
+            <NoRuns
+              isFiltered={status !== undefined || file !== undefined}
+              hasHandlers={handlers.data?.length !== 0}
+              onClear={() => filter({ status: undefined, file: undefined })}
+            />
+          </div>
+        }
+      />
+      <DetailsDrawer
+        isOpen={openRun !== undefined}
+        onClose={() => onSearch({ run: undefined })}
+        title={text.functions.run}
+        size={620}
+      >
+        {openRun !== undefined && <RunDetails key={openRun} runId={openRun} listed={rows} />}
+      </DetailsDrawer>
+    </>
+  );
+}
+
+function NoRuns(props: { isFiltered: boolean; hasHandlers: boolean; onClear: () => void }) {
+  const { isFiltered, hasHandlers, onClear } = props;
+  if (isFiltered)
+    return (
+      <EmptyState icon={IconHistory} title={text.functions.nothingFound} body={text.functions.nothingFoundBody}>
+        <Button variant="default" size="xs" onClick={onClear}>
+          {text.table.clearFilters}
+        </Button>
+      </EmptyState>
+    );
+  if (!hasHandlers) return <NoFunctions />;
+  return <EmptyState icon={IconHistory} title={text.functions.noRunsTitle} body={text.functions.noRunsBody} />;
+}

@@ -1,0 +1,76 @@
+/** The attempts of a job, the newest first. A row shows its run. */
+import { Text, VisuallyHidden } from "@mantine/core";
+import type { JobRun } from "@socle/protocol";
+import { type Column, DataTable, formatDateTime, formatDuration, RelativeTime, StatusMark } from "../../kit/index.ts";
+import { text } from "../../texts/index.ts";
+import { durationOf } from "./job-runs.ts";
+import classes from "./jobs.module.css";
+
+/** Rows that are shown, and characters of an error in a row. */
+const room = 100;
+const longest = 200;
+
+const columns: Column<JobRun>[] = [
+  {
+    key: "status",
+    header: text.jobs.status,
+    width: 110,
+    render: ({ status, attempt, startedAt }) => (
+      <>
+        <StatusMark status={status} />
+        <VisuallyHidden>, {text.jobs.attemptOf(attempt, formatDateTime(startedAt))}</VisuallyHidden>
+      </>
+    ),
+  },
+  {
+    key: "started",
+    header: text.jobs.startedAt,
+    width: 110,
+    render: ({ startedAt }) => <RelativeTime at={startedAt} />,
+  },
+  { key: "attempt", header: text.jobs.attempt, align: "right", width: 70, render: ({ attempt }) => attempt },
+  {
+    key: "duration",
+    header: text.jobs.duration,
+    align: "right",
+    width: 80,
+    render: (run) => {
+      const duration = durationOf(run);
+      return duration !== null && formatDuration(duration);
+    },
+  },
+  { key: "error", header: text.jobs.error, render: ({ error }) => error?.slice(0, longest) },
+];
+
+function keyOf({ runId, attempt }: JobRun): string {
+  return `${runId} ${attempt}`;
+}
+
+interface AttemptTableProps {
+  attempts: readonly JobRun[];
+  /** How many the service keeps. */
+  total: number;
+  shownId: string | undefined;
+  onRun: (runId: string) => void;
+}
+
+export function AttemptTable({ attempts, total, shownId, onRun }: AttemptTableProps) {
+  const shown = attempts.slice(0, room);
+  return (
+    <div className={classes["attempts"]}>
+      <DataTable
+        label={text.jobs.attempts}
+        columns={columns}
+        rows={shown}
+        rowKey={keyOf}
+        onOpen={({ runId }) => onRun(runId)}
+        openKey={shown.filter(({ runId }) => runId === shownId).map(keyOf)[0]}
+      />
+      {total > shown.length && (
+        <Text size="xs" c="dimmed" p="xs">
+          {text.jobs.moreAttempts(total - shown.length)}
+        </Text>
+      )}
+    </div>
+  );
+}

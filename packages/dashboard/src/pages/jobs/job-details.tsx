@@ -1,0 +1,131 @@
+/** What the drawer shows of a job: its options, its last runs, one run with error and log, all attempts. */
+import { Text } from "@mantine/core";
+import type { JobEntry, JobRun } from "@socle/protocol";
+import { useQuery } from "@tanstack/react-query";
+import {
+  DetailsSection,
+  ErrorState,
+  Facts,
+  formatDateTime,
+  formatDuration,
+  formatNumber,
+  RelativeTime,
+  RowsSkeleton,
+} from "../../kit/index.ts";
+import { text } from "../../texts/index.ts";
+import { AttemptTable } from "./attempt-table.tsx";
+import { cronWords } from "./cron-words.ts";
+import { JobRunDetails } from "./job-run-details.tsx";
+import { isOpen, runsOf } from "./job-runs.ts";
+import { attemptsQuery } from "./queries.ts";
+import { RunNow } from "./run-now.tsx";
+import { TimeLine } from "./time-line.tsx";
+
+/** Bars of the time line. */
+const room = 20;
+
+interface JobDetailsProps {
+  job: JobEntry;
+  /** The run that is shown; without it, the newest. */
+  runId: string | undefined;
+  onRun: (runId: string) => void;
+}
+
+export function JobDetails({ job, runId, onRun }: JobDetailsProps) {
+  const query = useQuery(attemptsQuery(job));
+  const { data, error } = query;
+  const runs = runsOf(data?.items ?? []);
+  const shown = runId === undefined ? runs[0] : runs.find((run) => run.runId === runId);
+  return (
+    <>
+      <DetailsSection title={text.jobs.about} actions={<RunNow name={job.name} onStarted={onRun} />}>
+        <JobFacts job={job} />
+      </DetailsSection>
+      {error !== null && <ErrorState error={error} onRetry={query.refetch} />}
+      {data === undefined && error === null && <RowsSkeleton rows={4} height={32} />}
+      {data !== undefined && (
+        <>
+          <DetailsSection title={text.jobs.lastRuns}>
+            {runs.length === 0 ? (
+              <Text size="sm" c="dimmed">
+                {text.jobs.noRuns}
+              </Text>
+            ) : (
+              <TimeLine runs={runs.slice(0, room)} shownId={shown?.runId} onRun={onRun} />
+            )}
+          </DetailsSection>
+          {shown !== undefined && (
+            <JobRunDetails
+              key={shown.runId}
+              run={shown}
+              attempts={data.items.filter((attempt) => attempt.runId === shown.runId)}
+              isOpen={isOpen(shown.last, job.retries, Date.now())}
+            />
+          )}
+          {shown === undefined && runId !== undefined && <NoSuchRun attempts={data.items} runId={runId} />}
+          {data.total > 0 && (
+            <DetailsSection title={text.jobs.attempts}>
+              <AttemptTable attempts={data.items} total={data.total} shownId={shown?.runId} onRun={onRun} />
+            </DetailsSection>
+          )}
+        </>
+      )}
+    </>
+  );
+}
+
+/** A run that is not in the list: too old, or so new that its first attempt is not written yet. */
+function NoSuchRun({ attempts, runId }: { attempts: readonly JobRun[]; runId: string }) {
+  // Ids of runs begin with their time.
+  const isNewer = attempts.every((attempt) => attempt.runId < runId);
+  return (
+    <DetailsSection title={text.jobs.run}>
+      <Text size="sm" c="dimmed" role="status">
+        {isNewer ? text.jobs.runSoon : text.jobs.runGone}
+      </Text>
+    </DetailsSection>
+  );
+}
+
+function JobFacts({ job }: { job: JobEntry }) {
+  const { schedule, timezone, nextRun, filePath, timeout, retries, overlap } = job;
+  const words = cronWords(schedule);
+  return (
+    <Facts
+      items={[
+        [
+          text.jobs.schedule,
+          <span key="schedule">
+            {words !== schedule && `${words} `}
+            <Text span c="dimmed" size="sm" className="mono">
+              {schedule}
+            </Text>
+          </span>,
+        ],
+        [text.jobs.timezone, timezone],
+        [
+          text.jobs.nextRun,
+          nextRun === null ? (
+            text.common.never
+          ) : (
+            <span key="next">
+              <RelativeTime at={nextRun} />{" "}
+              <Text span c="dimmed" size="xs">
+                ({formatDateTime(nextRun)})
+              </Text>
+            </span>
+          ),
+        ],
+        [
+          text.jobs.file,
+          <span key="file" className="mono">
+            {filePath}
+          </span>,
+        ],
+        [text.jobs.timeout, formatDuration(timeout)],
+        [text.jobs.retries, formatNumber(retries)],
+        [text.jobs.overlap, overlap ? text.jobs.overlapYes : text.jobs.overlapNo],
+      ]}
+    />
+  );
+}

@@ -1,0 +1,32 @@
+/** The button that runs a job at once. The new run opens. */
+import { Button } from "@mantine/core";
+import { IconPlayerPlay } from "@tabler/icons-react";
+import { useMutation } from "@tanstack/react-query";
+import { notifyDone, notifyError } from "../../kit/index.ts";
+import { client } from "../../service/client.ts";
+import { text } from "../../texts/index.ts";
+import { refreshJobs } from "./queries.ts";
+
+export function RunNow({ name, onStarted }: { name: string; onStarted: (runId: string) => void }) {
+  const start = useMutation({
+    mutationFn: () => client.admin.scripts.runJob(name),
+    onSuccess: async ({ runId }) => {
+      notifyDone(text.jobs.started(name));
+      onStarted(runId);
+      await refreshJobs();
+    },
+    onError: (error) => notifyError(text.jobs.notStarted(name), error),
+  });
+  return (
+    <Button
+      size="compact-sm"
+      variant="default"
+      leftSection={<IconPlayerPlay size={14} />}
+      loading={start.isPending}
+      aria-label={text.jobs.runNowOf(name)}
+      onClick={() => start.mutate()}
+    >
+      {text.jobs.runNow}
+    </Button>
+  );
+}
