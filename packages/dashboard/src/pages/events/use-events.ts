@@ -1,0 +1,108 @@
+/** The event log as it grows: a page that is read, older ones on demand, new ones as they come. */
+import type { EventEntry } from "@socle/protocol";
+import { useEffect, useRef, useState } from "react";
+import { type TailState, useTail } from "../../kit/index.ts";
+import { client } from "../../service/client.ts";
+import { isWanted, merged, olderThan } from "./event-list.ts";
+import type { EventSearch } from "./search.ts";
+
+const pageSize = 100;
+/** Events that come within this time are shown together. */
+const batchMs = 80;
+const maxBatch = 5_000;
+
+export interface Events {
+  /** Undefined until the first page is there. */
+  readonly list: readonly EventEntry[] | undefined;
+  /** How many the log has in all for the filter, at the last read. */
+  readonly total: number;
+  readonly state: TailState;
+  readonly error: unknown;
+  readonly isLoadingOlder: boolean;
+  readonly hasOlder: boolean;
+  loadOlder(): void;
+  retry(): void;
+}
+
+export function useEvents(search: EventSearch): Events {
+  const { type, from, to, actor } = search;
+  const key = JSON.stringify([type, from, to, actor]);
+  const [found, setFound] = useState<{ key: string; list: readonly EventEntry[]; total: number } | null>(null);
+  const [error, setError] = useState<unknown>(null);
+  const [isLoadingOlder, setLoadingOlder] = useState(false);
+  const [attempt, setAttempt] = useState(0);
+  const current = useRef({ key, search });
+  current.current = { key, search };
+  const batch = useRef<EventEntry[]>([]);
+  const timer = useRef<ReturnType<typeof setTimeout> | undefined>(undefined);
+  useEffect(() => () => clearTimeout(timer.current), []);
+
+  /** Puts events into the list of the filter for which they were read; nothing when the filter has changed meanwhile. */
+  const put = (readKey: string, events: readonly EventEntry[], total?: number): void => {
+    if (current.current.key !== readKey) return;
+    setFound((before) => {
+      const known = before?.key === readKey ? before : null;
+      return { key: readKey, list: merged(known?.list ?? [], events), total: total ?? known?.total ?? 0 };
+    });
+  };
+  const query = { type, from, to, actor, limit: pageSize };
+  const read = async (): Promise<void> => {
+    try {
+      const { items, total } = await client.admin.events(query);
+      setError(null);
+      put(key, items, total);
+    } catch (thrown) {
+      if (current.current.key === key) setError(thrown);
+    }
+  };
+  const loadOlder = async (): Promise<void> => {
+    const start = olderThan(found?.list ?? []);
+    if (start === null || isLoadingOlder) return;
+    setLoadingOlder(true);
+    try {
+      const { items } = await client.admin.events({ ...query, ...start });
+      put(key, items);
+    } catch (thrown) {
+      setError(thrown);
+    } finally {
+      setLoadingOlder(false);
+    }
+  };
+  const flush = (): void => {
+    timer.current = undefined;
+    const come = batch.current.splice(0).filter((event) => isWanted(event, current.current.search));
+    if (come.length === 0) return;
+    setFound((before) => {
+      if (before?.key !== current.current.key) return before;
+      const list = merged(before.list, come);
+      return { ...before, list, total: before.total + come.length };
+    });
+  };
+  const state = useTail({
+    tail: (options) =>
+      client.admin.tailEvents((event) => {
+        if (batch.current.length < maxBatch) batch.current.push(event);
+        timer.current ??= setTimeout(flush, batchMs);
+      }, options),
+    // What came before the stream was open, or during a break, is read.
+    onGap: () => void read(),
+    isPaused: false,
+    key: String(attempt),
+  });
+  // Another filter is another list.
+  // biome-ignore lint/correctness/useExhaustiveDependencies: the filter is the reason.
+  useEffect(() => void read(), [key, attempt]);
+
+  const list = found?.key === key ? found.list : undefined;
+  const total = found?.key === key ? found.total : 0;
+  return {
+    list,
+    total,
+    state,
+    error,
+    isLoadingOlder,
+    hasOlder: list !== undefined && list.length < total,
+    loadOlder: () => void loadOlder(),
+    retry: () => setAttempt((n) => n + 1),
+  };
+}
