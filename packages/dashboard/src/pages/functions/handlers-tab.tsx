@@ -1,5 +1,5 @@
 /** The files of functions: what each runs after, its options, its last failure. A row leads to the runs of its file. */
-import { Anchor, Tooltip } from "@mantine/core";
+import { Anchor, Tooltip, VisuallyHidden } from "@mantine/core";
 import { IconCircleX } from "@tabler/icons-react";
 import { useQuery } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
@@ -76,8 +76,10 @@ function LastFailure({ filePath, run }: { filePath: string; run: HandlerFile["la
           <Link to="/functions" search={{ tab: "runs", file: filePath, run: run.runId }} {...props} />
         )}
         size="sm"
-        aria-label={text.functions.failureOf(filePath)}
+        // The hidden text stays within it: a wide table would else widen the page.
+        pos="relative"
       >
+        <VisuallyHidden>{text.functions.failureOf(filePath)} </VisuallyHidden>
         <Mark tone="bad" icon={IconCircleX}>
           <RelativeTime at={run.endedAt ?? run.createdAt} />
         </Mark>

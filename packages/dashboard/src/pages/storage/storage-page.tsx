@@ -124,7 +124,7 @@ export function StoragePage() {
         </>
       }
     >
-      <Dropzone.FullScreen onDrop={add} active>
+      <Dropzone.FullScreen onDrop={add} active withinPortal={false}>
         <Group justify="center" h="100%" mih={220} style={{ pointerEvents: "none" }}>
           <IconCloudUpload size={40} stroke={1.5} aria-hidden />
           <Text size="lg">{text.storage.drop(text.storage.visibilities[visibility].toLowerCase())}</Text>

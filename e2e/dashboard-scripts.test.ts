@@ -1,0 +1,113 @@
+/** Functions, jobs, the log and the events in the dashboard, in a real browser. */
+import { afterAll, expect, test } from "bun:test";
+import { join } from "node:path";
+import { complaintsOf, openDashboard, settled } from "./dashboard.ts";
+
+const failing = `export async function onCreate({ record, logger }: any) {
+  if (record.title === "fails") throw new Error("No mail server answers");
+  logger.info("Greeted " + record.title);
+}
+`;
+const dashboard = await openDashboard({
+  collections: [{ name: "posts", fields: [{ name: "title", type: "string" }] }],
+  files: {
+    "functions/posts/greet.ts": failing,
+    "jobs/cleanup.ts": `export const schedule = "0 3 * * *";
+export default async function ({ logger }: any) {
+  logger.info("Nothing to clean up");
+}
+`,
+  },
+});
+afterAll(() => dashboard.server.stop());
+const { api, server, folder } = dashboard;
+
+test("a function that failed is found with its line, retried after it was mended, and then has no retry", async () => {
+  await api("POST", "/api/posts", { title: "works" });
+  await api("POST", "/api/posts", { title: "fails" });
+  const page = await dashboard.open("/functions?tab=runs&status=failed");
+  const row = page.getByRole("row").filter({ hasText: "No mail server answers" });
+  await row.waitFor();
+  expect(await page.getByRole("row").filter({ hasText: "greet.ts" }).count()).toBe(1);
+  await row.getByRole("button").first().click();
+  const drawer = page.getByRole("dialog", { name: "Run" });
+  await drawer.getByText("functions/posts/greet.ts:2").first().waitFor();
+  await Bun.write(join(folder, "functions/posts/greet.ts"), failing.replace("throw new Error", "logger.warn"));
+  server.signal("SIGHUP");
+  while (!server.output().includes("Reloaded functions and jobs")) await Bun.sleep(10);
+  await drawer.getByRole("button", { name: "Retry" }).click();
+  await drawer.getByText("Completed").first().waitFor();
+  expect(await drawer.getByRole("button", { name: "Retry" }).count()).toBe(0);
+  expect(complaintsOf(page)).toEqual([]);
+  await page.context().close();
+});
+
+test("a job is run now: its run appears by itself, with its log", async () => {
+  const page = await dashboard.open("/jobs");
+  await page.getByText("Every day at 3:00", { exact: false }).or(page.getByText("03:00")).first().waitFor();
+  await page
+    .getByRole("button", { name: /Run .*now|Run now/ })
+    .first()
+    .click();
+  const drawer = page.getByRole("dialog", { name: "cleanup" });
+  await drawer.getByText("Completed").first().waitFor();
+  await drawer.getByText("Nothing to clean up").first().waitFor();
+  const { items } = (await api("GET", "/api/admin/jobs/cleanup/runs")) as { items: { status: string }[] };
+  expect(items.map(({ status }) => status)).toEqual(["completed"]);
+  await page.context().close();
+});
+
+test("the log grows while it is open; a pause holds it back; filters leave out what does not match", async () => {
+  const page = await dashboard.open("/logs");
+  await page.getByText("Live", { exact: true }).waitFor();
+  await api("POST", "/api/posts", { title: "the first" });
+  await page.getByText("Greeted the first").waitFor();
+  await page.getByRole("button", { name: "Pause" }).click();
+  await api("POST", "/api/posts", { title: "the second" });
+  await page.getByRole("button", { name: /^Resume, \d+ new/ }).waitFor();
+  expect(await page.getByText("Greeted the second").count()).toBe(0);
+  await page.getByRole("button", { name: /^Resume/ }).click();
+  await page.getByText("Greeted the second").waitFor();
+  await page.getByRole("searchbox", { name: "Search the log" }).fill("the second");
+  await page.getByText("Greeted the first").waitFor({ state: "detached" });
+  expect(new URL(page.url()).searchParams.get("search")).toBe("the second");
+  await page.getByText("Greeted the second").waitFor();
+  await page.context().close();
+});
+
+test("events come as they happen, once each, with the change of a record and of an admin as a difference", async () => {
+  const { id } = (await api("POST", "/api/posts", { title: "before" })) as { id: string };
+  const page = await dashboard.open("/events?type=posts.updated,admin.collection.updated");
+  await page.getByText("Live", { exact: true }).waitFor();
+  await api("PUT", `/api/posts/${id}`, { title: "after" });
+  const row = page.getByRole("button").filter({ hasText: "posts.updated" });
+  await row.waitFor();
+  // What the filter leaves out does not come, and nothing comes twice.
+  await api("POST", "/api/posts", { title: "another" });
+  await api("PUT", "/api/admin/collections/posts", { permissions: { read: "admin" } });
+  const ofAdmin = page.getByRole("button").filter({ hasText: "admin.collection.updated" });
+  await ofAdmin.waitFor();
+  expect([await row.count(), await page.getByRole("listitem").filter({ hasText: "posts.created" }).count()]).toEqual([
+    1, 0,
+  ]);
+  await row.click();
+  const drawer = page.getByRole("dialog", { name: "Event" });
+  await drawer.locator("del", { hasText: "before" }).waitFor();
+  await drawer.locator("ins", { hasText: "after" }).waitFor();
+  expect(await drawer.getByRole("link", { name: "Open the record" }).getAttribute("href")).toContain(id);
+  await page.keyboard.press("Escape");
+  await drawer.waitFor({ state: "detached" });
+  await ofAdmin.click();
+  await drawer.getByText("permissions").first().waitFor();
+  await drawer.locator("ins", { hasText: "admin" }).waitFor();
+  await page.context().close();
+});
+
+test("settings tell where a value comes from, and no secret", async () => {
+  const page = await dashboard.open("/settings?search=admin.");
+  await settled(page);
+  await page.getByText("SERVICE_ADMIN_EMAIL").or(page.getByText("environment")).first().waitFor();
+  await page.getByText("admin.password").first().waitFor();
+  expect(await page.locator("body").innerText()).not.toContain("correct horse battery");
+  await page.context().close();
+});
