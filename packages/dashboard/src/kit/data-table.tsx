@@ -149,7 +149,7 @@ function CheckAll({ keys, selection }: { keys: readonly string[]; selection: Sel
   );
 }
 
-export function CheckRow({ id, selection, label }: { id: string; selection: Selection; label?: string }) {
+function CheckRow({ id, selection, label }: { id: string; selection: Selection; label?: string }) {
   const { selected, onChange } = selection;
   return (
     <Checkbox

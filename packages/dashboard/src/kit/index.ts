@@ -2,9 +2,9 @@
 export { CodeBlock, jsonText } from "./code-block.tsx";
 export { confirmDanger } from "./confirm.tsx";
 export { CopyAction, IdText } from "./copy.tsx";
-export { CheckRow, type Column, DataTable, type Selection } from "./data-table.tsx";
+export { type Column, DataTable, type Selection } from "./data-table.tsx";
 export { DetailsDrawer, DetailsSection, Facts } from "./details-drawer.tsx";
-export { differencesOf, type FieldChange, isSame } from "./diff.ts";
+export { differencesOf, type FieldChange } from "./diff.ts";
 export { DiffView } from "./diff-view.tsx";
 export { ErrorBlock } from "./error-block.tsx";
 export {
@@ -14,15 +14,14 @@ export {
   formatDateTime,
   formatDuration,
   formatNumber,
-  formatRelative,
 } from "./format.ts";
-export { JsonEditor, type JsonEditorProps } from "./json-editor/index.ts";
+export { JsonEditor } from "./json-editor/index.ts";
 export { LiveRows } from "./live-rows.tsx";
-export { Mark, type RunStatus, StatusMark, type Tone, Warning } from "./mark.tsx";
+export { Mark, StatusMark, type Tone, Warning } from "./mark.tsx";
 export { notifyDone, notifyError, notifyFailure } from "./notify.ts";
 export { FilledPage, Page } from "./page.tsx";
 export { PagedTable, Pager } from "./paged-table.tsx";
-export { lastPage, offsetOf, pageSize, rowsOf } from "./paging.ts";
+export { offsetOf, pageSize } from "./paging.ts";
 export { Panel } from "./panel.tsx";
 export { useObjectUrl, usePicture } from "./picture.tsx";
 export { QueryView } from "./query-view.tsx";
@@ -30,8 +29,7 @@ export { RunLog } from "./run-log.tsx";
 export { lastStack } from "./run-log-entries.ts";
 export { saveBlob } from "./save-blob.ts";
 export { SearchBox } from "./search-box.tsx";
-export { choiceParam, choicesParam, countParam, type RawSearch, textParam } from "./search-params.ts";
-export { keyNames, type Shortcut, ShortcutProvider, useShortcut, useShortcutList } from "./shortcuts.tsx";
+export { keyNames, useShortcut, useShortcutList } from "./shortcuts.tsx";
 export { EmptyState, ErrorState, messageOf, RowsSkeleton } from "./states.tsx";
 export { type TailState, useTail } from "./tail.ts";
 export { TailMark } from "./tail-mark.tsx";

@@ -15,7 +15,7 @@ export type Session =
   | { readonly phase: "expired"; readonly user: User };
 
 /** A sign-in of somebody who is no admin. */
-export class NotAdminError extends Error {
+class NotAdminError extends Error {
   override readonly name = "NotAdminError";
 
   constructor() {

@@ -4,7 +4,7 @@ export { Database, type DatabaseOptions, type ModuleSchema } from "./database.ts
 export { hasMetDamage, isUniqueViolation } from "./errors.ts";
 export { visited } from "./functions.ts";
 export type { LongRead } from "./long-read.ts";
-export type { DatabaseMeter, RefusalCause } from "./meter.ts";
+export type { DatabaseMeter } from "./meter.ts";
 export { asSetupError } from "./open-file.ts";
 export {
   identifier,

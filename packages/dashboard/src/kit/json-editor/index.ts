@@ -1,2 +1,2 @@
 /** An editor for JSON, loaded when it is first shown. */
-export { JsonEditor, type JsonEditorProps } from "./json-editor.tsx";
+export { JsonEditor } from "./json-editor.tsx";

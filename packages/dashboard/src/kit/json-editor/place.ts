@@ -12,7 +12,7 @@ export interface Place {
 }
 
 /** The place of an offset in a text. */
-export function placeOf(text: string, offset: number): Place {
+function placeOf(text: string, offset: number): Place {
   const before = text.slice(0, offset);
   return { offset, line: before.split("\n").length, column: offset - before.lastIndexOf("\n") };
 }

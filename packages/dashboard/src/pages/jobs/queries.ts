@@ -26,7 +26,7 @@ export const jobsQuery = queryOptions({
 });
 
 /** Attempts that are read: those of the last runs. */
-export const attemptRoom = 200;
+const attemptRoom = 200;
 
 export function attemptsQuery({ name, retries }: JobEntry) {
   return queryOptions({

@@ -6,7 +6,7 @@ import type { Edit, Edits } from "./edits.ts";
 
 export const MAX_DRAFTS = 20;
 /** Bytes of one draft. */
-export const MAX_DRAFT_SIZE = 256 * 1_024;
+const MAX_DRAFT_SIZE = 256 * 1_024;
 
 export interface Draft {
   /** ISO 8601. */

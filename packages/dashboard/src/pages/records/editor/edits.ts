@@ -18,7 +18,7 @@ export type Edit = (
 
 export type Edits = { readonly [field: string]: Edit };
 
-export type ValueProblem = NumberProblem | "notADateTime" | "notJson";
+type ValueProblem = NumberProblem | "notADateTime" | "notJson";
 
 export type Parsed = { readonly value: JsonValue } | { readonly problem: ValueProblem };
 
@@ -56,7 +56,7 @@ export function formatJson(value: JsonValue): string {
 const read = new WeakMap<Edit, Parsed>();
 
 /** The value of an edit, or why the field cannot take it. Numbers and times that are not finished are texts. */
-export function parsedEdit(field: FieldDefinition, edit: Edit): Parsed {
+function parsedEdit(field: FieldDefinition, edit: Edit): Parsed {
   const known = read.get(edit);
   if (known !== undefined) return known;
   const parsed = "text" in edit ? parseJson(edit.text) : parsedValue(field, edit.value);
@@ -80,7 +80,7 @@ function valueIn(record: StoredRecord | null, name: string): JsonValue {
 }
 
 /** Whether an edit makes a difference. In a new record every touched field does. */
-export function isChanged(field: FieldDefinition, edit: Edit | undefined, record: StoredRecord | null): boolean {
+function isChanged(field: FieldDefinition, edit: Edit | undefined, record: StoredRecord | null): boolean {
   if (edit === undefined) return false;
   if (record === null) return true;
   const parsed = parsedEdit(field, edit);

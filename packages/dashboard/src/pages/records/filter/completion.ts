@@ -6,7 +6,7 @@ import { comparisons, type Token, tokensOf } from "./expression.ts";
 /** The fields of a collection by its name; undefined for one that is not known. */
 export type Schema = (collection: string) => readonly FieldDefinition[] | undefined;
 
-export interface Completion {
+interface Completion {
   readonly label: string;
   readonly kind: "field" | "operator" | "value";
   readonly detail: string;

@@ -19,7 +19,7 @@ export type Tree =
   | { readonly type: "compare"; readonly path: string; readonly operator: Comparison; readonly right: Operand }
   | { readonly type: "in"; readonly path: string; readonly items: readonly Operand[] };
 
-export const macros = ["@now", "@today", "@user.id"] as const;
+const macros = ["@now", "@today", "@user.id"] as const;
 
 export interface Token {
   readonly type: "symbol" | "text" | "number" | "path" | "macro";
