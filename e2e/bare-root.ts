@@ -63,7 +63,7 @@ export async function serveBare(project: string, env: Record<string, string> = {
   let url: string | undefined;
   await until(() => {
     if (child.exitCode !== null) throw new Error(`did not start (exit code ${child.exitCode}):\n${output()}`);
-    url = /Listening on (\S+)\n/.exec(output())?.[1];
+    url = /Listening on ([^\s"]+)[\n"]/.exec(output())?.[1];
     return url !== undefined;
   });
   // unshare has forked the executable: it is the process that is called so.

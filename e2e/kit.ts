@@ -99,7 +99,7 @@ export async function serve(
     if (child.exitCode !== null || child.signalCode !== null)
       throw new Error(`did not start (exit code ${child.exitCode}, signal ${child.signalCode}):\n${output()}`);
     await Bun.sleep(5);
-    url = /Listening on (\S+)\n/.exec(output())?.[1];
+    url = /Listening on ([^\s"]+)[\n"]/.exec(output())?.[1];
   }
   return {
     url,

@@ -63,6 +63,12 @@ function untilSignal(): Promise<string> {
   });
 }
 
+function untilDefect(): Promise<unknown> {
+  return new Promise((resolve) => {
+    for (const event of ["uncaughtException", "unhandledRejection"] as const) process.on(event, resolve);
+  });
+}
+
 const terminal: Omit<Terminal, "openLog"> = {
   // A runtime that runs the source was called by its own name.
   program: Bun.isStandaloneExecutable ? process.argv0 : "socle",
@@ -76,6 +82,7 @@ const terminal: Omit<Terminal, "openLog"> = {
   ask,
   askSecret,
   untilSignal,
+  untilDefect,
   onHangup: (listener) => process.on("SIGHUP", listener),
 };
 

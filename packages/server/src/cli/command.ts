@@ -22,6 +22,8 @@ export interface Terminal {
   ask(question: string): Promise<string>;
   /** Resolves with the first SIGINT or SIGTERM; the second ends the process at once. */
   untilSignal(): Promise<string>;
+  /** Resolves with the first error that nobody caught, which would otherwise end the process with its stack on standard error. */
+  untilDefect(): Promise<unknown>;
   /** Calls `listener` at each SIGHUP, which would otherwise end the process. */
   onHangup(listener: () => void): void;
 }
@@ -42,6 +44,8 @@ export interface Command {
   readonly summary: string;
   /** Option name → what it is; those with a value name it. */
   readonly options: { readonly [name: string]: { value?: string; summary: string } };
+  /** Whether all that it prints is a log, in the format that the configuration names. */
+  readonly isLog?: true;
   /** Answers the exit code. */
   run(invocation: Invocation): Promise<number>;
 }

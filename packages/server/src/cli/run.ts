@@ -1,4 +1,6 @@
+import { logFormatOf } from "../config/index.ts";
 import { messageOf, nearest, printable, SetupError } from "../kernel/index.ts";
+import { type LogFormat, lineOf } from "../logging/index.ts";
 import { type Command, type OptionValues, parseOptionsOf, type Terminal, UsageError } from "./command.ts";
 import { add } from "./commands/add.ts";
 import { adminCreate } from "./commands/admin-create.ts";
@@ -111,20 +113,39 @@ async function dispatch(words: readonly string[], terminal: Terminal): Promise<n
   return command.run({ args: positionals, options, terminal });
 }
 
+/** The format in which a failure is told: that of the log for a command that prints nothing else. */
+async function formatFor(words: readonly string[], terminal: Terminal): Promise<LogFormat> {
+  try {
+    const { command, rest } = findCommand(words);
+    if (command.isLog !== true) return "text";
+    const { parseArgs } = await import("node:util");
+    // Not strict: what is wrong with the words is just to be told.
+    const { values } = parseArgs({
+      args: rest,
+      options: parseOptionsOf(command),
+      strict: false,
+      allowPositionals: true,
+    });
+    const { config } = values;
+    return await logFormatOf({
+      file: typeof config === "string" ? config : null,
+      environment: terminal.environment,
+    });
+  } catch {
+    return "text";
+  }
+}
+
 /** Runs the command line and answers the exit code: 0 fine, 1 failed, 2 wrong usage or configuration. */
 export async function run(words: readonly string[], terminal: Terminal): Promise<number> {
   try {
     return await dispatch(words, terminal);
   } catch (thrown) {
-    if (thrown instanceof UsageError) {
-      terminal.err(`socle: ${printable(thrown.message)}\nTry: socle help\n`);
-      return 2;
-    }
-    if (thrown instanceof SetupError) {
-      terminal.err(`socle: ${printable(thrown.message)}\n`);
-      return 2;
-    }
-    terminal.err(`socle: ${printable(messageOf(thrown))}\n`);
-    return 1;
+    const format = await formatFor(words, terminal);
+    const message = printable(messageOf(thrown));
+    const entry = { timestamp: new Date().toISOString(), level: "ERROR", message, source: "socle" } as const;
+    if (format === "json") terminal.err(lineOf(entry, format));
+    else terminal.err(`socle: ${message}\n${thrown instanceof UsageError ? "Try: socle help\n" : ""}`);
+    return thrown instanceof UsageError || thrown instanceof SetupError ? 2 : 1;
   }
 }

@@ -28,6 +28,7 @@ test("secrets are taken out of the environment once they are read", async () => 
     ask: nothing,
     askSecret: nothing,
     untilSignal: nothing,
+    untilDefect: nothing,
     onHangup: () => undefined,
   };
   const file = join(temporaryFolder(), "config.json");

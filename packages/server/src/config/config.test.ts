@@ -9,6 +9,7 @@ import {
   keys,
   type LoadOptions,
   loadConfig,
+  logFormatOf,
   secretVariables,
 } from "./index.ts";
 
@@ -264,5 +265,23 @@ describe("the configuration as admins see it", () => {
     expect(effective()).toMatchObject({ file, fileExists: true });
     expect(effective().keys.map(({ key }) => key)).toEqual(Object.keys(keys));
     expect(effective().keys.filter(({ description }) => !description.includes(": "))).toEqual([]);
+  });
+});
+
+describe("the format of the log by itself", () => {
+  test.each<[name: string, file: string | null, variable: string, format: "json" | "text"]>([
+    ["nothing said", "{}", "", "text"],
+    ["the file", '{ "log": { "format": "json" } }', "", "json"],
+    ["the file, with a dot", '{ "log.format": "json" }', "", "json"],
+    ["the environment over the file", '{ "log": { "format": "json" } }', "Text", "text"],
+    ["a variable that is not allowed", '{ "log": { "format": "json" } }', "xml", "json"],
+    ["another key that is not valid", '{ "log": { "format": "json" }, "port": "http", "auth": 1 }', "", "json"],
+    ["a file that is not JSON", '{ "log": { "format": "json" }, "port" }', "", "text"],
+    ["no file, and the environment", null, "json", "json"],
+    ["a value that is no text", '{ "log": { "format": ["json"] } }', "", "text"],
+  ])("%s", async (_name, content, variable, format) => {
+    const file = join(folder, content === null ? "none.json" : "format.json");
+    if (content !== null) await Bun.write(file, content);
+    expect(await logFormatOf({ file, environment: { SERVICE_LOG_FORMAT: variable } })).toBe(format);
   });
 });

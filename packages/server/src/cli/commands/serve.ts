@@ -2,7 +2,7 @@ import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { App } from "../../app/index.ts";
 import { type Command, type Invocation, textOption } from "../command.ts";
-import { configOption, loadSettings } from "../settings.ts";
+import { configOption, loadSettings, type Settings } from "../settings.ts";
 import { shellCommand } from "../shell.ts";
 
 const options: Command["options"] = {
@@ -10,12 +10,24 @@ const options: Command["options"] = {
   port: { value: "N", summary: "listen on this port, 0 for any that is free" },
 };
 
-/** Serves until a signal, or until the disk fails. */
-async function run({ options: given, terminal }: Invocation, mode: "serve" | "dev"): Promise<number> {
-  const isDevelopment = mode === "dev";
+type Mode = "serve" | "dev";
+
+/** Serves until a signal, until the disk fails, or until a defect shows: then nothing is trusted to end in order. */
+async function run(invocation: Invocation, mode: Mode): Promise<number> {
+  const { options: given, terminal } = invocation;
   // A project under development is not for others in the network.
-  const defaults = isDevelopment ? { host: "127.0.0.1" } : {};
-  const { config, file, effective, logger, log, print } = await loadSettings(given, terminal, defaults);
+  const defaults = mode === "dev" ? { host: "127.0.0.1" } : {};
+  const settings = await loadSettings(given, terminal, defaults);
+  const ended = terminal.untilDefect().then((error) => {
+    settings.logger.error("A defect ended the service; please report it", { error });
+    return 1;
+  });
+  return Promise.race([ended, runWith(settings, invocation, mode)]);
+}
+
+async function runWith(settings: Settings, { options: given, terminal }: Invocation, mode: Mode): Promise<number> {
+  const { config, file, effective, logger, log, print } = settings;
+  const isDevelopment = mode === "dev";
   if (isDevelopment) logger.info("Development mode");
   if (isDevelopment && !file.isThere && !existsSync(join(config.folder, "collections")))
     logger.warn(
@@ -52,6 +64,7 @@ async function run({ options: given, terminal }: Invocation, mode: "serve" | "de
 
 export const serve: Command = {
   name: "serve",
+  isLog: true,
   args: [],
   summary: "Serve the API; what `socle` alone does, too",
   options,
@@ -60,6 +73,7 @@ export const serve: Command = {
 
 export const dev: Command = {
   name: "dev",
+  isLog: true,
   args: [],
   summary: "Serve while you work on functions and jobs",
   options,

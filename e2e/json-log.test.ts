@@ -1,0 +1,137 @@
+/** `log.format=json`: everything that `socle serve` prints is a line of JSON, from the first to the last, also when it fails. */
+import { describe, expect, test } from "bun:test";
+import { rmSync } from "node:fs";
+import { join } from "node:path";
+import { post, project, serve, socle, temporaryFolder } from "./kit.ts";
+import { write } from "./scripts-kit.ts";
+
+const env = { SERVICE_LOG_FORMAT: "json" };
+
+interface Line {
+  timestamp: string;
+  level: string;
+  message: string;
+  source: string;
+}
+
+/** The lines of an output, each of which must be an entry. */
+function entriesOf(output: string): Line[] {
+  const lines = output.split("\n").filter((line) => line !== "");
+  return lines.map((line) => {
+    const entry: Line = JSON.parse(line);
+    expect(entry).toEqual(
+      expect.objectContaining({
+        timestamp: expect.stringMatching(/^\d{4}-\d\d-\d\dT[\d:.]+Z$/),
+        level: expect.stringMatching(/^(DEBUG|INFO|WARN|ERROR)$/),
+        message: expect.any(String),
+        source: expect.any(String),
+      }),
+    );
+    return entry;
+  });
+}
+
+/** The last entry of a start that failed, on standard error; nothing else is there. */
+async function failure(words: string[], options: { cwd: string; env?: Record<string, string> }): Promise<Line> {
+  const { code, stdout, stderr } = await socle(words, options);
+  expect(code).toBe(2);
+  entriesOf(stdout);
+  const [entry, ...others] = entriesOf(stderr);
+  if (entry === undefined || others.length > 0) throw new Error(`not one line: ${stderr}`);
+  expect([entry.level, entry.source]).toEqual(["ERROR", "socle"]);
+  return entry;
+}
+
+describe("a start that fails says why in one entry", () => {
+  test.each<[name: string, words: string[], more: Record<string, string>, message: RegExp]>([
+    ["a value that is not allowed", ["--port", "http"], {}, /^--port: "http" is not valid for "port"/],
+    ["an unknown option", ["serve", "--prot", "1"], {}, /'--prot'/],
+    ["a word too many", ["serve", "now"], {}, /^unexpected "now"/],
+    ["a configuration file that is not there", ["--config", "none.json"], {}, /none\.json: cannot be read/],
+    ["a missing database", [], { SERVICE_DATABASE_MUST_EXIST: "1" }, /is missing/],
+    ["a bad value in the environment", [], { SERVICE_LIMITS_BODY: "much" }, /^SERVICE_LIMITS_BODY: "much"/],
+  ])("%s", async (_name, words, more, message) => {
+    const cwd = temporaryFolder();
+    expect((await failure(words, { cwd, env: { ...env, SERVICE_PORT: "0", ...more } })).message).toMatch(message);
+  });
+
+  test("a port in use", async () => {
+    const server = await serve(await project());
+    const words = ["--port", new URL(server.url).port];
+    expect((await failure(words, { cwd: temporaryFolder(), env })).message).toMatch(/^port \d+ is in use/);
+  });
+});
+
+describe("where the configuration is not valid, its format still counts", () => {
+  test("that of the file, unless the environment says another", async () => {
+    const cwd = await project({ config: { port: "http", log: { format: "json" } } });
+    expect((await failure([], { cwd })).message).toMatch(/"http" is not valid for "port"/);
+    const text = await socle([], { cwd, env: { SERVICE_LOG_FORMAT: "text" } });
+    expect(text.stderr).toStartWith("socle: ");
+  });
+
+  test("a file that cannot be read has none: the environment decides", async () => {
+    const cwd = temporaryFolder();
+    await Bun.write(join(cwd, "config.json"), '{ "log": { "format": "json" }, "port" }');
+    expect((await socle([], { cwd })).stderr).toMatch(/^socle: .*config\.json: is not JSON: [^\n]*\n$/);
+    expect((await failure([], { cwd, env })).message).toMatch(/config\.json: is not JSON/);
+  });
+
+  test("commands that print no log print text", async () => {
+    const { code, stderr } = await socle(["check", "--nothing"], { cwd: temporaryFolder(), env });
+    expect([code, stderr.split("\n")[1]]).toEqual([2, "Try: socle help"]);
+  });
+});
+
+test("a service from its start to SIGTERM, with an unknown variable and code that prints", async () => {
+  const cwd = await project();
+  await write(cwd, {
+    "jobs/noise.ts": `
+      export const schedule = "0 0 1 1 *";
+      console.log("a line\\nand another");
+      process.stderr.write("direct\\n");
+      export default () => undefined;`,
+    "jobs/broken.ts": "throw new Error('at once');",
+  });
+  const server = await serve(cwd, { env: { ...env, SERVICE_PROT: "1" } });
+  expect(await server.stop()).toBe(0);
+  const entries = entriesOf(server.output());
+  const messages = entries.map(({ message }) => message);
+  expect(messages).toContain("unknown variable SERVICE_PROT; did you mean SERVICE_PORT?");
+  expect(messages).toContain("direct");
+  expect(messages.at(-1)).toBe("Stopped");
+});
+
+test("a disk that fails", async () => {
+  const cwd = await project();
+  const server = await serve(cwd, { env });
+  rmSync(join(cwd, "socle.db"));
+  expect(await server.exited).toBe(1);
+  const errors = entriesOf(server.output()).filter(({ level }) => level === "ERROR");
+  expect(errors.map(({ message }) => message)).toContain("The disk refused a write; nothing more is accepted");
+});
+
+test.each([
+  ["an error", "throw new Error('a defect')"],
+  ["a promise", "Promise.reject(new Error('a defect'))"],
+])("%s that nobody catches ends the service with an entry, and what was answered stays", async (_name, code) => {
+  const cwd = await project({ collections: [{ name: "posts", fields: [{ name: "title", type: "string" }] }] });
+  const go = join(cwd, "go");
+  await Bun.write(
+    join(cwd, "defect.ts"),
+    `import { existsSync } from "node:fs";
+    const timer = setInterval(() => {
+      if (!existsSync(${JSON.stringify(go)})) return;
+      clearInterval(timer);
+      ${code};
+    }, 20);`,
+  );
+  const server = await serve(cwd, { env: { ...env, BUN_OPTIONS: `--preload=${join(cwd, "defect.ts")}` } });
+  expect((await post(`${server.url}/api/posts`, { title: "kept" })).status).toBe(201);
+  await Bun.write(go, "");
+  expect(await server.exited).toBe(1);
+  const [last] = entriesOf(server.output()).slice(-1);
+  expect(last).toMatchObject({ level: "ERROR", message: "A defect ended the service; please report it" });
+  const again = await serve(cwd, { env });
+  expect(await (await fetch(`${again.url}/api/posts`)).json()).toMatchObject({ items: [{ title: "kept" }] });
+});
