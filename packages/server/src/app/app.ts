@@ -47,6 +47,7 @@ export class App {
   readonly #retention: EventRetention;
   readonly #stopping: AbortController;
   readonly #config: Config;
+  readonly #readiness: Readiness;
 
   private constructor(parts: {
     service: Service;
@@ -55,6 +56,7 @@ export class App {
     retention: EventRetention;
     stopping: AbortController;
     config: Config;
+    readiness: Readiness;
   }) {
     this.#service = parts.service;
     this.#http = parts.http;
@@ -62,6 +64,7 @@ export class App {
     this.#retention = parts.retention;
     this.#stopping = parts.stopping;
     this.#config = parts.config;
+    this.#readiness = parts.readiness;
   }
 
   /** @throws SetupError with one readable line, and nothing left open. */
@@ -155,7 +158,7 @@ export class App {
       logger.info(`The API is at ${http.url}/api/{collection}`);
       logger.notice(`Listening on ${http.url}`);
       if (options.isDevelopment === true) await develop({ service, scripts, config, logger, applied });
-      return new App({ service, http, scripts, retention, stopping, config });
+      return new App({ service, http, scripts, retention, stopping, config, readiness });
     } catch (thrown) {
       stopping.abort();
       await http?.stop(0);
@@ -172,6 +175,11 @@ export class App {
   /** Commands for a shell that lead to a first record; none where there are records, or where they would need an admin. */
   firstSteps(): Promise<string[]> {
     return firstSteps(this.#service, this.url, this.#config);
+  }
+
+  /** See `Readiness`. */
+  works(): Promise<boolean> {
+    return this.#readiness.works();
   }
 
   /** Loads functions and jobs again. */

@@ -5,5 +5,6 @@ export { readDefinitions } from "./definitions.ts";
 export type { LogLine, RunRequest } from "./run-request.ts";
 export { Scripts } from "./scripts.ts";
 export { openService, type Service } from "./service.ts";
+export { ServiceManager } from "./service-manager.ts";
 export { checkFile, typesFile, writeCheckSettings, writeTypes } from "./types-file.ts";
 export { version } from "./version.ts";

@@ -1,5 +1,5 @@
 /** Readiness: ready, and each reason not to be. */
-import { expect, test } from "bun:test";
+import { expect, spyOn, test } from "bun:test";
 import { join } from "node:path";
 import { openApi, quietLogger, temporaryFolder } from "../../test/kit.ts";
 import { Database } from "../database/index.ts";
@@ -55,6 +55,41 @@ test("a disk that takes for ever is a reason, and questions share one write", as
   expect(writes).toBe(1);
   resolve();
   stopping.abort();
+  await database.close();
+});
+
+test("a write that never ends is no sign of life; a migration that takes long is one, and so is a disk without room", async () => {
+  const { promise, resolve } = Promise.withResolvers<void>();
+  let isHeld = false;
+  const { database, stopping, readiness } = await open({ sync: () => (isHeld ? promise : Promise.resolve()) });
+  await database.prepare([eventSchema]);
+  expect(await readiness.works()).toBe(true);
+
+  const migration = Promise.withResolvers<void>();
+  const migrated = database.migrate(() => migration.promise, "here");
+  expect(await readiness.works()).toBe(true);
+  migration.resolve();
+  await migrated;
+
+  const pragma = (pages: number) => database.transact((tx) => tx.get(`PRAGMA max_page_count = ${pages}`));
+  await pragma(1);
+  await database
+    .transact((tx) => tx.run("CREATE TABLE large (text TEXT)"))
+    .catch((full) => {
+      spyOn(database, "probe").mockRejectedValueOnce(full);
+    });
+  expect(await readiness.works()).toBe(true);
+  spyOn(database, "probe").mockRejectedValueOnce(new Error("another"));
+  expect(await readiness.works()).toBe(false);
+  await pragma(1_000_000);
+
+  isHeld = true;
+  const works = readiness.works();
+  expect(await Promise.race([works, Bun.sleep(200).then(() => "nothing yet")])).toBe("nothing yet");
+  resolve();
+  expect(await works).toBe(true);
+  stopping.abort();
+  expect(await readiness.works()).toBe(true);
   await database.close();
 });
 

@@ -2,7 +2,7 @@
  * Readiness (`GET /health/ready`): whether the service can do its work now. Alive is another question (`GET /health`): a
  * service that is alive and not ready gets no requests from a balancer, and is not restarted.
  */
-import type { Database } from "../database/index.ts";
+import { type Database, isOutOfRoom } from "../database/index.ts";
 import { freeBytes, messageOf } from "../kernel/index.ts";
 import type { EventLoopLag } from "../logging/index.ts";
 
@@ -38,6 +38,21 @@ export class Readiness {
     const now = performance.now();
     if (this.#latest === null || now - this.#latest.at > keptMs) this.#latest = { at: now, reasons: this.#look() };
     return this.#latest.reasons;
+  }
+
+  /**
+   * Whether a restart would be of no use: the event loop turns, and the one writer gets through a write. A disk without room
+   * and a migration are not mended by a restart. Never resolves where a write never ends.
+   */
+  async works(): Promise<boolean> {
+    const { database, stopping } = this.#options;
+    if (stopping.aborted || database.isMigrating) return true;
+    try {
+      await database.probe();
+      return true;
+    } catch (error) {
+      return stopping.aborted || isOutOfRoom(error);
+    }
   }
 
   async #look(): Promise<string[]> {

@@ -2,4 +2,5 @@
 export { type Config, environmentName, type KeyPath, keys } from "./keys.ts";
 export { type LoadOptions, loadConfig, secretVariables } from "./load.ts";
 export { logFormatOf } from "./log-format.ts";
+export { type Supervision, supervisionOf, supervisionVariables } from "./supervision.ts";
 export type { Rate } from "./values.ts";

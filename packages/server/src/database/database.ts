@@ -74,6 +74,8 @@ export class Database {
   readonly #heavy = new BoundedMap<string, number>(1_000);
   #callerGuard: CallerGuard | null = null;
   #outsideVersion = 0;
+  /** Those that run or wait. */
+  #migrations = 0;
 
   /** @throws SetupError with one readable line when the file cannot be used. */
   constructor(options: DatabaseOptions) {
@@ -175,8 +177,18 @@ export class Database {
    * Like `transact`, for a change of tables. On a "thread", requests go on meanwhile: reads find what was there before
    * until the commit, writes wait.
    */
-  migrate<T>(work: (tx: Transactor) => Awaitable<T>, place: MigrationPlace): Promise<T> {
-    return this.#writer.transact(work, place);
+  async migrate<T>(work: (tx: Transactor) => Awaitable<T>, place: MigrationPlace): Promise<T> {
+    this.#migrations += 1;
+    try {
+      return await this.#writer.transact(work, place);
+    } finally {
+      this.#migrations -= 1;
+    }
+  }
+
+  /** Whether a migration runs or waits: writes may have to wait for long then. */
+  get isMigrating(): boolean {
+    return this.#migrations > 0;
   }
 
   /**

@@ -29,6 +29,11 @@ export function refusalCause(thrown: unknown): RefusalCause | null {
   return code.startsWith("SQLITE_IOERR") ? "io-error" : "other";
 }
 
+/** Whether a write was refused because there is no room for it. */
+export function isOutOfRoom(thrown: unknown): boolean {
+  return refusalCause(thrown instanceof AppError ? thrown.cause : thrown) === "full";
+}
+
 /**
  * Trouble with the disk is `unavailable` (503): the request may be sent again. Anything else stays as it is, damage too:
  * sending the request again is no use then.

@@ -1,7 +1,7 @@
 /** The database: opening, one writer with group commit and flush, checkpoints, schema versions. Only here is SQLite. */
 export type { PausableReads } from "./checkpointer.ts";
 export { Database, type DatabaseOptions, type ModuleSchema } from "./database.ts";
-export { hasMetDamage, isUniqueViolation } from "./errors.ts";
+export { hasMetDamage, isOutOfRoom, isUniqueViolation } from "./errors.ts";
 export { visited } from "./functions.ts";
 export type { LongRead } from "./long-read.ts";
 export type { DatabaseMeter } from "./meter.ts";

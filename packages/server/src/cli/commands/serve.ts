@@ -1,6 +1,7 @@
 import { existsSync } from "node:fs";
 import { join } from "node:path";
-import { App } from "../../app/index.ts";
+import { App, ServiceManager } from "../../app/index.ts";
+import { supervisionOf, supervisionVariables } from "../../config/index.ts";
 import { type Command, type Invocation, textOption } from "../command.ts";
 import { configOption, loadSettings, type Settings } from "../settings.ts";
 import { shellCommand } from "../shell.ts";
@@ -41,23 +42,42 @@ async function runWith(settings: Settings, { options: given, terminal }: Invocat
     failed.resolve(error);
   };
   const { environment } = terminal;
+  const supervision = supervisionOf(environment);
+  for (const name of supervisionVariables) terminal.forget(name);
   const configFile = textOption(given, "config");
   const inConfig = configFile === undefined ? [] : ["--config", configFile];
   const adminCommand = shellCommand(terminal.program, "admin", "create", "EMAIL", ...inConfig);
   // Heard from here on: whoever has read `Listening` may stop the service at once.
   const stopped = terminal.untilSignal();
+  const manager = await ServiceManager.open(supervision, logger);
   let app: App | null = null;
   // Until there is something to load again, the signal is heard and means nothing: it must not end the process.
   terminal.onHangup(() => {
-    app?.reload().catch((error) => logger.error("Functions and jobs could not be loaded again", { error }));
+    const loading = app;
+    if (loading === null) return;
+    manager
+      .reloading(() => loading.reload())
+      .catch((error) => logger.error("Functions and jobs could not be loaded again", { error }));
   });
-  app = await App.start({ config, effective, logger, log, onFatal, environment, isDevelopment, adminCommand });
-  const steps = isDevelopment && config["log.format"] === "text" ? await app.firstSteps() : [];
+  const running = await App.start({
+    config,
+    effective,
+    logger,
+    log,
+    onFatal,
+    environment,
+    isDevelopment,
+    adminCommand,
+  });
+  app = running;
+  manager.ready(running.url, () => running.works());
+  const steps = isDevelopment && config["log.format"] === "text" ? await running.firstSteps() : [];
   if (steps.length > 0)
     print(`\nNo records yet. The way to the first one:\n\n${steps.map((step) => `  ${step}\n`).join("")}\n`);
   const reason = await Promise.race([stopped, failed.promise.then(() => "The disk failed")]);
+  manager.stopping();
   logger.info(`${reason}: stopping`);
-  await app.stop();
+  await running.stop();
   logger.info("Stopped");
   return hasFailed ? 1 : 0;
 }

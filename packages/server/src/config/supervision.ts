@@ -1,0 +1,19 @@
+/** What a service manager such as systemd says to the processes that it starts, in the environment (sd_notify, sd_watchdog). */
+
+/** Its variables. They are for this process alone. */
+export const supervisionVariables = ["NOTIFY_SOCKET", "WATCHDOG_USEC", "WATCHDOG_PID"] as const;
+
+export interface Supervision {
+  /** The socket to which this process tells its state: a path, or with `@` in front a name of Linux without a file. */
+  readonly socket: string;
+  /** The time within which the manager wants a sign of life; null where it wants none. */
+  readonly watchdogMs: number | null;
+}
+
+/** Null where nobody wants to be told. */
+export function supervisionOf(environment: { readonly [name: string]: string | undefined }): Supervision | null {
+  const socket = environment["NOTIFY_SOCKET"] ?? "";
+  if (!/^[/@]./.test(socket)) return null;
+  const microseconds = Number(environment["WATCHDOG_USEC"]);
+  return { socket, watchdogMs: microseconds > 0 ? microseconds / 1_000 : null };
+}
