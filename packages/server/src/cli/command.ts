@@ -39,7 +39,7 @@ export type OptionValues = { readonly [name: string]: string | boolean | undefin
 export interface Command {
   /** As it is typed: `admin create`. */
   readonly name: string;
-  /** The positional arguments, as the help shows them: `EMAIL`. All are needed; a last one `PACKAGE...` takes several. */
+  /** The positional arguments, as the help shows them: `EMAIL`. All are needed but a last one in brackets; a last one `PACKAGE...` takes several. */
   readonly args: readonly string[];
   readonly summary: string;
   /** Option name → what it is; those with a value name it. */

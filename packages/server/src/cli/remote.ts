@@ -66,14 +66,15 @@ export class Remote {
   }
 }
 
-function parseUrl(address: string): string {
+/** @throws UsageError for what is no address. */
+export function parseUrl(address: string): string {
   const url = URL.canParse(address) ? new URL(address) : null;
   if (url === null || !["http:", "https:"].includes(url.protocol))
     throw new UsageError(`"${address}" is not the address of a service, such as https://api.example.com`);
   return `${url.origin}${url.pathname.replace(/\/+$/, "")}`;
 }
 
-function isLoopback(url: string): boolean {
+export function isLoopback(url: string): boolean {
   return ["localhost", "127.0.0.1", "[::1]"].includes(new URL(url).hostname);
 }
 

@@ -5,6 +5,7 @@ import { type Command, type OptionValues, parseOptionsOf, type Terminal, UsageEr
 import { add } from "./commands/add.ts";
 import { adminCreate } from "./commands/admin-create.ts";
 import { check } from "./commands/check.ts";
+import { health } from "./commands/health.ts";
 import { init } from "./commands/init.ts";
 import { runFunction, runJob } from "./commands/run.ts";
 import { schemaPull, schemaPush } from "./commands/schema.ts";
@@ -35,6 +36,7 @@ const commands: readonly Command[] = [
   runJob,
   runFunction,
   adminCreate,
+  health,
   schemaPull,
   schemaPush,
   seed,
@@ -101,7 +103,8 @@ async function dispatch(words: readonly string[], terminal: Terminal): Promise<n
   const { positionals, options } = await parseWords(command, rest);
   if (options["help"] === true) return helpFor(command.name.split(" "), terminal);
   const isOpen = command.args.at(-1)?.endsWith("...") === true && positionals.length > command.args.length;
-  if (positionals.length !== command.args.length && !isOpen) {
+  const least = command.args.filter((name) => !name.startsWith("[")).length;
+  if ((positionals.length < least || positionals.length > command.args.length) && !isOpen) {
     const usage = ["socle", command.name, ...command.args].join(" ");
     const surplus = positionals.at(command.args.length);
     throw new UsageError(

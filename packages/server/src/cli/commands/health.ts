@@ -1,0 +1,63 @@
+/** `socle health`: asks a service whether it is ready, for a container or a script without `curl`. */
+import { type Config, loadConfig } from "../../config/index.ts";
+import { isObject, messageOf } from "../../kernel/index.ts";
+import { type Command, textOption, UsageError } from "../command.ts";
+import { isLoopback, parseUrl } from "../remote.ts";
+import { configOption } from "../settings.ts";
+
+/** The longest that a question may take; that of the service takes two seconds at most. */
+const withinMs = 5_000;
+const proxyVariables = ["HTTP_PROXY", "http_proxy", "HTTPS_PROXY", "https_proxy"];
+
+export const health: Command = {
+  name: "health",
+  args: ["[URL]"],
+  summary: "Ask a service whether it is ready; exit code 1 when it is not",
+  options: configOption,
+  async run({ args: [address], options, terminal }) {
+    const url = parseUrl(address ?? (await ownAddress(textOption(options, "config"), terminal.environment)));
+    const isOwn = address === undefined || isLoopback(url);
+    // A proxy is for what is elsewhere.
+    if (isOwn) for (const name of proxyVariables) terminal.forget(name);
+    const problem = await problemOf(url, isOwn);
+    if (problem === null) terminal.out("ready\n");
+    else terminal.err(`socle: ${url} is not ready: ${problem}\n`);
+    return problem === null ? 0 : 1;
+  },
+};
+
+/** Where the service of this configuration is. Its log is not opened: only the answer is printed. */
+async function ownAddress(
+  file: string | undefined,
+  environment: { readonly [name: string]: string | undefined },
+): Promise<string> {
+  const { config } = await loadConfig({ file: file ?? null, environment });
+  if (config.port === 0) throw new UsageError("the configuration's port is 0, which may be any; give the URL");
+  return addressOf(config);
+}
+
+function addressOf({ host, port }: Config): string {
+  const name = host.replace(/^\[(.*)\]$/, "$1");
+  if (name === "0.0.0.0") return `http://127.0.0.1:${port}`;
+  if (name === "::") return `http://[::1]:${port}`;
+  return `http://${name.includes(":") ? `[${name}]` : name}:${port}`;
+}
+
+/** Why the service is not ready, in a line; null when it is. @param isOwn whether it is on this machine. */
+async function problemOf(url: string, isOwn: boolean): Promise<string | null> {
+  try {
+    const answer = await fetch(`${url}/health/ready`, {
+      signal: AbortSignal.timeout(withinMs),
+      redirect: "error",
+      // Its certificate is for the name by which others know it.
+      tls: { rejectUnauthorized: !isOwn },
+    });
+    if (answer.ok) return null;
+    const body: unknown = await answer.json().catch(() => null);
+    const error = isObject(body) ? body["error"] : null;
+    const message = isObject(error) ? error["message"] : null;
+    return typeof message === "string" ? message.replace(/^Not ready: /, "") : `it answers ${answer.status}`;
+  } catch (thrown) {
+    return messageOf(thrown);
+  }
+}
