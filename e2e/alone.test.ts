@@ -36,7 +36,7 @@ test("checkpoints, queries and migrations on threads, functions, jobs, thumbnail
   await write(cwd, files);
   const password = "a long password";
   const env = { SERVICE_ADMIN_EMAIL: "admin@example.com", SERVICE_ADMIN_PASSWORD: password };
-  const server = await serveBare(cwd, env);
+  const server = await serveBare({ data: cwd }, env);
   const { url } = server;
 
   // It is what the bare root says: process 1 of another user, and nothing of this machine is in sight.

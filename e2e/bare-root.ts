@@ -3,7 +3,7 @@
  * else. No source, no `node_modules`, no shell, no `/tmp`; it is mounted read-only but for `/data`. The executable runs in it as
  * process 1 of user 65534, without `HOME` or any other variable, as in a minimal container.
  *
- * Needs Linux with user namespaces, and util-linux (`unshare`, `mount`).
+ * Needs Linux with user namespaces, and util-linux (`unshare`, `mount`, `nsenter`).
  */
 import { afterAll } from "bun:test";
 import { copyFileSync, existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
@@ -13,9 +13,18 @@ import { executable, type Running, temporaryFolder, until } from "./kit.ts";
 /** Every container has it, and no process is started without it. */
 const nullDevice = "/dev/null";
 
+export interface Layout {
+  /** The folder that is mounted to be written, as `/data`. */
+  readonly data: string;
+  /** One that is mounted to be read alone, as `/app`; the service is started in it then, else in `/data`. */
+  readonly app?: string;
+  /** The words after the executable. */
+  readonly words?: readonly string[];
+}
+
 /** Puts the executable and what it is linked with into a folder. */
 function fill(root: string): void {
-  for (const folder of ["data", "dev", "proc"]) mkdirSync(join(root, folder));
+  for (const folder of ["app", "data", "dev", "proc"]) mkdirSync(join(root, folder));
   writeFileSync(join(root, nullDevice), "");
   copyFileSync(executable, join(root, "socle"));
   const linked = Bun.spawnSync(["ldd", executable]).stdout.toString();
@@ -26,13 +35,15 @@ function fill(root: string): void {
 }
 
 /** The words of a shell script that mounts the root and starts the executable in it. */
-function mounting(root: string, data: string): string {
+function mounting(root: string, { data, app, words = ["serve"] }: Layout): string {
+  const mountApp = `mount --bind "${app}" "${root}/app" && mount -o remount,bind,ro "${root}/app"`;
   return [
     `mount --bind "${root}" "${root}"`,
     `mount -o remount,bind,ro "${root}"`,
     `mount --bind "${data}" "${root}/data"`,
+    ...(app === undefined ? [] : [mountApp]),
     `mount --bind ${nullDevice} "${root}${nullDevice}"`,
-    `exec unshare --user --map-user=65534 --map-group=65534 --mount --pid --fork --kill-child --root="${root}" --wd=/data --mount-proc /socle serve`,
+    `exec unshare --user --map-user=65534 --map-group=65534 --mount --pid --fork --kill-child --root="${root}" --wd=${app === undefined ? "/data" : "/app"} --mount-proc /socle ${words.join(" ")}`,
   ].join(" && ");
 }
 
@@ -43,12 +54,27 @@ function childrenOf(pid: number): number[] {
   return text.split(" ").filter(Boolean).map(Number);
 }
 
-/** Starts the executable in a bare root whose `/data` is the project's folder. */
-export async function serveBare(project: string, env: Record<string, string> = {}): Promise<Running> {
+/** Runs a command in the root and as the user of a service that was started by `serveBare`. Answers the exit code. */
+export function runInside({ pid }: Running, words: readonly string[], env: Record<string, string> = {}): number {
+  const enter = [
+    "nsenter",
+    `--target=${pid}`,
+    "--user",
+    "--preserve-credentials",
+    "--mount",
+    "--pid",
+    "--root",
+    "--wd",
+  ];
+  return Bun.spawnSync([...enter, ...words], { env: { PATH: process.env["PATH"] ?? "", ...env } }).exitCode;
+}
+
+/** Starts the executable in a bare root with these folders. */
+export async function serveBare(layout: Layout, env: Record<string, string> = {}): Promise<Running> {
   const root = temporaryFolder();
   fill(root);
   const log = join(temporaryFolder(), "output");
-  const child = Bun.spawn(["unshare", "--user", "--map-root-user", "--mount", "sh", "-c", mounting(root, project)], {
+  const child = Bun.spawn(["unshare", "--user", "--map-root-user", "--mount", "sh", "-c", mounting(root, layout)], {
     env: { PATH: process.env["PATH"] ?? "", ...env },
     stdin: "ignore",
     stdout: Bun.file(log),
