@@ -51,7 +51,10 @@ interface Body {
 }
 
 /** What an `HttpServer` is built of, but for where it listens. */
-type TestParts = Omit<HttpOptions, "host" | "port" | "corsOrigins" | "trustedProxies">;
+type TestParts = Omit<
+  HttpOptions,
+  "host" | "port" | "corsOrigins" | "trustedProxies" | "certificate" | "redirectPort" | "stopping"
+>;
 
 export interface TestApi {
   service: Service;

@@ -18,6 +18,9 @@ export async function openServer(options: Parameters<typeof openApi>[0]): Promis
     port: 0,
     corsOrigins: api.config["cors.origins"],
     trustedProxies: 1,
+    certificate: null,
+    redirectPort: undefined,
+    stopping: new AbortController().signal,
   });
   afterAll(() => server.stop(0));
   return { ...api, url: server.url, connect: (token, address) => TestSocket.open(server.url, token, address) };

@@ -4,7 +4,7 @@ import type { EffectiveConfig } from "@socle/protocol";
 import { Admin } from "../admin/index.ts";
 import type { Config } from "../config/index.ts";
 import { EventRetention } from "../events/index.ts";
-import { AccessLog, dashboardSetupPath, firstAdminPath, HttpServer, RateLimiter } from "../http/index.ts";
+import { AccessLog, Certificate, dashboardSetupPath, firstAdminPath, HttpServer, RateLimiter } from "../http/index.ts";
 import { AppError, count, quote, SetupError } from "../kernel/index.ts";
 import { EventLoopLag, type Logger, type LogRing, RequestMeter } from "../logging/index.ts";
 import { Realtime } from "../realtime/index.ts";
@@ -48,6 +48,7 @@ export class App {
   readonly #stopping: AbortController;
   readonly #config: Config;
   readonly #readiness: Readiness;
+  readonly #certificate: Certificate | null;
 
   private constructor(parts: {
     service: Service;
@@ -57,6 +58,7 @@ export class App {
     stopping: AbortController;
     config: Config;
     readiness: Readiness;
+    certificate: Certificate | null;
   }) {
     this.#service = parts.service;
     this.#http = parts.http;
@@ -65,6 +67,7 @@ export class App {
     this.#stopping = parts.stopping;
     this.#config = parts.config;
     this.#readiness = parts.readiness;
+    this.#certificate = parts.certificate;
   }
 
   /** @throws SetupError with one readable line, and nothing left open. */
@@ -75,6 +78,7 @@ export class App {
     const stopping = new AbortController();
     const scripts = new Scripts({ service, config, logger, environment: options.environment });
     let http: HttpServer | null = null;
+    let certificate: Certificate | null = null;
     try {
       await seedAdmin(service, config, logger);
       await announce(service, config, logger);
@@ -116,6 +120,7 @@ export class App {
         minFree: config["limits.diskFree"],
         stopping: stopping.signal,
       });
+      certificate = await openCertificate(config, logger);
       http = new HttpServer({
         auth: service.auth,
         records: service.records,
@@ -142,6 +147,9 @@ export class App {
         answersLimit: config["limits.answers"],
         listCacheSize: config["cache.size"],
         maxUploads: config["limits.uploads"],
+        certificate,
+        redirectPort: config["tls.redirectPort"],
+        stopping: stopping.signal,
         trustedProxies: config.trustedProxies,
       });
       const retention = new EventRetention({
@@ -157,8 +165,9 @@ export class App {
       await inviteFirstAdmin(admin, `${http.url}${dashboard === null ? firstAdminPath : dashboardSetupPath}`, options);
       logger.info(`The API is at ${http.url}/api/{collection}`);
       logger.notice(`Listening on ${http.url}`);
+      if (http.redirectPort !== null) logger.info(`Plain HTTP on port ${http.redirectPort} leads to HTTPS`);
       if (options.isDevelopment === true) await develop({ service, scripts, config, logger, applied });
-      return new App({ service, http, scripts, retention, stopping, config, readiness });
+      return new App({ service, http, scripts, retention, stopping, config, readiness, certificate });
     } catch (thrown) {
       stopping.abort();
       await http?.stop(0);
@@ -182,9 +191,9 @@ export class App {
     return this.#readiness.works();
   }
 
-  /** Loads functions and jobs again. */
-  reload(): Promise<void> {
-    return this.#scripts.reload();
+  /** Loads functions, jobs and the certificate again. */
+  async reload(): Promise<void> {
+    await Promise.all([this.#scripts.reload(), this.#certificate?.look(true)]);
   }
 
   /** Stops accepting, finishes what is running, flushes and closes the database. */
@@ -204,6 +213,15 @@ export class App {
 /** Paths whose disks the service writes to: the database, and the files where they are not in a bucket. */
 function disksOf({ database, storage }: Config): string[] {
   return storage.startsWith("s3://") ? [database] : [database, storage];
+}
+
+/** @throws SetupError for files that cannot be read or do not belong together. */
+async function openCertificate(config: Config, logger: Logger): Promise<Certificate | null> {
+  const [cert, key] = [config["tls.cert"], config["tls.key"]];
+  if (cert === undefined && key === undefined) return null;
+  if (cert === undefined) throw new SetupError("tls.key needs tls.cert");
+  if (key === undefined) throw new SetupError("tls.cert needs tls.key");
+  return Certificate.open({ cert, key }, logger.for("tls"));
 }
 
 /** Reloads what changes, and keeps the types up to date. */

@@ -39,6 +39,15 @@ const logFormats: readonly LogFormat[] = ["text", "json"];
 export const keys = {
   port: key(wholeNumber(0, 65_535), 8080, "HTTP port; 0 picks a free one, which the start log tells"),
   host: key(text, "0.0.0.0", "address to listen on; `socle dev` takes 127.0.0.1 where this is not given"),
+  "tls.cert": optional(
+    text,
+    "path of the certificate, with those of its issuers, in PEM: HTTPS without a proxy; needs tls.key",
+  ),
+  "tls.key": optional(text, "path of its private key, in PEM, without a password"),
+  "tls.redirectPort": optional(
+    wholeNumber(0, 65_535),
+    "port of plain HTTP that sends every request on to HTTPS; 0 picks a free one",
+  ),
   trustedProxies: key(
     wholeNumber(0, 10),
     0,

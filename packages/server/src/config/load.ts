@@ -29,7 +29,7 @@ export interface LoadedConfig {
 }
 
 const paths = Object.keys(keys) as KeyPath[];
-const pathPaths: readonly KeyPath[] = ["database", "storage", "public", "dashboard.path"];
+const pathPaths: readonly KeyPath[] = ["database", "storage", "public", "dashboard.path", "tls.cert", "tls.key"];
 
 /** The variables that hold secrets. Whoever has read the configuration has no more need of them. */
 export const secretVariables: readonly string[] = paths
@@ -145,5 +145,7 @@ function advice(config: Config): string[] {
     warnings.push(`auth.jwtSecret has ${length} characters; use at least 32 random ones (RFC 7518, 3.2)`);
   if (config["admin.password"] !== undefined && config["admin.email"] === undefined)
     warnings.push("admin.password has no effect without admin.email");
+  if (config["tls.redirectPort"] !== undefined && config["tls.cert"] === undefined)
+    warnings.push("tls.redirectPort has no effect without tls.cert");
   return warnings;
 }

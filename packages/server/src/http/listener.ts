@@ -1,4 +1,7 @@
-/** The listening socket: it closes while too many connections are open, before the process runs out of descriptors. */
+/**
+ * The listening socket: it closes while too many connections are open, before the process runs out of descriptors, and
+ * makes place for another with a new certificate.
+ */
 import type { Server } from "bun";
 import { countsDescriptorsSlowly, descriptorLimit, openDescriptors } from "../kernel/index.ts";
 import type { LimitMeter, Logger } from "../logging/index.ts";
@@ -80,6 +83,18 @@ export class Listener<T> {
   /** Requests whose last byte has not left yet. */
   get pendingRequests(): number {
     return this.servers.reduce((sum, server) => sum + server.pendingRequests, 0);
+  }
+
+  /**
+   * Listens with a new server, as `serve` makes it now. As beyond the bound: running requests are finished, sockets stay,
+   * and connections that wait for a next request are closed.
+   */
+  renew(): void {
+    // While the port is closed, the next server is a new one.
+    if (this.#current === null) return;
+    this.#pause();
+    this.#dropOldest();
+    this.#resume();
   }
 
   /** Accepts no more connections. Open connections stay open. */

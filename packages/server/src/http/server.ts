@@ -11,12 +11,14 @@ import { addressKey } from "./address.ts";
 import { Answers } from "./answers.ts";
 import { Bodies } from "./bodies.ts";
 import { Callers } from "./callers.ts";
+import type { Certificate } from "./certificate.ts";
 import { Cors } from "./cors.ts";
 import type { Dashboard } from "./dashboard.ts";
 import type { Exchange } from "./exchange.ts";
 import { Listener } from "./listener.ts";
 import { LiveStreams } from "./live-streams.ts";
 import type { RateLimiter } from "./rate-limiter.ts";
+import { serveRedirect } from "./redirect.ts";
 import { Router } from "./router.ts";
 import { allRoutes } from "./routes/index.ts";
 import type { StaticFiles } from "./static-files.ts";
@@ -58,6 +60,12 @@ export interface HttpOptions {
   listCacheSize: number;
   /** Uploads that may wait to be read. */
   maxUploads: number;
+  /** For HTTPS; null for plain HTTP. */
+  certificate: Certificate | null;
+  /** The port of plain HTTP that leads to HTTPS; undefined for none. 0 picks a free one. */
+  redirectPort: number | undefined;
+  /** Aborted when the service begins to stop. */
+  stopping: AbortSignal;
   /** How many entries of X-Forwarded-For, from the right, were written by proxies that are ours. */
   trustedProxies: number;
 }
@@ -68,7 +76,7 @@ const idleTimeout = 60;
 const ownHosts = ["0.0.0.0", "::", "127.0.0.1", "::1", "localhost"];
 
 /** Bun says that the port is in use also when it is the address that cannot be had. */
-function cannotListen({ host, port }: HttpOptions, thrown: unknown): SetupError {
+function cannotListen({ host, port }: { host: string; port: number }, thrown: unknown): SetupError {
   const isInUse = isObject(thrown) && thrown["code"] === "EADDRINUSE";
   if (!isInUse) return new SetupError(`cannot listen on host "${host}", port ${port}: ${messageOf(thrown)}`);
   if (port === 0) return new SetupError(`host "${host}" is no address of this machine; 0.0.0.0 is all of them`);
@@ -80,6 +88,9 @@ function cannotListen({ host, port }: HttpOptions, thrown: unknown): SetupError 
 export class HttpServer {
   readonly #router: Router;
   readonly #listener: Listener<Connection>;
+  /** Plain HTTP beside HTTPS. */
+  readonly #redirect: Listener<undefined> | null;
+  readonly #isSecure: boolean;
   readonly #callers: Callers;
   /** The requests that have become sockets. */
   readonly #upgraded = new WeakMap<Connection, Exchange>();
@@ -89,7 +100,8 @@ export class HttpServer {
 
   /** @throws SetupError when the port cannot be listened on. */
   constructor(options: HttpOptions) {
-    const { auth, realtime, files, dashboard, meter } = options;
+    const { auth, realtime, files, dashboard, meter, certificate } = options;
+    this.#isSecure = certificate !== null;
     this.#realtime = realtime;
     this.#liveStreams = new LiveStreams(auth);
     this.#trustedProxies = options.trustedProxies;
@@ -119,11 +131,13 @@ export class HttpServer {
       access: options.access,
     });
     const sockets = realtime.handlers();
+    // A URL writes an IPv6 address in brackets; a socket does not.
+    const hostname = options.host.replace(/^\[(.*)\]$/, "$1");
     const serve = (port: number): Server<Connection> =>
       Bun.serve({
-        // A URL writes an IPv6 address in brackets; a socket does not.
-        hostname: options.host.replace(/^\[(.*)\]$/, "$1"),
+        hostname,
         port,
+        ...(certificate !== null && { tls: certificate.pair }),
         routes: this.#router.native(),
         fetch: (request) => this.#router.fallback(request),
         error: (error) => this.#router.crashed(error),
@@ -148,6 +162,8 @@ export class HttpServer {
     } catch (thrown) {
       throw cannotListen(options, thrown);
     }
+    certificate?.watch(() => this.#listener.renew(), options.stopping);
+    this.#redirect = this.#openRedirect(options, hostname);
     realtime.start({
       publish: (topic, text, compress) => {
         for (const server of this.#listener.servers) server.publish(topic, text, compress);
@@ -162,7 +178,27 @@ export class HttpServer {
     const { hostname, port } = this.#listener;
     const isWildcard = hostname === "0.0.0.0" || hostname === "::";
     const host = isWildcard ? "localhost" : hostname?.includes(":") === true ? `[${hostname}]` : hostname;
-    return `http://${host}:${port}`;
+    return `${this.#isSecure ? "https" : "http"}://${host}:${port}`;
+  }
+
+  /** @throws SetupError when its port cannot be listened on; nothing is left open then. */
+  #openRedirect(options: HttpOptions, hostname: string): Listener<undefined> | null {
+    if (options.redirectPort === undefined || options.certificate === null) return null;
+    try {
+      return new Listener({
+        ...options,
+        port: options.redirectPort,
+        serve: (port) => serveRedirect({ hostname, port, httpsPort: () => this.#listener.port }),
+      });
+    } catch (thrown) {
+      void this.#listener.end();
+      throw cannotListen({ host: options.host, port: options.redirectPort }, thrown);
+    }
+  }
+
+  /** The port of plain HTTP that leads here; null for none. */
+  get redirectPort(): number | null {
+    return this.#redirect?.port ?? null;
   }
 
   /** Stops accepting, waits for what is running (`graceMs` at most) and closes every connection. */
@@ -171,6 +207,7 @@ export class HttpServer {
     this.#realtime.stop();
     this.#liveStreams.stop();
     this.#listener.close();
+    void this.#redirect?.end();
     const end = performance.now() + graceMs;
     // Counts an answer until its last byte has left, also one that streams.
     while (this.#listener.pendingRequests > 0 && performance.now() < end) await Bun.sleep(5);

@@ -36,11 +36,13 @@ async function ownAddress(
   return addressOf(config);
 }
 
-function addressOf({ host, port }: Config): string {
+function addressOf(config: Config): string {
+  const { host, port } = config;
+  const scheme = config["tls.cert"] === undefined ? "http" : "https";
   const name = host.replace(/^\[(.*)\]$/, "$1");
-  if (name === "0.0.0.0") return `http://127.0.0.1:${port}`;
-  if (name === "::") return `http://[::1]:${port}`;
-  return `http://${name.includes(":") ? `[${name}]` : name}:${port}`;
+  if (name === "0.0.0.0") return `${scheme}://127.0.0.1:${port}`;
+  if (name === "::") return `${scheme}://[::1]:${port}`;
+  return `${scheme}://${name.includes(":") ? `[${name}]` : name}:${port}`;
 }
 
 /** Why the service is not ready, in a line; null when it is. @param isOwn whether it is on this machine. */

@@ -1,0 +1,38 @@
+/** The port of plain HTTP beside HTTPS: every request is sent on to the same address there. */
+import type { Server } from "bun";
+import { AppError } from "../kernel/index.ts";
+
+/** A connection on which nothing moves is closed after this many seconds. */
+const idleTimeout = 10;
+/** A name or an address, and a port: what a client says that it wants to reach. */
+const hostPattern = /^([a-z0-9._-]+|\[[0-9a-f:.]+\])(?::\d+)?$/i;
+
+export interface RedirectOptions {
+  readonly hostname: string;
+  readonly port: number;
+  /** Where HTTPS is served. */
+  readonly httpsPort: () => number;
+}
+
+export function serveRedirect({ hostname, port, httpsPort }: RedirectOptions): Server<undefined> {
+  return Bun.serve({
+    hostname,
+    port,
+    fetch: (request) => redirected(request, httpsPort()),
+    idleTimeout,
+    development: false,
+    reusePort: false,
+  });
+}
+
+/** 308, which keeps method and body; 400 for a request that does not say where it wants to go. */
+function redirected(request: Request, httpsPort: number): Response {
+  const name = hostPattern.exec(request.headers.get("host") ?? "")?.[1];
+  if (name === undefined) {
+    const { code, message } = new AppError("bad_request", "The header Host names no host.");
+    return Response.json({ error: { code, message } }, { status: 400 });
+  }
+  const path = request.url.replace(/^[a-z]+:\/\/[^/?#]*/i, "");
+  const port = httpsPort === 443 ? "" : `:${httpsPort}`;
+  return new Response(null, { status: 308, headers: { Location: `https://${name}${port}${path}` } });
+}
