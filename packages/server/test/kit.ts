@@ -130,6 +130,7 @@ export async function openApi(options: {
   });
   const meter = new RequestMeter();
   const { functions, jobs } = scripts;
+  const readiness = options.readiness ?? (async () => []);
   const admin = new Admin({
     ...service,
     version: "test",
@@ -142,6 +143,7 @@ export async function openApi(options: {
     meter,
     lag: new EventLoopLag(AbortSignal.abort()),
     disks: [config.database],
+    readiness,
     processesLost: () => scripts.processesLost,
   });
   const { files = null, dashboard = null } = options;
@@ -154,7 +156,7 @@ export async function openApi(options: {
     logger,
     files,
     dashboard,
-    readiness: options.readiness ?? (async () => []),
+    readiness,
     version: "test",
     bodyLimit: config["limits.body"],
     rates: RateLimiter.from(config),

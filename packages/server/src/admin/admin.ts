@@ -40,6 +40,8 @@ export interface AdminOptions {
   lag: EventLoopLag;
   /** Paths whose disks the service writes to. */
   disks: readonly string[];
+  /** Why the service is not ready; empty when it is. */
+  readiness: () => Promise<readonly string[]>;
   /** How often the process of the user's code was lost. */
   processesLost: () => number;
   limits: LimitMeter;

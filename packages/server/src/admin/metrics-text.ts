@@ -46,6 +46,7 @@ interface Measures {
   /** Names of the jobs that are scheduled. */
   readonly jobs: readonly string[];
   readonly processesLost: number;
+  readonly isReady: boolean;
   /** Milliseconds since 1970. */
   readonly now: number;
 }
@@ -171,10 +172,14 @@ function runMetrics({ deliveries }: Overview, { oldestDelivery, runs, jobs, proc
   ];
 }
 
-function processMetrics({ version, startedAt, residentMemory }: Overview, { lagMs, descriptors }: Measures): string[] {
+function processMetrics({ version, startedAt, residentMemory }: Overview, measures: Measures): string[] {
+  const { lagMs, descriptors, isReady } = measures;
   const cpu = process.cpuUsage();
   return [
     metric("socle_info", "gauge", "The version that runs.", [[{ version }, 1]]),
+    metric("socle_ready", "gauge", "1 while /health/ready says that the service can do its work, else 0.", [
+      [{}, isReady ? 1 : 0],
+    ]),
     metric(
       "socle_event_loop_lag_seconds",
       "gauge",

@@ -86,6 +86,7 @@ test("metrics: for the token of the configuration and for admins, in Prometheus'
       "socle_events_size_bytes",
       "socle_events_oldest_age_seconds",
       "socle_event_loop_lag_seconds",
+      "socle_ready",
       "socle_function_oldest_waiting_seconds",
       'socle_runs_total{kind="job",status="failed"}',
       'socle_run_duration_seconds_count{kind="function"}',

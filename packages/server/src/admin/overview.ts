@@ -26,6 +26,8 @@ export interface OverviewOptions {
   lag: EventLoopLag;
   /** Paths whose disks the service writes to. */
   disks: readonly string[];
+  /** Why the service is not ready; empty when it is. */
+  readiness: () => Promise<readonly string[]>;
   /** How often the process of the user's code was lost. */
   processesLost: () => number;
   realtime: Realtime;
@@ -66,7 +68,7 @@ export class Overviews {
   /** In the text format of Prometheus, version 0.0.4. */
   async metrics(): Promise<string> {
     const { metricsText } = await import("./metrics-text.ts");
-    const { database, disks, events, functions, jobs, lag, limits, meter, processesLost } = this.#options;
+    const { database, disks, events, functions, jobs, lag, limits, meter, processesLost, readiness } = this.#options;
     const free = await Promise.all(disks.map(async (path) => [path, await freeBytes(path).catch(() => 0)] as const));
     const oldest = await functions.oldest();
     return metricsText(await this.now(), {
@@ -83,6 +85,7 @@ export class Overviews {
       runs: this.#runs,
       jobs: jobs.list().map(({ job }) => job.name),
       processesLost: processesLost(),
+      isReady: (await readiness()).length === 0,
       now: Date.now(),
     });
   }

@@ -99,6 +99,13 @@ export class App {
       const lag = new EventLoopLag(stopping.signal);
       const dashboard = await openDashboard(config, logger);
       const { functions, jobs } = scripts;
+      const readiness = new Readiness({
+        lag,
+        database: service.database,
+        paths: disksOf(config),
+        minFree: config["limits.diskFree"],
+        stopping: stopping.signal,
+      });
       const admin = new Admin({
         ...service,
         version,
@@ -111,14 +118,8 @@ export class App {
         meter,
         lag,
         disks: disksOf(config),
+        readiness: () => readiness.reasons(),
         processesLost: () => scripts.processesLost,
-      });
-      const readiness = new Readiness({
-        lag,
-        database: service.database,
-        paths: disksOf(config),
-        minFree: config["limits.diskFree"],
-        stopping: stopping.signal,
       });
       certificate = await openCertificate(config, logger);
       http = new HttpServer({

@@ -1,0 +1,74 @@
+/** docs/grafana.json and docs/alerts.yml: what they ask for is in /metrics. */
+import { describe, expect, test } from "bun:test";
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import { openApi } from "../packages/server/test/kit.ts";
+import { root } from "./run.ts";
+
+const text = (name: string): string => readFileSync(join(root, "docs", name), "utf8");
+
+interface Panel {
+  id: number;
+  type: string;
+  title: string;
+  targets?: { expr: string }[];
+}
+
+interface Rule {
+  alert: string;
+  expr: string;
+  labels: { severity: string };
+  annotations: { summary: string; description: string };
+}
+
+const dashboard: { panels: Panel[] } = JSON.parse(text("grafana.json"));
+const alerts = Bun.YAML.parse(text("alerts.yml")) as { groups: { rules: Rule[] }[] };
+const rules = alerts.groups.flatMap((group) => group.rules);
+const expressions = {
+  "grafana.json": dashboard.panels.flatMap(({ targets = [] }) => targets.map(({ expr }) => expr)),
+  "alerts.yml": rules.map(({ expr }) => expr),
+};
+
+const { request } = await openApi({ settings: { SERVICE_METRICS_TOKEN: "scrape-me" } });
+const metrics = new TextDecoder().decode((await request("GET", "/metrics", { token: "scrape-me" })).bytes);
+const known = new Set([...metrics.matchAll(/^# TYPE (\S+)/gm)].map(([, name = ""]) => name));
+
+describe.each(Object.entries(expressions))("%s", (_name, all) => {
+  test("asks for metrics that there are, and not for an empty list of them", () => {
+    const asked = all.flatMap((expr) => expr.match(/\b(?:socle|process)_\w+/g) ?? []);
+    expect(asked.length).toBeGreaterThan(10);
+    const missing = asked.filter((name) => !known.has(name) && !known.has(name.replace(/_(bucket|sum|count)$/, "")));
+    expect(missing).toEqual([]);
+  });
+
+  test("names label values that there are", () => {
+    // Requests have been none here, and their classes are fixed.
+    const values = metrics + ["2xx", "4xx", "5xx"].map((status) => `status="${status}"`).join("\n");
+    const asked = all.flatMap((expr) => [...expr.matchAll(/(\w+)=~?"([^"$]+)"|(\w+)!~"([^"$]+)"/g)]);
+    const pairs = asked.flatMap(([, name, value, otherName, others = ""]) =>
+      name === undefined ? others.split("|").map((other) => `${otherName}="${other}"`) : [`${name}="${value}"`],
+    );
+    expect(pairs.filter((pair) => pair !== 'job="socle"' && !values.includes(pair))).toEqual([]);
+  });
+
+  test("has brackets and quotation marks in pairs", () => {
+    for (const expr of all)
+      for (const [open, close] of ["()", "{}", "[]"])
+        expect([expr, expr.split(open ?? "").length]).toEqual([expr, expr.split(close ?? "").length]);
+    expect(all.filter((expr) => expr.split('"').length % 2 === 0)).toEqual([]);
+  });
+});
+
+test("the dashboard: every panel once, with something to show", () => {
+  const { panels } = dashboard;
+  expect(new Set(panels.map(({ id }) => id)).size).toBe(panels.length);
+  expect(panels.filter(({ type, targets = [] }) => type !== "row" && targets.length === 0)).toEqual([]);
+});
+
+test("the rules: each has a name of its own, a severity, and says what to do", () => {
+  expect(new Set(rules.map(({ alert }) => alert)).size).toBe(rules.length);
+  for (const { alert, labels, annotations } of rules) {
+    expect([alert, ["warning", "critical"].includes(labels.severity)]).toEqual([alert, true]);
+    expect([alert, annotations.summary.length > 0, annotations.description.length > 20]).toEqual([alert, true, true]);
+  }
+});
