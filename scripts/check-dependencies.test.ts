@@ -1,6 +1,6 @@
 /** The check of the packages that go into the executable. */
 import { expect, test } from "bun:test";
-import { problemsOf } from "./check-dependencies.ts";
+import { isPermissive, problemsOf } from "./check-dependencies.ts";
 import { dependencies, licenceOf } from "./dependencies.ts";
 
 test("every package that is compiled in has a permissive licence and stands on the page", () => {
@@ -23,4 +23,16 @@ test("a licence that is not permissive, or none, is a problem; so is a page that
     "licence none",
   );
   expect(licenceOf({ licenses: [{ type: "MIT" }] })).toBe("MIT");
+});
+
+test.each([
+  ["MIT", true],
+  ["(BSD-3-Clause OR GPL-2.0)", true],
+  ["GPL-2.0 OR AGPL-3.0-only", false],
+  ["MIT AND GPL-2.0", false],
+  ["(MIT OR GPL-2.0) AND ISC", false],
+  ["MIT AND ISC", true],
+  ["none", false],
+])("%s: %p", (licence, isFine) => {
+  expect(isPermissive(licence)).toBe(isFine);
 });

@@ -1,36 +1,44 @@
-/** Certificates for tests, in PEM: each is its own issuer. */
+/** Certificates for tests, in PEM. */
 import { SubjectAlternativeNameExtension, X509CertificateGenerator } from "@peculiar/x509";
 
 const algorithm = { name: "ECDSA", namedCurve: "P-256", hash: "SHA-256" };
 const hourMs = 3_600_000;
 
-export function newKeys(): Promise<CryptoKeyPair> {
-  return crypto.subtle.generateKey(algorithm, true, ["sign", "verify"]);
+interface CertificateOptions {
+  /** Who says that it has signed; it itself where nothing is said. The signature is its own in any case. */
+  issuer?: string;
+  /** What it is for, in place of this machine. */
+  names?: readonly string[];
+  from?: number;
+  until?: number;
 }
 
-export async function pemOf(key: CryptoKey): Promise<string> {
+async function pemOf(key: CryptoKey): Promise<string> {
   const bytes = Buffer.from(await crypto.subtle.exportKey("pkcs8", key)).toString("base64");
   return `-----BEGIN PRIVATE KEY-----\n${bytes.replace(/.{64}/g, "$&\n").trim()}\n-----END PRIVATE KEY-----\n`;
 }
 
-/** A certificate for this machine, and its key. */
+/** A certificate and its key. */
 export async function newCertificate(
   name: string,
-  { from = Date.now() - hourMs, until = Date.now() + 24 * hourMs }: { from?: number; until?: number } = {},
+  { issuer = name, names, from = Date.now() - hourMs, until = Date.now() + 24 * hourMs }: CertificateOptions = {},
 ): Promise<{ cert: string; key: string }> {
-  const keys = await newKeys();
-  const certificate = await X509CertificateGenerator.createSelfSigned({
-    name: `CN=${name}`,
-    keys,
+  const keys = await crypto.subtle.generateKey(algorithm, true, ["sign", "verify"]);
+  const forThisMachine = [
+    { type: "dns", value: "localhost" },
+    { type: "ip", value: "127.0.0.1" },
+  ] as const;
+  const certificate = await X509CertificateGenerator.create({
+    subject: `CN=${name}`,
+    issuer: `CN=${issuer}`,
+    publicKey: keys.publicKey,
+    signingKey: keys.privateKey,
     signingAlgorithm: algorithm,
     notBefore: new Date(from),
     notAfter: new Date(until),
     serialNumber: Buffer.from(crypto.getRandomValues(new Uint8Array(8))).toString("hex"),
     extensions: [
-      new SubjectAlternativeNameExtension([
-        { type: "dns", value: "localhost" },
-        { type: "ip", value: "127.0.0.1" },
-      ]),
+      new SubjectAlternativeNameExtension(names?.map((value) => ({ type: "dns", value })) ?? [...forThisMachine]),
     ],
   });
   return { cert: `${certificate.toString("pem")}\n`, key: await pemOf(keys.privateKey) };

@@ -53,7 +53,7 @@ interface Body {
 /** What an `HttpServer` is built of, but for where it listens. */
 type TestParts = Omit<
   HttpOptions,
-  "host" | "port" | "corsOrigins" | "trustedProxies" | "certificate" | "redirectPort" | "stopping"
+  "host" | "port" | "corsOrigins" | "trustedProxies" | "certificate" | "redirectPort" | "answerTo" | "stopping"
 >;
 
 export interface TestApi {

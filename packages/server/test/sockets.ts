@@ -20,6 +20,7 @@ export async function openServer(options: Parameters<typeof openApi>[0]): Promis
     trustedProxies: 1,
     certificate: null,
     redirectPort: undefined,
+    answerTo: () => undefined,
     stopping: new AbortController().signal,
   });
   afterAll(() => server.stop(0));

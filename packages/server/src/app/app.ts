@@ -4,11 +4,19 @@ import type { EffectiveConfig } from "@socle/protocol";
 import { Admin } from "../admin/index.ts";
 import type { Config } from "../config/index.ts";
 import { EventRetention } from "../events/index.ts";
-import { AccessLog, Certificate, dashboardSetupPath, firstAdminPath, HttpServer, RateLimiter } from "../http/index.ts";
+import {
+  AccessLog,
+  type Certificate,
+  dashboardSetupPath,
+  firstAdminPath,
+  HttpServer,
+  RateLimiter,
+} from "../http/index.ts";
 import { AppError, count, quote, SetupError } from "../kernel/index.ts";
 import { EventLoopLag, type Logger, type LogRing, RequestMeter } from "../logging/index.ts";
 import { Realtime } from "../realtime/index.ts";
 import { firstSteps } from "./first-steps.ts";
+import { openHttps } from "./https.ts";
 import { Readiness } from "./readiness.ts";
 import { Scripts } from "./scripts.ts";
 import { openDashboard, openStaticFiles } from "./served-files.ts";
@@ -78,7 +86,6 @@ export class App {
     const stopping = new AbortController();
     const scripts = new Scripts({ service, config, logger, environment: options.environment });
     let http: HttpServer | null = null;
-    let certificate: Certificate | null = null;
     try {
       await seedAdmin(service, config, logger);
       await announce(service, config, logger);
@@ -121,7 +128,7 @@ export class App {
         readiness: () => readiness.reasons(),
         processesLost: () => scripts.processesLost,
       });
-      certificate = await openCertificate(config, logger);
+      const { certificate, acme } = await openHttps(config, logger.for("tls"));
       http = new HttpServer({
         auth: service.auth,
         records: service.records,
@@ -149,6 +156,7 @@ export class App {
         listCacheSize: config["cache.size"],
         maxUploads: config["limits.uploads"],
         certificate,
+        answerTo: (token) => acme?.answerTo(token),
         redirectPort: config["tls.redirectPort"],
         stopping: stopping.signal,
         trustedProxies: config.trustedProxies,
@@ -166,6 +174,7 @@ export class App {
       await inviteFirstAdmin(admin, `${http.url}${dashboard === null ? firstAdminPath : dashboardSetupPath}`, options);
       logger.info(`The API is at ${http.url}/api/{collection}`);
       logger.notice(`Listening on ${http.url}`);
+      if (certificate !== null) void acme?.keep(certificate, stopping.signal);
       if (http.redirectPort !== null) logger.info(`Plain HTTP on port ${http.redirectPort} leads to HTTPS`);
       if (options.isDevelopment === true) await develop({ service, scripts, config, logger, applied });
       return new App({ service, http, scripts, retention, stopping, config, readiness, certificate });
@@ -214,15 +223,6 @@ export class App {
 /** Paths whose disks the service writes to: the database, and the files where they are not in a bucket. */
 function disksOf({ database, storage }: Config): string[] {
   return storage.startsWith("s3://") ? [database] : [database, storage];
-}
-
-/** @throws SetupError for files that cannot be read or do not belong together. */
-async function openCertificate(config: Config, logger: Logger): Promise<Certificate | null> {
-  const [cert, key] = [config["tls.cert"], config["tls.key"]];
-  if (cert === undefined && key === undefined) return null;
-  if (cert === undefined) throw new SetupError("tls.key needs tls.cert");
-  if (key === undefined) throw new SetupError("tls.cert needs tls.key");
-  return Certificate.open({ cert, key }, logger.for("tls"));
 }
 
 /** Reloads what changes, and keeps the types up to date. */

@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { quietLogger, temporaryFolder } from "../../test/kit.ts";
 import { loadConfig } from "../config/index.ts";
 import type { Dashboard } from "../http/index.ts";
-import { openDashboard } from "./served-files.ts";
+import { openDashboard, openStaticFiles } from "./served-files.ts";
 
 describe("the dashboard", () => {
   async function open(settings: object): Promise<{ dashboard: Dashboard | null; log: string[] }> {
@@ -38,4 +38,14 @@ describe("the dashboard", () => {
   test.each([".", "build/index.html"])("%s stops the start", async (path) => {
     await expect(open({ path })).rejects.toThrow(/^dashboard\.path /);
   });
+});
+
+test("the key of HTTPS cannot be served", async () => {
+  const place = temporaryFolder();
+  mkdirSync(join(place, "site"));
+  writeFileSync(join(place, "site", "key.pem"), "a key");
+  const file = join(place, "config.json");
+  writeFileSync(file, JSON.stringify({ public: "site", tls: { cert: "cert.pem", key: "site/key.pem" } }));
+  const { config } = await loadConfig({ file, environment: {} });
+  expect(() => openStaticFiles(config)).toThrow(/^public /);
 });

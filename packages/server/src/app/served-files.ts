@@ -7,7 +7,9 @@ import type { Logger } from "../logging/index.ts";
 
 /** Paths that nobody may read. */
 function secretsOf(config: Config): string[] {
-  return [config.folder, config.database, config.storage].filter((path) => !path.startsWith("s3://"));
+  const key = config["tls.key"];
+  const paths = [config.folder, config.database, config.storage, ...(key === undefined ? [] : [key])];
+  return paths.filter((path) => !path.startsWith("s3://"));
 }
 
 /** The folder of static files, which must not hold what is not for everybody; null when there is none. */

@@ -48,6 +48,16 @@ export const keys = {
     wholeNumber(0, 65_535),
     "port of plain HTTP that sends every request on to HTTPS; 0 picks a free one",
   ),
+  "tls.acme.domains": optional(
+    textList,
+    "names of this service, for which a certificate is got and renewed by ACME (RFC 8555), in place of tls.cert and tls.key; needs tls.redirectPort",
+  ),
+  "tls.acme.email": optional(email, "address of the account there"),
+  "tls.acme.directory": key(
+    httpUrl,
+    "https://acme-v02.api.letsencrypt.org/directory",
+    "address of the issuer; that of Let's Encrypt, whose terms are agreed to by use",
+  ),
   trustedProxies: key(
     wholeNumber(0, 10),
     0,

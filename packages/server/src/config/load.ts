@@ -138,6 +138,11 @@ function absolute(path: KeyPath, value: unknown, folder: string): unknown {
   return isPath ? resolve(folder, value) : value;
 }
 
+/** Whether HTTPS is served. */
+export function isSecure(config: Config): boolean {
+  return config["tls.cert"] !== undefined || config["tls.acme.domains"] !== undefined;
+}
+
 function advice(config: Config): string[] {
   const warnings: string[] = [];
   const length = config["auth.jwtSecret"]?.reveal().length;
@@ -145,7 +150,7 @@ function advice(config: Config): string[] {
     warnings.push(`auth.jwtSecret has ${length} characters; use at least 32 random ones (RFC 7518, 3.2)`);
   if (config["admin.password"] !== undefined && config["admin.email"] === undefined)
     warnings.push("admin.password has no effect without admin.email");
-  if (config["tls.redirectPort"] !== undefined && config["tls.cert"] === undefined)
-    warnings.push("tls.redirectPort has no effect without tls.cert");
+  if (config["tls.redirectPort"] !== undefined && !isSecure(config))
+    warnings.push("tls.redirectPort has no effect without tls.cert or tls.acme.domains");
   return warnings;
 }

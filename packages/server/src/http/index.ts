@@ -1,6 +1,7 @@
 /** HTTP: routes, one file a noun; the error → status table; CORS; the server itself. */
 
 export { AccessLog } from "./access-log.ts";
+export { Acme } from "./acme.ts";
 export { Certificate } from "./certificate.ts";
 export { Dashboard, dashboardSetupPath } from "./dashboard.ts";
 export { dashboardBuild } from "./dashboard-build.ts";

@@ -12,27 +12,40 @@ export interface RedirectOptions {
   readonly port: number;
   /** Where HTTPS is served. */
   readonly httpsPort: () => number;
+  /** What the issuer of a certificate wants to read for a token; undefined for a token that is not its own. */
+  readonly answerTo: (token: string) => string | undefined;
 }
 
-export function serveRedirect({ hostname, port, httpsPort }: RedirectOptions): Server<undefined> {
+/** Where RFC 8555, 8.3, has an issuer look. */
+const challengePath = /^\/\.well-known\/acme-challenge\/([\w-]+)$/;
+
+export function serveRedirect(options: RedirectOptions): Server<undefined> {
+  const { hostname, port } = options;
   return Bun.serve({
     hostname,
     port,
-    fetch: (request) => redirected(request, httpsPort()),
+    fetch: (request) => answered(request, options),
     idleTimeout,
     development: false,
     reusePort: false,
   });
 }
 
-/** 308, which keeps method and body; 400 for a request that does not say where it wants to go. */
-function redirected(request: Request, httpsPort: number): Response {
+/**
+ * The answer to a challenge, else 308, which keeps method and body; 400 for a request that does not say where it wants to
+ * go.
+ */
+function answered(request: Request, options: RedirectOptions): Response {
+  const path = request.url.replace(/^[a-z]+:\/\/[^/?#]*/i, "");
+  const token = challengePath.exec(path)?.[1];
+  const answer = token === undefined ? undefined : options.answerTo(token);
+  if (answer !== undefined) return new Response(answer, { headers: { "Content-Type": "application/octet-stream" } });
   const name = hostPattern.exec(request.headers.get("host") ?? "")?.[1];
   if (name === undefined) {
     const { code, message } = new AppError("bad_request", "The header Host names no host.");
     return Response.json({ error: { code, message } }, { status: 400 });
   }
-  const path = request.url.replace(/^[a-z]+:\/\/[^/?#]*/i, "");
+  const httpsPort = options.httpsPort();
   const port = httpsPort === 443 ? "" : `:${httpsPort}`;
   return new Response(null, { status: 308, headers: { Location: `https://${name}${port}${path}` } });
 }

@@ -62,6 +62,8 @@ export interface HttpOptions {
   maxUploads: number;
   /** For HTTPS; null for plain HTTP. */
   certificate: Certificate | null;
+  /** What an issuer wants to read on that port; see `Acme`. */
+  answerTo: (token: string) => string | undefined;
   /** The port of plain HTTP that leads to HTTPS; undefined for none. 0 picks a free one. */
   redirectPort: number | undefined;
   /** Aborted when the service begins to stop. */
@@ -188,7 +190,8 @@ export class HttpServer {
       return new Listener({
         ...options,
         port: options.redirectPort,
-        serve: (port) => serveRedirect({ hostname, port, httpsPort: () => this.#listener.port }),
+        serve: (port) =>
+          serveRedirect({ hostname, port, httpsPort: () => this.#listener.port, answerTo: options.answerTo }),
       });
     } catch (thrown) {
       void this.#listener.end();

@@ -1,5 +1,5 @@
 /** `socle health`: asks a service whether it is ready, for a container or a script without `curl`. */
-import { type Config, loadConfig } from "../../config/index.ts";
+import { type Config, isSecure, loadConfig } from "../../config/index.ts";
 import { isObject, messageOf } from "../../kernel/index.ts";
 import { type Command, textOption, UsageError } from "../command.ts";
 import { isLoopback, parseUrl } from "../remote.ts";
@@ -38,7 +38,7 @@ async function ownAddress(
 
 function addressOf(config: Config): string {
   const { host, port } = config;
-  const scheme = config["tls.cert"] === undefined ? "http" : "https";
+  const scheme = isSecure(config) ? "https" : "http";
   const name = host.replace(/^\[(.*)\]$/, "$1");
   if (name === "0.0.0.0") return `${scheme}://127.0.0.1:${port}`;
   if (name === "::") return `${scheme}://[::1]:${port}`;
