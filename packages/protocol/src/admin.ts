@@ -233,3 +233,16 @@ export interface FileUse {
   /** The record's id. */
   id: string;
 }
+
+/** A backup (`GET /api/admin/backups`). */
+export interface BackupEntry {
+  name: string;
+  state: "running" | "completed" | "failed";
+  /** Bytes; null until it is packed. */
+  size: number | null;
+  startedAt: string;
+  endedAt: string | null;
+  /** From 0 to 1. */
+  progress: number;
+  error: string | null;
+}

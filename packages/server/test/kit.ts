@@ -6,7 +6,8 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { Role, TokenResponse } from "@socle/protocol";
 import { Admin } from "../src/admin/index.ts";
-import { openService, Scripts, type Service } from "../src/app/index.ts";
+import { openService, placesOf, Scripts, type Service } from "../src/app/index.ts";
+import { Backups, FolderTarget } from "../src/backup/index.ts";
 import type { SchemaChange } from "../src/collections/index.ts";
 import { type Config, loadConfig } from "../src/config/index.ts";
 import { AccessLog } from "../src/http/access-log.ts";
@@ -109,6 +110,7 @@ export async function openApi(options: {
   const service = await openService({ config, logger, onFatal: (error) => log.push(`FATAL ${String(error)}`) });
   let isOpen = true;
   const close = async (): Promise<void> => {
+    if (isOpen) await backups.stop();
     if (isOpen) await service.close();
     isOpen = false;
   };
@@ -131,6 +133,17 @@ export async function openApi(options: {
   const meter = new RequestMeter();
   const { functions, jobs } = scripts;
   const readiness = options.readiness ?? (async () => []);
+  const backups = new Backups({
+    ...service,
+    logger,
+    places: placesOf(config),
+    target: new FolderTarget(config["backup.target"]),
+    schedule: config["backup.schedule"],
+    keep: config["backup.keep"],
+    maxLog: config["backup.log"],
+    recipient: config["backup.recipient"],
+    version: "test",
+  });
   const admin = new Admin({
     ...service,
     version: "test",
@@ -138,6 +151,7 @@ export async function openApi(options: {
     realtime,
     functions,
     jobs,
+    backups,
     logger,
     log: ring,
     meter,

@@ -1,6 +1,7 @@
 /** The admin module's face: everything that only an admin may do, by its noun. */
 import type { EffectiveConfig, EventEntry } from "@socle/protocol";
 import type { Auth } from "../auth/index.ts";
+import type { Backups } from "../backup/index.ts";
 import type { Collections } from "../collections/index.ts";
 import type { Database, Waiter } from "../database/index.ts";
 import type { EventFilter, EventLog, LoggedEvent } from "../events/index.ts";
@@ -33,6 +34,7 @@ export interface AdminOptions {
   realtime: Realtime;
   functions: Functions;
   jobs: Jobs;
+  backups: Backups;
   logger: Logger;
   /** The most recent entries of the logger. */
   log: LogRing;
@@ -55,6 +57,7 @@ export class Admin {
   readonly overviews: Overviews;
   readonly firstAdmin: FirstAdmin;
   readonly files: FileAdmin;
+  readonly backups: Backups;
   readonly log: LogRing;
   /** The configuration in force. */
   readonly config: () => EffectiveConfig;
@@ -70,6 +73,7 @@ export class Admin {
     this.overviews = new Overviews({ ...options, users });
     this.firstAdmin = new FirstAdmin({ ...options, audit });
     this.files = new FileAdmin({ ...options, changes, audit });
+    this.backups = options.backups;
     this.log = options.log;
     this.config = options.effective;
     this.#events = options.events;

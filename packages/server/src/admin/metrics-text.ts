@@ -1,5 +1,6 @@
 /** Metrics in the text format of Prometheus. */
 import type { Overview } from "@socle/protocol";
+import type { Backups } from "../backup/index.ts";
 import type { DatabaseMeter } from "../database/index.ts";
 import type { EventLog } from "../events/index.ts";
 import { type HistogramTotals, type LimitMeter, latencyBounds, type RequestMeter } from "../logging/index.ts";
@@ -47,6 +48,7 @@ interface Measures {
   readonly jobs: readonly string[];
   readonly processesLost: number;
   readonly isReady: boolean;
+  readonly backups: ReturnType<Backups["totals"]>;
   /** Milliseconds since 1970. */
   readonly now: number;
 }
@@ -58,6 +60,7 @@ export function metricsText(overview: Overview, measures: Measures): string {
     ...databaseMetrics(overview, measures),
     ...contentMetrics(overview),
     ...runMetrics(overview, measures),
+    ...backupMetrics(measures),
     ...processMetrics(overview, measures),
   ].join("");
 }
@@ -209,4 +212,21 @@ function samplesOf({ atMost, count, sumMs }: HistogramTotals, labels: Labels = {
 /** Seconds since a time; 0 for none. */
 function ageOf(at: number | null, now: number): number {
   return at === null ? 0 : Math.max(0, (now - at) / 1_000);
+}
+
+/** Of the last backup there is nothing until there is one. */
+function backupMetrics({ backups: { last, failures, isRunning } }: Measures): string[] {
+  const lastOnes: readonly [name: string, help: string, value: number][] =
+    last === null
+      ? []
+      : [
+          ["last_success_timestamp_seconds", "When the last backup was complete, since 1970.", last.endedAt / 1_000],
+          ["last_size_bytes", "The size of the last backup.", last.size],
+          ["last_duration_seconds", "How long the last backup took.", last.durationMs / 1_000],
+        ];
+  return [
+    metric("socle_backup_running", "gauge", "1 while a backup is made.", [[{}, isRunning ? 1 : 0]]),
+    metric("socle_backup_failures_total", "counter", "Backups that failed.", [[{}, failures]]),
+    ...lastOnes.map(([name, help, value]) => metric(`socle_backup_${name}`, "gauge", help, [[{}, value]])),
+  ];
 }

@@ -1,6 +1,7 @@
 /** The overview: the state of the service at one look, for admins and for Prometheus. */
 import type { Overview } from "@socle/protocol";
 import type { Users } from "../auth/index.ts";
+import type { Backups } from "../backup/index.ts";
 import type { Collections } from "../collections/index.ts";
 import type { Database } from "../database/index.ts";
 import type { EventLog } from "../events/index.ts";
@@ -33,6 +34,7 @@ export interface OverviewOptions {
   realtime: Realtime;
   meter: RequestMeter;
   limits: LimitMeter;
+  backups: Backups;
 }
 
 /** How the service is doing, at one look; and the same as metrics. */
@@ -68,7 +70,8 @@ export class Overviews {
   /** In the text format of Prometheus, version 0.0.4. */
   async metrics(): Promise<string> {
     const { metricsText } = await import("./metrics-text.ts");
-    const { database, disks, events, functions, jobs, lag, limits, meter, processesLost, readiness } = this.#options;
+    const { backups, database, disks, events, functions, jobs, lag, limits, meter, processesLost, readiness } =
+      this.#options;
     const free = await Promise.all(disks.map(async (path) => [path, await freeBytes(path).catch(() => 0)] as const));
     const oldest = await functions.oldest();
     return metricsText(await this.now(), {
@@ -86,6 +89,7 @@ export class Overviews {
       jobs: jobs.list().map(({ job }) => job.name),
       processesLost: processesLost(),
       isReady: (await readiness()).length === 0,
+      backups: backups.totals(),
       now: Date.now(),
     });
   }

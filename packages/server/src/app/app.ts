@@ -2,6 +2,7 @@
 import { join } from "node:path";
 import type { EffectiveConfig } from "@socle/protocol";
 import { Admin } from "../admin/index.ts";
+import { Backups, FolderTarget } from "../backup/index.ts";
 import type { Config } from "../config/index.ts";
 import { EventRetention } from "../events/index.ts";
 import {
@@ -12,15 +13,16 @@ import {
   HttpServer,
   RateLimiter,
 } from "../http/index.ts";
-import { AppError, count, quote, SetupError } from "../kernel/index.ts";
+import { AppError, count, messageOf, quote, SetupError } from "../kernel/index.ts";
 import { EventLoopLag, type Logger, type LogRing, RequestMeter } from "../logging/index.ts";
 import { Realtime } from "../realtime/index.ts";
+import { ControlServer } from "./control.ts";
 import { firstSteps } from "./first-steps.ts";
 import { openHttps } from "./https.ts";
 import { Readiness } from "./readiness.ts";
 import { Scripts } from "./scripts.ts";
 import { openDashboard, openStaticFiles } from "./served-files.ts";
-import { openService, type Service } from "./service.ts";
+import { openService, placesOf, type Service } from "./service.ts";
 import { typesFile, writeTypes } from "./types-file.ts";
 import { version } from "./version.ts";
 import { definitionsFingerprint, watchDefinitions } from "./watch-definitions.ts";
@@ -52,6 +54,8 @@ export class App {
   readonly #service: Service;
   readonly #http: HttpServer;
   readonly #scripts: Scripts;
+  readonly #backups: Backups;
+  readonly #control: ControlServer | null;
   readonly #retention: EventRetention;
   readonly #stopping: AbortController;
   readonly #config: Config;
@@ -62,6 +66,8 @@ export class App {
     service: Service;
     http: HttpServer;
     scripts: Scripts;
+    backups: Backups;
+    control: ControlServer | null;
     retention: EventRetention;
     stopping: AbortController;
     config: Config;
@@ -71,6 +77,8 @@ export class App {
     this.#service = parts.service;
     this.#http = parts.http;
     this.#scripts = parts.scripts;
+    this.#backups = parts.backups;
+    this.#control = parts.control;
     this.#retention = parts.retention;
     this.#stopping = parts.stopping;
     this.#config = parts.config;
@@ -85,10 +93,13 @@ export class App {
     const service = await openService(options);
     const stopping = new AbortController();
     const scripts = new Scripts({ service, config, logger, environment: options.environment });
+    const backups = openBackups(service, config, logger);
     let http: HttpServer | null = null;
+    let control: ControlServer | null = null;
     try {
       await seedAdmin(service, config, logger);
       await announce(service, config, logger);
+      await backups.start();
       await scripts.start();
       const realtime = new Realtime({
         auth: service.auth,
@@ -120,6 +131,7 @@ export class App {
         realtime,
         functions,
         jobs,
+        backups,
         logger: logger.for("admin"),
         log,
         meter,
@@ -171,16 +183,19 @@ export class App {
         maxBytes: config["events.maxBytes"],
       });
       retention.start(stopping.signal);
+      control = openControl({ database: config.database, scripts, backups, logger });
       await inviteFirstAdmin(admin, `${http.url}${dashboard === null ? firstAdminPath : dashboardSetupPath}`, options);
       logger.info(`The API is at ${http.url}/api/{collection}`);
       logger.notice(`Listening on ${http.url}`);
       if (certificate !== null) void acme?.keep(certificate, stopping.signal);
       if (http.redirectPort !== null) logger.info(`Plain HTTP on port ${http.redirectPort} leads to HTTPS`);
       if (options.isDevelopment === true) await develop({ service, scripts, config, logger, applied });
-      return new App({ service, http, scripts, retention, stopping, config, readiness, certificate });
+      return new App({ service, http, scripts, backups, control, retention, stopping, config, readiness, certificate });
     } catch (thrown) {
       stopping.abort();
+      control?.stop();
       await http?.stop(0);
+      await backups.stop();
       await scripts.stop(0);
       await service.close();
       throw thrown;
@@ -212,10 +227,13 @@ export class App {
     this.#stopping.abort();
     // A little earlier than connections are closed, so that who waits for what is given up is told.
     const givingUp = setTimeout(() => this.#service.giveUp(), graceMs - answerMs);
+    this.#control?.stop();
+    const backupsEnded = this.#backups.stop();
     await this.#http.stop(graceMs);
     clearTimeout(givingUp);
     await this.#scripts.stop(Math.max(0, end - performance.now()));
     await this.#retention.settled();
+    await backupsEnded;
     await this.#service.close(Math.max(0, end - performance.now()));
   }
 }
@@ -223,6 +241,42 @@ export class App {
 /** Paths whose disks the service writes to: the database, and the files where they are not in a bucket. */
 function disksOf({ database, storage }: Config): string[] {
   return storage.startsWith("s3://") ? [database] : [database, storage];
+}
+
+function openBackups(service: Service, config: Config, logger: Logger): Backups {
+  return new Backups({
+    ...service,
+    logger: logger.for("backup"),
+    places: placesOf(config),
+    target: new FolderTarget(config["backup.target"]),
+    schedule: config["backup.schedule"],
+    keep: config["backup.keep"],
+    maxLog: config["backup.log"],
+    recipient: config["backup.recipient"],
+    version,
+  });
+}
+
+/** Null where commands cannot reach the service. */
+function openControl(options: {
+  database: string;
+  scripts: Scripts;
+  backups: Backups;
+  logger: Logger;
+}): ControlServer | null {
+  const { database, scripts, backups, logger } = options;
+  // Windows has no such sockets.
+  if (process.platform === "win32") return null;
+  try {
+    return new ControlServer(database, async (request, { onLog, onProgress }) => {
+      if (request.kind !== "backup") return scripts.run(request, onLog);
+      await backups.toFile(request.file, request.passphrase, (done, total) => onProgress({ done, total }));
+      return null;
+    });
+  } catch (thrown) {
+    logger.warn(`socle run and socle backup cannot reach this service: ${messageOf(thrown)}`);
+    return null;
+  }
 }
 
 /** Reloads what changes, and keeps the types up to date. */

@@ -13,7 +13,7 @@ const request = { kind: "job", name: "noisy" } as const;
 function noisyService() {
   const database = join(temporaryFolder(), "socle.db");
   const done = Promise.withResolvers<void>();
-  const server = new ControlServer(database, async (_request, onLog) => {
+  const server = new ControlServer(database, async (_request, { onLog }) => {
     for (let n = 0; n < lines; n++) onLog({ level: "INFO", message: "x".repeat(1_000) });
     done.resolve();
     return null;
@@ -25,7 +25,7 @@ function noisyService() {
 test("log lines that are not read are left out beyond a bound, and counted; the outcome is said", async () => {
   const { database } = noisyService();
   const heard: LogLine[] = [];
-  expect(await askService(database, request, (line) => heard.push(line))).toEqual({ error: null });
+  expect(await askService(database, request, { onLog: (line) => void heard.push(line) })).toEqual({ error: null });
   const [told, ...more] = heard.filter(({ level }) => level === "WARN");
   expect(more).toEqual([]);
   const leftOut = Number(told?.fields?.["lines"]);

@@ -1,8 +1,8 @@
-/** The control socket: how `socle run` on the command line reaches the service that has the same database. */
+/** The control socket: how `socle run` and `socle backup` on the command line reach the service that has the same database. */
 import { lstatSync, mkdirSync, rmSync, type Stats, statSync } from "node:fs";
 import { join } from "node:path";
 import { isObject, messageOf } from "../kernel/index.ts";
-import type { LogLine, RunRequest } from "./run-request.ts";
+import type { BackupRequest, LogLine, ProgressLine, RequestListener, RunRequest } from "./run-request.ts";
 
 /** The longest path that a socket can have on every system, in bytes. */
 const longestPath = 100;
@@ -13,8 +13,15 @@ const aliveMs = 3_000;
 /** Bytes of lines that may wait for a reader; log lines beyond them are left out. */
 const longestWait = 8 * 1024 ** 2;
 
-/** A line of the answer: something that was logged, how it ended, or that it goes on. */
-type ControlLine = { readonly log: LogLine } | { readonly error: string | null } | { readonly alive: true };
+/** A request, as it is answered: null, or why it failed. */
+type Answer = (request: RunRequest | BackupRequest, listener: Required<RequestListener>) => Promise<string | null>;
+
+/** A line of the answer: something that was logged, how far it is, how it ended, or that it goes on. */
+type ControlLine =
+  | { readonly log: LogLine }
+  | { readonly progress: ProgressLine }
+  | { readonly error: string | null }
+  | { readonly alive: true };
 
 /** The folder of the socket, beside the database. It is closed to other users, so that none can put a socket there. */
 function controlFolder(database: string): string {
@@ -66,10 +73,9 @@ export class ControlServer {
   readonly #folder: string;
 
   /**
-   * @param run answers null, or why it failed.
    * @throws Error where the folder belongs to somebody else or the socket cannot be made.
    */
-  constructor(database: string, run: (request: RunRequest, onLog: (line: LogLine) => void) => Promise<string | null>) {
+  constructor(database: string, answer: Answer) {
     this.#folder = controlFolder(database);
     // The database is ours alone, so what is left here is of a service that has ended; and what is made now is ours.
     rmSync(this.#folder, { force: true, recursive: true });
@@ -83,7 +89,14 @@ export class ControlServer {
           // A job may be silent for as long as it may run.
           server.timeout(request, 0);
           const asked = parseRequest(await request.json());
-          return new Response(asLines((say) => run(asked, (log) => say({ log })).then((error) => say({ error }))));
+          return new Response(
+            asLines((say) =>
+              answer(asked, {
+                onLog: (log) => say({ log }),
+                onProgress: (progress) => say({ progress }),
+              }).then((error) => say({ error })),
+            ),
+          );
         },
       }),
     );
@@ -102,9 +115,11 @@ export class ControlServer {
 }
 
 /** @throws Error for what is no request: the two sides may be of different versions. */
-function parseRequest(value: unknown): RunRequest {
-  const { kind, name, collection, file, record, handler = null } = isObject(value) ? value : {};
+function parseRequest(value: unknown): RunRequest | BackupRequest {
+  const { kind, passphrase = null, name, collection, file, record, handler = null } = isObject(value) ? value : {};
   if (kind === "job" && typeof name === "string") return { kind, name };
+  const isPassphrase = passphrase === null || typeof passphrase === "string";
+  if (kind === "backup" && typeof file === "string" && isPassphrase) return { kind, file, passphrase };
   const isHandler = handler === null || typeof handler === "string";
   const isComplete = typeof collection === "string" && typeof file === "string" && typeof record === "string";
   if (kind === "function" && isComplete && isHandler) return { kind, collection, file, record, handler };
@@ -161,8 +176,8 @@ function leftOutLine(lines: number): LogLine {
  */
 export async function askService(
   database: string,
-  request: RunRequest,
-  onLog: (line: LogLine) => void,
+  request: RunRequest | BackupRequest,
+  listener: RequestListener,
 ): Promise<{ error: string | null } | null> {
   const folder = controlFolder(database);
   const problem = socketProblem(folder, database);
@@ -179,7 +194,7 @@ export async function askService(
     return { error: lost };
   }
   if (!response.ok) return { error: `The service does not take the request (HTTP ${response.status})` };
-  return readLines(response, onLog).catch(() => ({ error: lost }));
+  return readLines(response, listener).catch(() => ({ error: lost }));
 }
 
 /** Why the socket is not believed to be the service's; "missing" where there is none. */
@@ -198,7 +213,7 @@ function socketProblem(folder: string, database: string): string | "missing" | n
 
 const lost = "The service has ended meanwhile, and nothing confirms the run";
 
-async function readLines(response: Response, onLog: (line: LogLine) => void): Promise<{ error: string | null }> {
+async function readLines(response: Response, listener: RequestListener): Promise<{ error: string | null }> {
   let rest = "";
   const decoder = new TextDecoder();
   for await (const chunk of response.body ?? []) {
@@ -210,7 +225,8 @@ async function readLines(response: Response, onLog: (line: LogLine) => void): Pr
       if (line["error"] === null) return { error: null };
       if ("error" in line) return { error: String(line["error"]) };
       // It is the same program that wrote it.
-      if ("log" in line) onLog(line["log"] as LogLine);
+      if ("log" in line) listener.onLog?.(line["log"] as LogLine);
+      if ("progress" in line) listener.onProgress?.(line["progress"] as ProgressLine);
     }
   }
   return { error: lost };

@@ -2,9 +2,9 @@
 export { App } from "./app.ts";
 export { askService } from "./control.ts";
 export { readDefinitions } from "./definitions.ts";
-export type { LogLine, RunRequest } from "./run-request.ts";
+export type { BackupRequest, LogLine, ProgressLine, RunRequest } from "./run-request.ts";
 export { Scripts } from "./scripts.ts";
-export { openService, type Service } from "./service.ts";
+export { knownSchemas, openService, placesOf, type Service } from "./service.ts";
 export { ServiceManager } from "./service-manager.ts";
 export { checkFile, typesFile, writeCheckSettings, writeTypes } from "./types-file.ts";
 export { version } from "./version.ts";

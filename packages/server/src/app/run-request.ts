@@ -1,4 +1,14 @@
+/** Requests of the command line to the service that runs. */
 import type { LogLevel } from "../logging/index.ts";
+
+/** A backup into a file of the service's machine. */
+export interface BackupRequest {
+  readonly kind: "backup";
+  /** An absolute path. */
+  readonly file: string;
+  /** Encrypts it; null for `backup.recipient`, if there is one. */
+  readonly passphrase: string | null;
+}
 
 /** What `socle run` asks for. */
 export type RunRequest =
@@ -19,4 +29,16 @@ export interface LogLine {
   readonly level: LogLevel;
   readonly message: string;
   readonly fields?: { readonly [name: string]: unknown };
+}
+
+/** How far something is, in bytes. */
+export interface ProgressLine {
+  readonly done: number;
+  readonly total: number;
+}
+
+/** Hears of a request while it is done. */
+export interface RequestListener {
+  onLog?: (line: LogLine) => void;
+  onProgress?: (line: ProgressLine) => void;
 }

@@ -2,7 +2,7 @@ import { realpathSync } from "node:fs";
 import type { Config } from "../config/index.ts";
 import { Functions } from "../functions/index.ts";
 import { Jobs } from "../jobs/index.ts";
-import { AppError, messageOf, nearest, quote, system } from "../kernel/index.ts";
+import { AppError, nearest, quote, system } from "../kernel/index.ts";
 import type { Logger } from "../logging/index.ts";
 import {
   fingerprint,
@@ -12,7 +12,6 @@ import {
   type ScriptOutcome,
   type ScriptTask,
 } from "../script-host/index.ts";
-import { ControlServer } from "./control.ts";
 import { usualUmask } from "./file-modes.ts";
 import type { LogLine, RunRequest } from "./run-request.ts";
 import type { Service } from "./service.ts";
@@ -38,12 +37,10 @@ export class Scripts {
   readonly #logger: Logger;
   readonly #root: string;
   readonly #service: Service;
-  readonly #database: string;
   #processesLost = 0;
   /** The state of the files that was loaded last. */
   #loaded = "";
   #watching: Timer | null = null;
-  #control: ControlServer | null = null;
   #isStopped = false;
 
   constructor({ service, config, logger, environment, now }: ScriptsOptions) {
@@ -53,7 +50,6 @@ export class Scripts {
     // Modules know themselves by their real paths.
     this.#root = realpathSync(config.folder);
     this.#service = service;
-    this.#database = config.database;
     this.#logger = logger.for("scripts");
     this.functions = new Functions({
       database,
@@ -108,7 +104,6 @@ export class Scripts {
     await this.functions.start();
     await this.#host.load();
     if (hasSchedules) await this.jobs.start();
-    if (hasSchedules) this.#openControl();
     this.#tell("Loaded");
   }
 
@@ -117,7 +112,6 @@ export class Scripts {
     const start = performance.now();
     await this.#host.load();
     if (this.#isStopped) return;
-    this.#openControl();
     this.#tell("Reloaded", { ms: Math.round(performance.now() - start) });
   }
 
@@ -192,22 +186,11 @@ export class Scripts {
     if (problem !== null) throw new AppError("not_found", `${path} does not load: ${problem}`);
   }
 
-  #openControl(): void {
-    // Windows has no such sockets.
-    if (this.#control !== null || this.#host.isEmpty || process.platform === "win32") return;
-    try {
-      this.#control = new ControlServer(this.#database, (request, onLog) => this.run(request, onLog));
-    } catch (thrown) {
-      this.#logger.warn(`socle run cannot reach this service: ${messageOf(thrown)}`);
-    }
-  }
-
   /** Finishes what runs, `graceMs` at most, and ends the processes. */
   async stop(graceMs: number): Promise<void> {
     clearTimeout(this.#watching ?? undefined);
     this.#watching = null;
     this.#isStopped = true;
-    this.#control?.stop();
     const stopped = Promise.all([this.functions.stop(), this.jobs.stop()]);
     await Promise.race([stopped, Bun.sleep(graceMs)]);
     await this.#host.stop(0);

@@ -1,8 +1,9 @@
 import { join } from "node:path";
 import { Auth, authSchema, userTable } from "../auth/index.ts";
+import { type Places, putRight } from "../backup/index.ts";
 import { applyDefinitionFiles, Collections, collectionSchema } from "../collections/index.ts";
 import type { Config } from "../config/index.ts";
-import { asSetupError, Database } from "../database/index.ts";
+import { asSetupError, Database, type ModuleSchema } from "../database/index.ts";
 import { EventLog, eventSchema } from "../events/index.ts";
 import { functionSchema } from "../functions/index.ts";
 import { jobSchema } from "../jobs/index.ts";
@@ -36,6 +37,35 @@ export interface Service {
   close(graceMs?: number): Promise<void>;
 }
 
+const schemas: readonly ModuleSchema[] = [
+  eventSchema,
+  collectionSchema,
+  authSchema,
+  storageSchema,
+  functionSchema,
+  jobSchema,
+];
+
+/** The version of each module's tables that this build makes and knows. */
+export const knownSchemas = Object.fromEntries(schemas.map(({ module, steps }) => [module, steps.length]));
+
+/** Where the service of a configuration keeps its data. */
+export function placesOf(config: Config): Places {
+  return {
+    database: config.database,
+    files: {
+      place: config.storage,
+      workFolder: `${config.database}-files`,
+      s3: {
+        endpoint: config["s3.endpoint"],
+        region: config["s3.region"],
+        accessKeyId: config["s3.accessKeyId"],
+        secretAccessKey: config["s3.secretAccessKey"],
+      },
+    },
+  };
+}
+
 /**
  * Builds the service: opens the database, brings every table to this version and to the definition files.
  * @throws SetupError with one readable line; the database is closed again then.
@@ -44,10 +74,14 @@ export async function openService({ config, logger, onFatal }: ServiceOptions): 
   refuseMissingDatabase(config);
   keepFilesPrivate();
   const databaseLogger = logger.for("database");
+  const places = placesOf(config);
   const database = new Database({
     path: config.database,
     logger: databaseLogger,
     onFatal,
+    onLocked() {
+      if (putRight(places)) databaseLogger.info("A restore that was interrupted has been brought to its end");
+    },
     logLimit: config["limits.wal"],
     maxQueries: config["limits.queries"],
     threadLimitMs: config["limits.queryTime"],
@@ -80,17 +114,7 @@ export async function openService({ config, logger, onFatal }: ServiceOptions): 
       events,
       clock,
       logger: storageLogger,
-      driver: await openDriver({
-        place: config.storage,
-        workFolder: `${config.database}-files`,
-        s3: {
-          endpoint: config["s3.endpoint"],
-          region: config["s3.region"],
-          accessKeyId: config["s3.accessKeyId"],
-          secretAccessKey: config["s3.secretAccessKey"],
-        },
-        logger: storageLogger,
-      }),
+      driver: await openDriver({ ...places.files, logger: storageLogger }),
       thumbsCacheSize: config["thumbs.cacheSize"],
       maxThumbnails: config["limits.thumbnails"],
       quota: { total: config["limits.storage"], perUser: config["limits.storagePerUser"] },
@@ -110,7 +134,7 @@ export async function openService({ config, logger, onFatal }: ServiceOptions): 
       slowQueryMs: config["log.slowQuery"],
     });
 
-    await database.prepare([eventSchema, collectionSchema, authSchema, storageSchema, functionSchema, jobSchema]);
+    await database.prepare(schemas);
     await events.start();
     await collections.start();
     await applyDefinitionFiles({

@@ -16,6 +16,10 @@ export interface Terminal {
   openLog(droppedLine: (count: number) => string): (line: string) => void;
   /** Writes to standard error. */
   err(text: string): void;
+  /** Writes over the last line of the terminal, or takes it away (""); null where output is not on one. */
+  readonly progress: ((text: string) => void) | null;
+  /** Whether a person answers, and not a pipe. */
+  readonly isAnswered: boolean;
   /** Asks for a secret: without echo on a terminal, else a line of standard input. */
   askSecret(question: string): Promise<string>;
   /** Asks for a line, which is empty at the end of the input. */
@@ -39,7 +43,10 @@ export type OptionValues = { readonly [name: string]: string | boolean | undefin
 export interface Command {
   /** As it is typed: `admin create`. */
   readonly name: string;
-  /** The positional arguments, as the help shows them: `EMAIL`. All are needed but a last one in brackets; a last one `PACKAGE...` takes several. */
+  /**
+   * The positional arguments, as the help shows them: `EMAIL`. All are needed but `[FILE]`; a last one `PACKAGE...` takes
+   * several.
+   */
   readonly args: readonly string[];
   readonly summary: string;
   /** Option name → what it is; those with a value name it. */

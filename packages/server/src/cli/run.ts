@@ -4,6 +4,7 @@ import { type LogFormat, lineOf } from "../logging/index.ts";
 import { type Command, type OptionValues, parseOptionsOf, type Terminal, UsageError } from "./command.ts";
 import { add } from "./commands/add.ts";
 import { adminCreate } from "./commands/admin-create.ts";
+import { backup, restore } from "./commands/backup.ts";
 import { check } from "./commands/check.ts";
 import { health } from "./commands/health.ts";
 import { init } from "./commands/init.ts";
@@ -12,6 +13,8 @@ import { schemaPull, schemaPush } from "./commands/schema.ts";
 import { seed } from "./commands/seed.ts";
 import { dev, serve } from "./commands/serve.ts";
 import { types } from "./commands/types.ts";
+import { vacuum } from "./commands/vacuum.ts";
+import { verify } from "./commands/verify.ts";
 import { versionCommand } from "./commands/version.ts";
 import { helpOf, overview } from "./help.ts";
 
@@ -40,6 +43,10 @@ const commands: readonly Command[] = [
   schemaPull,
   schemaPush,
   seed,
+  backup,
+  restore,
+  verify,
+  vacuum,
   versionCommand,
   help,
 ];
@@ -103,14 +110,14 @@ async function dispatch(words: readonly string[], terminal: Terminal): Promise<n
   const { positionals, options } = await parseWords(command, rest);
   if (options["help"] === true) return helpFor(command.name.split(" "), terminal);
   const isOpen = command.args.at(-1)?.endsWith("...") === true && positionals.length > command.args.length;
-  const least = command.args.filter((name) => !name.startsWith("[")).length;
-  if ((positionals.length < least || positionals.length > command.args.length) && !isOpen) {
+  const needed = command.args.filter((arg) => !arg.startsWith("["));
+  const isShort = positionals.length < needed.length;
+  if (isShort || (positionals.length > command.args.length && !isOpen)) {
     const usage = ["socle", command.name, ...command.args].join(" ");
-    const surplus = positionals.at(command.args.length);
     throw new UsageError(
-      surplus === undefined
+      isShort
         ? `missing ${command.args[positionals.length]}; usage: ${usage}`
-        : `unexpected "${surplus}"; usage: ${usage}`,
+        : `unexpected "${positionals.at(command.args.length)}"; usage: ${usage}`,
     );
   }
   return command.run({ args: positionals, options, terminal });

@@ -25,6 +25,8 @@ test("secrets are taken out of the environment once they are read", async () => 
     out: () => undefined,
     openLog: () => () => undefined,
     err: () => undefined,
+    progress: null,
+    isAnswered: false,
     ask: nothing,
     askSecret: nothing,
     untilSignal: nothing,

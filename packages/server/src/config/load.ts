@@ -29,7 +29,15 @@ export interface LoadedConfig {
 }
 
 const paths = Object.keys(keys) as KeyPath[];
-const pathPaths: readonly KeyPath[] = ["database", "storage", "public", "dashboard.path", "tls.cert", "tls.key"];
+const pathPaths: readonly KeyPath[] = [
+  "database",
+  "storage",
+  "public",
+  "dashboard.path",
+  "backup.target",
+  "tls.cert",
+  "tls.key",
+];
 
 /** The variables that hold secrets. Whoever has read the configuration has no more need of them. */
 export const secretVariables: readonly string[] = paths

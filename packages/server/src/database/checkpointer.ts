@@ -103,6 +103,8 @@ export class Checkpointer {
   /** Since when the log is over its bound; null while it is not. */
   #overSince: number | null = null;
   #isFlushing = false;
+  /** While a state is held on purpose, the log may grow: no write waits for it, no read makes room. */
+  #isResting = false;
   #gap: Gap | null = null;
   #nextGap = 0;
   #betweenGaps = betweenGapsMs.shortest;
@@ -126,7 +128,7 @@ export class Checkpointer {
 
   /** To be called between transactions. Null, or a short pause that the writer is to make. */
   catchUp(now: number): Promise<void> | null {
-    if (now < this.#nextLook) return null;
+    if (this.#isResting || now < this.#nextLook) return null;
     this.#nextLook = now + lookEveryMs;
     const state = this.#look();
     if (state === null) return null;
@@ -144,6 +146,29 @@ export class Checkpointer {
   catchUpSoon(): void {
     this.#nextLook = performance.now() + retryEveryMs;
     this.#begin();
+  }
+
+  /** From now on the log may grow; whoever asks for this has a bound of its own. */
+  rest(): void {
+    this.#isResting = true;
+    this.#resume();
+  }
+
+  /** The rest is over: the log is kept short again. */
+  leave(): void {
+    this.#isResting = false;
+    this.#overSince = null;
+    this.#nextLook = 0;
+    this.#heldUntil = 0;
+    this.#isCopied = true;
+  }
+
+  /** One checkpoint, after the one that may run. That it failed is logged. */
+  async checkpoint(): Promise<void> {
+    await this.#running;
+    // A transaction may be under way, in which the writer cannot look at the log.
+    this.#begin(null);
+    await this.#running;
   }
 
   async close(): Promise<void> {
@@ -334,11 +359,13 @@ export class Checkpointer {
     this.#logger.error(message, { error });
   }
 
-  /** Begins a checkpoint unless one runs. Where its thread cannot start, a later look tries again. */
-  #begin(): void {
+  /**
+   * Begins a checkpoint unless one runs. Where its thread cannot start, a later look tries again.
+   * @param before pages that were copied before it; null when that is not known.
+   */
+  #begin(before: number | null = this.#look()?.checkpointed ?? 0): void {
     if (this.#running !== null) return;
     const { path, file } = this.#options;
-    const before = this.#look()?.checkpointed ?? 0;
     const start = performance.now();
     let work: Promise<CheckpointResult | null>;
     try {
@@ -356,7 +383,7 @@ export class Checkpointer {
       this.#running = null;
       // Its length is that of when the checkpoint began: what was written meanwhile does not count.
       this.#isCopied = result !== null && result.checkpointed >= result.log;
-      const copied = (result?.checkpointed ?? 0) - before;
+      const copied = (result?.checkpointed ?? 0) - (before ?? Number.POSITIVE_INFINITY);
       if (copied >= fewPages) this.#pageMs = (this.#pageMs + (performance.now() - start) / copied) / 2;
       if (!this.#isCopied) this.#heldUntil = performance.now() + retryEveryMs;
     });

@@ -6,6 +6,7 @@ import type { Connection } from "./connection.ts";
 import { Flusher } from "./flusher.ts";
 import { FrugalReader, TooManyVisits, VisitBudget } from "./frugal-reader.ts";
 import { addFunctions } from "./functions.ts";
+import { type HeldState, holdState } from "./held-state.ts";
 import { DatabaseLock } from "./lock.ts";
 import type { LongRead } from "./long-read.ts";
 import { DatabaseMeter } from "./meter.ts";
@@ -27,6 +28,8 @@ export interface DatabaseOptions {
   onFatal: (error: unknown) => void;
   /** Refuse when another service has the database open; a command beside a running service says false. Default true. */
   exclusive?: boolean;
+  /** Called once the lock is held and before the file is opened: what an interrupted command has left is put right here. */
+  onLocked?: () => void;
   /** Bytes of the write-ahead log from which writes wait for it (`limits.wal`). Default 64 MiB. */
   logLimit?: number;
   /** How many queries of one caller may wait for a thread (`limits.queries`). Default 64. */
@@ -63,6 +66,7 @@ export class Database {
   readonly #reader: SnapshotReader;
   readonly #lock: DatabaseLock | null;
   readonly #checkpointer: Checkpointer;
+  readonly #file: number;
   /** The parts that `close` closes at its end, the last first. */
   readonly #closers: (() => void)[] = [];
   /** Looks at what admins ask for, as long as that takes. */
@@ -86,6 +90,7 @@ export class Database {
     try {
       this.#lock = (options.exclusive ?? true) ? new DatabaseLock(path) : null;
       this.#closers.push(() => this.#lock?.close());
+      if (this.#lock !== null) options.onLocked?.();
       const writer = openWriter(path);
       this.#writeConnection = writer;
       this.#closers.push(() => writer.close());
@@ -100,6 +105,7 @@ export class Database {
       const log = openLogSync(path);
       this.#closers.push(log.close);
       const { file, close } = openDatabaseFile(path);
+      this.#file = file;
       // At the very end: see `openDatabaseFile`.
       this.#closers.unshift(close);
       this.#threads = new ReaderThreads({ path, ...adminReads });
@@ -247,6 +253,15 @@ export class Database {
       if (current?.role !== principal?.role) throw new AppError("forbidden", "Your role has changed; ask again.");
       return work(reader);
     };
+  }
+
+  /**
+   * Holds the database file in the state of the last commit, to be copied, while writes go on. The log grows meanwhile:
+   * whoever asks has a bound for that, and releases it.
+   * @throws AppError `unavailable` when a reader of an older state is in the way for too long.
+   */
+  holdState(signal: AbortSignal): Promise<HeldState> {
+    return holdState({ path: this.path, file: this.#file, checkpointer: this.#checkpointer, signal });
   }
 
   /** Bytes of the database file and of its log. */

@@ -1,11 +1,14 @@
 /** The database: opening, one writer with group commit and flush, checkpoints, schema versions. Only here is SQLite. */
 export type { PausableReads } from "./checkpointer.ts";
 export { Database, type DatabaseOptions, type ModuleSchema } from "./database.ts";
+export { DatabaseFile, vacuumDatabase, vacuumPath } from "./database-file.ts";
 export { hasMetDamage, isOutOfRoom, isUniqueViolation } from "./errors.ts";
 export { visited } from "./functions.ts";
+export type { HeldState } from "./held-state.ts";
+export { DatabaseLock } from "./lock.ts";
 export type { LongRead } from "./long-read.ts";
 export type { DatabaseMeter } from "./meter.ts";
-export { asSetupError } from "./open-file.ts";
+export { asSetupError, syncFolder } from "./open-file.ts";
 export {
   identifier,
   type QueryParameters,

@@ -16,7 +16,7 @@ import { Connection, sqliteCode } from "./connection.ts";
 import { hasMetDamage } from "./errors.ts";
 
 /** Flushes a directory, so that the names of new files survive a power cut. Windows keeps them without being told. */
-function syncFolder(folder: string): void {
+export function syncFolder(folder: string): void {
   if (process.platform === "win32") return;
   const fd = openSync(folder, "r");
   fsyncSync(fd);

@@ -30,6 +30,12 @@ export interface StorageDriver {
   /** The bytes of a file, or a part of them; null when there are none under this id. */
   read(id: string, range: ByteRange | null): Promise<FileBody | null>;
 
+  /** Bytes of a file; null when there is none under this id. */
+  size(id: string): Promise<number | null>;
+
+  /** The ids under which there are bytes, in no order. */
+  list(): AsyncIterable<string>;
+
   /** Removes the bytes of a file; that there are none is fine. */
   remove(id: string): Promise<void>;
 }

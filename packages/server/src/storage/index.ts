@@ -3,7 +3,7 @@ export type { ByteRange, FileBody, StorageDriver } from "./driver.ts";
 export type { FileFilter } from "./file-search.ts";
 export { cleanName } from "./filename.ts";
 export { typeOfName } from "./mime.ts";
-export { openDriver } from "./open-driver.ts";
+export { type DriverOptions, openDriver } from "./open-driver.ts";
 export { storageSchema } from "./schema.ts";
 export { missingFile, Storage } from "./storage.ts";
 export { nameOfSize, parseThumbSize } from "./thumbnails.ts";

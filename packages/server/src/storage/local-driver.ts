@@ -1,5 +1,5 @@
-import { existsSync, mkdirSync } from "node:fs";
-import { mkdir, open, rename, rm } from "node:fs/promises";
+import { existsSync, mkdirSync, statSync } from "node:fs";
+import { mkdir, open, opendir, readdir, rename, rm } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { messageOf, SetupError } from "../kernel/index.ts";
 import type { ByteRange, FileBody, StorageDriver } from "./driver.ts";
@@ -54,6 +54,19 @@ export class LocalDriver implements StorageDriver {
     const file = Bun.file(path);
     if (!(await file.exists())) return null;
     return range === null ? file : file.slice(range.start, range.end);
+  }
+
+  async size(id: string): Promise<number | null> {
+    return statSync(this.#path(id), { throwIfNoEntry: false })?.size ?? null;
+  }
+
+  async *list(): AsyncIterable<string> {
+    if (!existsSync(this.#folder)) return;
+    for (const name of await readdir(this.#folder)) {
+      const folder = join(this.#folder, name);
+      if (name.startsWith(".") || !statSync(folder).isDirectory()) continue;
+      for await (const entry of await opendir(folder)) if (entry.isFile()) yield entry.name;
+    }
   }
 
   async remove(id: string): Promise<void> {

@@ -99,6 +99,22 @@ export class S3Driver implements StorageDriver {
     return file.slice(range.start, range.end).stream();
   }
 
+  async size(id: string): Promise<number | null> {
+    const file = this.#client.file(this.#key(id));
+    return (await file.exists()) ? (await file.stat()).size : null;
+  }
+
+  async *list(): AsyncIterable<string> {
+    const { prefix } = this.#options;
+    let startAfter: string | undefined;
+    do {
+      const page = await this.#client.list({ prefix, ...(startAfter === undefined ? {} : { startAfter }) });
+      const keys = page.contents?.map(({ key }) => key) ?? [];
+      for (const key of keys) if (!key.slice(prefix.length).includes("/")) yield key.slice(prefix.length);
+      startAfter = page.isTruncated === true ? keys.at(-1) : undefined;
+    } while (startAfter !== undefined);
+  }
+
   async remove(id: string): Promise<void> {
     await this.#client.delete(this.#key(id));
   }

@@ -21,6 +21,8 @@ async function open(change: (driver: StorageDriver, ids: () => Promise<string[]>
     open: () => real.open(),
     put: (id, path) => real.put(id, path),
     read: (id, range) => real.read(id, range),
+    size: (id) => real.size(id),
+    list: () => real.list(),
     remove: (id) => real.remove(id),
   };
   const make = (driver: StorageDriver): Storage =>

@@ -7,6 +7,7 @@ import { AppError, type Clock, isAdmin, isObject, newId, type Principal, toTimes
 import type { Logger } from "../logging/index.ts";
 import type { ByteRange, FileBody, StorageDriver } from "./driver.ts";
 import { type FileFilter, type FileRow, fileColumns, searchFiles } from "./file-search.ts";
+import { HeldRemovals } from "./held-removals.ts";
 import { detectType } from "./mime.ts";
 import { assertFits, Quota, type QuotaOptions, type StoredTotals } from "./quota.ts";
 import { type Asker, Thumbnails, type ThumbSize } from "./thumbnails.ts";
@@ -42,6 +43,7 @@ export class Storage {
   readonly #thumbnails: Thumbnails;
   readonly #quota: Quota;
   readonly #uploadFolder: string;
+  readonly #removals = new HeldRemovals((id) => this.#removeBytes(id));
 
   constructor(options: StorageOptions) {
     this.#options = options;
@@ -205,8 +207,13 @@ export class Storage {
       const payload = { id, userId: file.userId };
       await this.#options.events.append(tx, { type: "storage.deleted", source: "storage", payload, principal });
     });
-    await this.#removeBytes(id);
+    await this.#removals.remove(id);
     await this.#thumbnails.forget(id);
+  }
+
+  /** From now on the bytes of deleted files stay, for a backup. Answers how their removal goes on. */
+  holdRemovals(): () => Promise<void> {
+    return this.#removals.hold();
   }
 
   #authorizeOwner(file: StoredFile, principal: Principal, action: string): void {

@@ -7,7 +7,7 @@ import { configOption, loadSettings } from "../settings.ts";
 async function run(request: RunRequest, { options, terminal }: Invocation): Promise<number> {
   const { config, logger } = await loadSettings(options, withoutLog(terminal));
   const onLog = (line: LogLine): void => terminal.out(`${textOf(line)}\n`);
-  const asked = await askService(config.database, request, onLog);
+  const asked = await askService(config.database, request, { onLog });
   if (asked !== null) return report(asked.error, terminal);
   const service = await openService({
     config,

@@ -2,6 +2,7 @@
 import type { Admin } from "../../../admin/index.ts";
 import type { LiveStreams } from "../../live-streams.ts";
 import type { Route } from "../../router.ts";
+import { backupRoutes } from "./backups.ts";
 import { collectionRoutes } from "./collections.ts";
 import { eventRoutes } from "./events.ts";
 import { forAdmins } from "./for-admins.ts";
@@ -22,6 +23,7 @@ export function adminRoutes(options: { admin: Admin; liveStreams: LiveStreams; b
     ...collectionRoutes(admin, bodyLimit),
     ...userRoutes(admin, bodyLimit),
     ...fileRoutes(admin, bodyLimit),
+    ...backupRoutes(admin, bodyLimit),
     ...scriptRoutes(admin),
     ...logRoutes(admin, liveStreams),
     ...eventRoutes(admin, liveStreams),

@@ -1,0 +1,106 @@
+/** Writing the file of a backup: entries of a tar, compressed with zstd, encrypted if asked for, in bounded memory. */
+import { closeSync, fdatasyncSync, fsyncSync, openSync, writeSync } from "node:fs";
+import { createTarPacker } from "modern-tar";
+import { type Encryption, encrypt } from "./encryption.ts";
+import type { ManifestEntry } from "./manifest.ts";
+
+/** So much is written before it is flushed, so that no flush of the log waits behind much. */
+const flushBytes = 1024 ** 2;
+
+function writeAll(file: number, bytes: Uint8Array): void {
+  for (let at = 0; at < bytes.byteLength; ) at += writeSync(file, bytes, at);
+}
+
+/** Writes to a disk that others need as well: after each flush it rests as long as the flush took. */
+export class PacedFile {
+  readonly #file: number;
+  #unflushed = 0;
+  size = 0;
+
+  constructor(path: string) {
+    this.#file = openSync(path, "w", 0o600);
+  }
+
+  async write(bytes: Uint8Array): Promise<void> {
+    const start = performance.now();
+    writeAll(this.#file, bytes);
+    this.size += bytes.byteLength;
+    this.#unflushed += bytes.byteLength;
+    if (this.#unflushed < flushBytes) return;
+    this.#unflushed = 0;
+    fdatasyncSync(this.#file);
+    await Bun.sleep(performance.now() - start);
+  }
+
+  /** @param isWhole whether it must survive a power cut. */
+  close(isWhole: boolean): void {
+    try {
+      if (isWhole) fsyncSync(this.#file);
+    } finally {
+      closeSync(this.#file);
+    }
+  }
+}
+
+export class ArchiveWriter {
+  readonly #file: PacedFile;
+  readonly #packer = createTarPacker();
+  readonly #written: Promise<void>;
+  readonly #failed: Promise<never>;
+  readonly #createdAt: Date;
+
+  private constructor(path: string, encryption: Encryption | null, createdAt: Date) {
+    this.#file = new PacedFile(path);
+    this.#createdAt = createdAt;
+    this.#written = this.#write(encryption);
+    // Whoever adds an entry must not wait for a reader that has failed.
+    this.#failed = this.#written.then(() => new Promise<never>(() => undefined));
+    this.#failed.catch(() => undefined);
+  }
+
+  /** @throws Error when the file cannot be made. */
+  static open(path: string, options: { encryption: Encryption | null; createdAt: Date }): ArchiveWriter {
+    return new ArchiveWriter(path, options.encryption, options.createdAt);
+  }
+
+  /** Adds an entry of exactly `size` bytes. @throws Error when there are more or fewer, or the file cannot be written. */
+  async add(
+    name: string,
+    size: number,
+    pieces: AsyncIterable<Uint8Array> | Iterable<Uint8Array>,
+  ): Promise<ManifestEntry> {
+    const header = { name, size, type: "file" as const, mode: 0o600, mtime: this.#createdAt };
+    const writer = this.#packer.controller.add(header).getWriter();
+    const hasher = new Bun.CryptoHasher("sha256");
+    let length = 0;
+    for await (const piece of pieces) {
+      hasher.update(piece);
+      length += piece.byteLength;
+      await Promise.race([writer.ready.then(() => writer.write(piece)), this.#failed]);
+    }
+    if (length !== size) throw new Error(`${name} has ${length} bytes in place of ${size}`);
+    await Promise.race([writer.close(), this.#failed]);
+    return { name, size, sha256: hasher.digest("hex") };
+  }
+
+  /** Ends the archive; resolves with its size once it would survive a power cut. */
+  async finish(): Promise<number> {
+    this.#packer.controller.finalize();
+    await this.#written;
+    this.#file.close(true);
+    return this.#file.size;
+  }
+
+  /** Leaves the file as it is: whoever asked for it removes it. */
+  async abandon(reason: unknown): Promise<void> {
+    this.#packer.controller.error(reason);
+    await this.#written.catch(() => undefined);
+    this.#file.close(false);
+  }
+
+  async #write(encryption: Encryption | null): Promise<void> {
+    const compressed = this.#packer.readable.pipeThrough(new CompressionStream("zstd"));
+    const bytes = encryption === null ? compressed : await encrypt(compressed, encryption);
+    for await (const piece of bytes) await this.#file.write(piece);
+  }
+}

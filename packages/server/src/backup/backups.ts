@@ -1,0 +1,333 @@
+/** The backups of a running service: made when somebody asks or a schedule says so, one at a time; listed, read, removed. */
+import { statSync } from "node:fs";
+import type { BackupEntry } from "@socle/protocol";
+import type { Database } from "../database/index.ts";
+import { type EventLog, Ledger } from "../events/index.ts";
+import { nextTime } from "../jobs/index.ts";
+import { AppError, messageOf, type Principal, SetupError, system, toTimestamp } from "../kernel/index.ts";
+import type { Logger } from "../logging/index.ts";
+import type { ByteRange, FileBody, Storage } from "../storage/index.ts";
+import { type Encryption, isRecipient } from "./encryption.ts";
+import { makeBackup } from "./make-backup.ts";
+import type { Places } from "./places.ts";
+import { type BackupTarget, backupName, timeOfName } from "./target.ts";
+
+/** Failures that are remembered; older ones are in the log and in the event log. */
+const maxFailures = 20;
+const progressEveryMs = 1_000;
+/** The longest that a timer is set for; a later time is looked at again then, also because clocks are changed. */
+const longestTimerMs = 60_000;
+
+export interface BackupsOptions {
+  database: Database;
+  events: EventLog;
+  storage: Storage;
+  logger: Logger;
+  places: Places;
+  target: BackupTarget;
+  /** Five fields of cron, in UTC; undefined for none (`backup.schedule`). */
+  schedule: string | undefined;
+  /** Backups in the target beyond these are removed, the oldest first; 0 keeps all (`backup.keep`). */
+  keep: number;
+  /** `backup.log` */
+  maxLog: number;
+  /** The public key that they are encrypted for (`backup.recipient`). */
+  recipient: string | undefined;
+  version: string;
+}
+
+/** Of the last that was completed. */
+interface LastBackup {
+  /** Milliseconds since 1970. */
+  readonly endedAt: number;
+  readonly size: number;
+  readonly durationMs: number;
+}
+
+interface Running {
+  readonly entry: BackupEntry;
+  readonly ended: Promise<unknown>;
+}
+
+interface Work {
+  name: string;
+  output: string;
+  encryption: Encryption | null;
+  principal: Principal;
+  deliver: (onProgress: (done: number, total: number) => void) => Promise<void>;
+  onProgress?: (done: number, total: number) => void;
+}
+
+export class Backups {
+  readonly #options: BackupsOptions;
+  readonly #ledger: Ledger;
+  readonly #stopping = new AbortController();
+  #running: Running | null = null;
+  #failed: BackupEntry[] = [];
+  /** Packed, and not delivered: the next one is delivered in its place. */
+  #undelivered: string | null = null;
+  #last: LastBackup | null = null;
+  #failures = 0;
+  #timer: Timer | null = null;
+
+  constructor(options: BackupsOptions) {
+    this.#options = options;
+    this.#ledger = new Ledger(options.database, options.logger);
+  }
+
+  /**
+   * Waits for the schedule from now on.
+   * @throws SetupError for a schedule or a recipient that is none.
+   */
+  async start(): Promise<void> {
+    const { schedule, recipient, target, logger } = this.#options;
+    if (recipient !== undefined && !(await isRecipient(recipient)))
+      throw new SetupError("backup.recipient: is not the public key of an age identity, such as age1…");
+    if (schedule !== undefined) this.#arm(this.#due(schedule), schedule);
+    // A store that does not answer holds up no start.
+    void target.list().then(
+      (kept) => {
+        const newest = kept.toSorted((a, b) => a.endedAt - b.endedAt).at(-1);
+        if (newest === undefined) return;
+        const startedAt = timeOfName(newest.name) ?? newest.endedAt;
+        const { endedAt, size } = newest;
+        this.#last ??= { endedAt, size, durationMs: Math.max(0, endedAt - startedAt) };
+      },
+      (error) => logger.warn("The backups that are kept could not be looked at", { error }),
+    );
+  }
+
+  /** Ends one that is being made; nothing of it is left. */
+  async stop(): Promise<void> {
+    clearTimeout(this.#timer ?? undefined);
+    this.#stopping.abort(new Error("the service stops"));
+    await this.#running?.ended;
+    await this.#ledger.settled();
+  }
+
+  /** All that are kept, that runs, and the last that failed, newest first. */
+  async list(): Promise<BackupEntry[]> {
+    const kept = (await this.#options.target.list()).map(({ name, size, endedAt }): BackupEntry => {
+      const startedAt = toTimestamp(timeOfName(name) ?? endedAt);
+      return { name, state: "completed", size, startedAt, endedAt: toTimestamp(endedAt), progress: 1, error: null };
+    });
+    const own = [...this.#failed, ...(this.#running === null ? [] : [this.#running.entry])];
+    const names = new Set(kept.map(({ name }) => name));
+    const others = own.filter(({ name, state }) => !names.has(name) && state !== "completed");
+    return [...others, ...kept].sort((a, b) => (a.startedAt < b.startedAt ? 1 : -1));
+  }
+
+  /**
+   * Begins one in the target.
+   * @throws AppError `conflict` while another is made.
+   */
+  begin(principal: Principal): BackupEntry {
+    const { target, recipient } = this.#options;
+    const encryption = recipient === undefined ? null : { recipient };
+    this.#assertFree();
+    const name = this.#undelivered ?? backupName(Date.now(), encryption !== null);
+    const signal = this.#stopping.signal;
+    const ended = this.#run({
+      name,
+      output: target.pathFor(name),
+      encryption,
+      principal,
+      deliver: async (onProgress) => {
+        this.#undelivered = name;
+        await target.deliver(name, { signal, onProgress });
+        this.#undelivered = null;
+      },
+    });
+    ended.then(() => this.#trim()).catch(() => undefined);
+    return this.#entry();
+  }
+
+  /**
+   * Makes one in a file of this machine.
+   * @throws AppError `conflict` while another is made; Error with one line when it fails.
+   */
+  async toFile(
+    file: string,
+    passphrase: string | null,
+    onProgress: (done: number, total: number) => void,
+  ): Promise<void> {
+    this.#assertFree();
+    const { recipient } = this.#options;
+    const ofRecipient = recipient === undefined ? null : { recipient };
+    const encryption = passphrase === null ? ofRecipient : { passphrase };
+    await this.#run({
+      name: file,
+      output: file,
+      encryption,
+      principal: system,
+      onProgress,
+      deliver: async () => undefined,
+    });
+  }
+
+  /** @throws AppError `not_found`. */
+  async find(name: string): Promise<{ size: number; endedAt: number }> {
+    const found = timeOfName(name) === null ? null : await this.#options.target.find(name);
+    if (found === null) throw new AppError("not_found", "There is no such backup.");
+    return found;
+  }
+
+  read(name: string, range: ByteRange | null): FileBody {
+    return this.#options.target.read(name, range);
+  }
+
+  /** @throws AppError `not_found`. */
+  async remove(name: string): Promise<void> {
+    const failed = this.#failed.filter((entry) => entry.name !== name);
+    const wasFailure = failed.length < this.#failed.length;
+    this.#failed = failed;
+    if (wasFailure && name !== this.#undelivered) return;
+    if (name === this.#undelivered) this.#undelivered = null;
+    else await this.find(name);
+    await this.#options.target.remove(name);
+  }
+
+  /** For metrics. */
+  totals(): { last: LastBackup | null; failures: number; isRunning: boolean } {
+    return { last: this.#last, failures: this.#failures, isRunning: this.#running !== null };
+  }
+
+  #assertFree(): void {
+    if (this.#running !== null) throw new AppError("conflict", `A backup is being made: ${this.#running.entry.name}.`);
+    if (this.#stopping.signal.aborted) throw new AppError("unavailable", "The service is stopping.");
+  }
+
+  #entry(): BackupEntry {
+    if (this.#running === null) throw new Error("No backup is being made");
+    return { ...this.#running.entry };
+  }
+
+  /** From the call on, this is the one that is made. Rejects with why it failed. */
+  #run(work: Work): Promise<void> {
+    const startedAt = toTimestamp(Date.now());
+    const entry: BackupEntry = {
+      name: work.name,
+      state: "running",
+      size: null,
+      startedAt,
+      endedAt: null,
+      progress: 0,
+      error: null,
+    };
+    const begun = performance.now();
+    const making = this.#make(work, entry);
+    const ended = making.then(
+      (size) => this.#completed(work, entry, { size, durationMs: performance.now() - begun }),
+      (error) => this.#hasFailed(work, entry, error),
+    );
+    this.#running = { entry, ended: ended.catch(() => undefined) };
+    return ended;
+  }
+
+  async #make(work: Work, entry: BackupEntry): Promise<number> {
+    const { database, storage, places, maxLog, version, logger } = this.#options;
+    const { name, output, encryption } = work;
+    logger.info(`Backup ${name} begins`);
+    await this.#tell("started", work, {});
+    let toldAt = performance.now();
+    const onProgress = (done: number, total: number): void => {
+      entry.progress = total === 0 ? 0 : done / total;
+      work.onProgress?.(done, total);
+      if (performance.now() - toldAt < progressEveryMs) return;
+      toldAt = performance.now();
+      void this.#tell("progress", work, { done, total });
+    };
+    if (this.#undelivered !== name) {
+      const holdRemovals = (): (() => Promise<void>) => storage.holdRemovals();
+      const filesSize = (await storage.totals()).size;
+      const { signal } = this.#stopping;
+      const result = await makeBackup({
+        database,
+        places,
+        holdRemovals,
+        filesSize,
+        output,
+        encryption,
+        maxLog,
+        version,
+        signal,
+        onProgress,
+      });
+      if (result.missing.length > 0)
+        logger.warn(`Backup ${name} lacks files whose bytes are not in the storage, or not whole; see socle verify`, {
+          files: result.missing,
+        });
+    }
+    entry.size = statSync(output).size;
+    await work.deliver(onProgress);
+    return entry.size;
+  }
+
+  #completed(work: Work, entry: BackupEntry, { size, durationMs }: { size: number; durationMs: number }): void {
+    const endedAt = Date.now();
+    Object.assign(entry, { state: "completed", endedAt: toTimestamp(endedAt), progress: 1 });
+    this.#running = null;
+    this.#last = { endedAt, size, durationMs };
+    this.#options.logger.info(`Backup ${work.name} is complete`, { size, ms: Math.round(durationMs) });
+    void this.#tell("completed", work, { size, durationMs: Math.round(durationMs) });
+  }
+
+  #hasFailed(work: Work, entry: BackupEntry, thrown: unknown): never {
+    const error = messageOf(thrown);
+    Object.assign(entry, { state: "failed", endedAt: toTimestamp(Date.now()), error });
+    this.#running = null;
+    this.#failures += 1;
+    this.#failed = [...this.#failed.filter(({ name }) => name !== entry.name), entry].slice(-maxFailures);
+    this.#options.logger.error(error);
+    void this.#tell("failed", work, { error });
+    throw thrown;
+  }
+
+  /** Only admins read these events: no channel of realtime carries them. */
+  #tell(
+    step: "started" | "progress" | "completed" | "failed",
+    { name, principal }: Work,
+    more: object,
+  ): Promise<boolean> {
+    const payload = { name, ...more };
+    return this.#ledger.write((tx) =>
+      this.#options.events.append(tx, { type: `backup.${step}`, source: "admin", payload, principal }),
+    );
+  }
+
+  async #trim(): Promise<void> {
+    const { target, keep, logger } = this.#options;
+    if (keep === 0) return;
+    try {
+      const names = (await target.list()).map(({ name }) => name).sort();
+      for (const name of names.slice(0, Math.max(0, names.length - keep))) {
+        await target.remove(name);
+        logger.info(`Backup ${name} was removed: backup.keep is ${keep}`);
+      }
+    } catch (error) {
+      logger.warn("Old backups could not be removed", { error });
+    }
+  }
+
+  /** @throws SetupError for what is no cron. */
+  #due(schedule: string): number {
+    try {
+      return nextTime({ schedule, timezone: "UTC" }, Date.now()) ?? Number.POSITIVE_INFINITY;
+    } catch (thrown) {
+      throw new SetupError(`backup.${messageOf(thrown)}`);
+    }
+  }
+
+  #arm(due: number, schedule: string): void {
+    const wait = Math.min(Math.max(0, due - Date.now()), longestTimerMs);
+    this.#timer = setTimeout(() => {
+      if (Date.now() < due) return this.#arm(due, schedule);
+      try {
+        this.begin(system);
+      } catch (thrown) {
+        this.#options.logger.warn(`A backup is due and is skipped: ${messageOf(thrown)}`);
+      }
+      this.#arm(this.#due(schedule), schedule);
+    }, wait).unref();
+  }
+}

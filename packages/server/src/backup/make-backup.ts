@@ -1,0 +1,116 @@
+/**
+ * Making a backup, in this order: (1) the bytes of deleted files wait; (2) the database file is held in the state of the
+ * last commit, and copied; (3) it goes on, while the copy is checked and packed with the files that it names; (4) the
+ * archive is flushed and gets its name; (5) deletions go on.
+ */
+import { mkdirSync, renameSync, rmSync, writeFileSync } from "node:fs";
+import { dirname, join } from "node:path";
+import { type Database, type HeldState, syncFolder } from "../database/index.ts";
+import { messageOf, SetupError } from "../kernel/index.ts";
+import type { Encryption } from "./encryption.ts";
+import { noteName, partialEnding } from "./leftovers.ts";
+import { packOnThread } from "./pack-thread.ts";
+import type { PackRequest, PackResult } from "./pack-worker.ts";
+import { backupFolder, type Places } from "./places.ts";
+
+/** How often the size of the log is looked at while the database file is held. */
+const lookEveryMs = 25;
+
+export type BackupResult = PackResult & {
+  /** Milliseconds since 1970: the moment of the state. */
+  readonly createdAt: number;
+};
+
+export interface BackupOptions {
+  database: Database;
+  places: Places;
+  /** Has the bytes of deleted files wait; answers how they go on. */
+  holdRemovals: () => () => Promise<void>;
+  /** Bytes of all files, about. */
+  filesSize: number;
+  /** The file that it becomes. One that is there is replaced in the moment in which the new one is whole. */
+  output: string;
+  encryption: Encryption | null;
+  /** Bytes of the write-ahead log beyond which the backup is given up (`backup.log`). */
+  maxLog: number;
+  version: string;
+  signal: AbortSignal;
+  onProgress: (done: number, total: number) => void;
+}
+
+/** @throws Error with one line. Nothing of the backup is left then, and a file of its name is as it was. */
+export async function makeBackup(options: BackupOptions): Promise<BackupResult> {
+  const { database, output } = options;
+  const folder = backupFolder(database.path);
+  const partial = `${output}${partialEnding}`;
+  if (output === database.path || output.startsWith(`${database.path}-`))
+    throw new SetupError(`${output}: belongs to the database; name another file for the backup`);
+  const goOn = options.holdRemovals();
+  try {
+    mkdirSync(folder, { recursive: true, mode: 0o700 });
+    // A start after a crash removes what it finds here.
+    writeFileSync(join(folder, noteName), partial);
+    const result = await pack(options, { folder, output: partial });
+    renameSync(partial, output);
+    syncFolder(dirname(output));
+    return result;
+  } catch (thrown) {
+    rmSync(partial, { force: true });
+    throw new Error(`The backup ${output} was not made: ${messageOf(thrown)}`);
+  } finally {
+    for (const name of ["copy.db", "copy.db-wal", "copy.db-shm", "entries", noteName])
+      rmSync(join(folder, name), { force: true });
+    void goOn();
+  }
+}
+
+/** The database file is held until it is copied, or until the log has reached its bound. */
+async function pack(
+  { database, places, maxLog, signal, ...options }: BackupOptions,
+  { folder, output }: { folder: string; output: string },
+): Promise<BackupResult> {
+  const giveUp = new AbortController();
+  const held = await database.holdState(signal);
+  const createdAt = Date.now();
+  const watch = watchLog(held, maxLog, (reason) => giveUp.abort(reason));
+  const release = (): void => {
+    clearInterval(watch);
+    held.release();
+  };
+  const { secretAccessKey, ...s3 } = places.files.s3;
+  const request: Omit<PackRequest, "stop"> = {
+    database: { file: held.file, size: held.size },
+    filesSize: options.filesSize,
+    files: { ...places.files, s3: { ...s3, secretAccessKey: secretAccessKey?.reveal() } },
+    folder,
+    output,
+    encryption: options.encryption,
+    version: options.version,
+    createdAt,
+  };
+  try {
+    const result = await packOnThread(request, {
+      onCopied: release,
+      onProgress: options.onProgress,
+      signal: AbortSignal.any([signal, giveUp.signal]),
+    });
+    return { ...result, createdAt };
+  } finally {
+    release();
+  }
+}
+
+/** Writes do not wait for a backup: where they come faster than it copies, it gives way. */
+function watchLog(held: HeldState, maxLog: number, onFull: (reason: Error) => void): Timer {
+  const before = held.logSize();
+  return setInterval(() => {
+    const size = held.logSize();
+    if (size <= maxLog || size <= before) return;
+    held.release();
+    onFull(
+      new Error(
+        `so much was written meanwhile that the write-ahead log has passed backup.log (${maxLog} bytes); try again when less is written, or raise it`,
+      ),
+    );
+  }, lookEveryMs);
+}

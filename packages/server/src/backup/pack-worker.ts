@@ -1,0 +1,223 @@
+/**
+ * The thread that packs a backup: it copies the held database file, checks the copy, and writes it with the files into
+ * one archive. It has an event loop of its own, so that hashing, compressing and encrypting hold up no request.
+ */
+import { appendFileSync, closeSync, openSync, readSync, statSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { DatabaseFile } from "../database/index.ts";
+import { eventId } from "../events/index.ts";
+import { isObject, messageOf, Secret } from "../kernel/index.ts";
+import type { StorageDriver } from "../storage/index.ts";
+import { ArchiveWriter, PacedFile } from "./archive-writer.ts";
+import type { Encryption } from "./encryption.ts";
+import { driverOf } from "./files.ts";
+import {
+  databaseEntry,
+  entryLine,
+  fileEntry,
+  firstLine,
+  formatVersion,
+  lastLine,
+  type ManifestHead,
+  manifestEntry,
+} from "./manifest.ts";
+import type { Places } from "./places.ts";
+
+declare const self: Worker;
+
+export interface PackRequest {
+  /** A descriptor of the database file, and the bytes of it that belong to the state. It is not closed here. */
+  readonly database: { readonly file: number; readonly size: number };
+  /** Bytes of all files, about: for the progress alone. */
+  readonly filesSize: number;
+  readonly files: Omit<Places["files"], "s3"> & {
+    readonly s3: Omit<Places["files"]["s3"], "secretAccessKey"> & { readonly secretAccessKey: string | undefined };
+  };
+  /** The folder of the backup, for the copy. */
+  readonly folder: string;
+  /** The file that is written. */
+  readonly output: string;
+  readonly encryption: Encryption | null;
+  readonly version: string;
+  /** Milliseconds since 1970: the moment of the state. */
+  readonly createdAt: number;
+  /** Its first number is not 0 once the backup is given up. */
+  readonly stop: Int32Array;
+}
+
+export interface PackResult {
+  /** Bytes of the archive. */
+  readonly size: number;
+  readonly counts: ManifestHead["counts"];
+  readonly missing: readonly string[];
+}
+
+export type PackReply =
+  /** The copy of the database is there: its file may change again. */
+  | { readonly copied: true }
+  | { readonly done: number; readonly total: number }
+  | { readonly result: PackResult }
+  | { readonly error: string };
+
+const pieceBytes = 256 * 1_024;
+const filesAtOnce = 500;
+/** With more files missing than these, the storage is not there: a backup without it would be none. */
+const maxMissing = 1_000;
+const tellEveryMs = 100;
+
+class Packing {
+  readonly #request: PackRequest;
+  readonly #copy: string;
+  readonly #lines: string;
+  readonly #total: number;
+  #done = 0;
+  #toldAt = Number.NEGATIVE_INFINITY;
+  readonly #missing: string[] = [];
+
+  constructor(request: PackRequest) {
+    this.#request = request;
+    this.#copy = join(request.folder, "copy.db");
+    this.#lines = join(request.folder, "entries");
+    this.#total = 2 * request.database.size + request.filesSize;
+  }
+
+  async run(): Promise<PackResult> {
+    await this.#copyDatabase();
+    self.postMessage({ copied: true } satisfies PackReply);
+    const copy = new DatabaseFile(this.#copy);
+    try {
+      const [problem] = copy.check("quick");
+      if (problem !== undefined) throw new Error(`the database is damaged (${problem}); see socle verify`);
+      return await this.#pack(copy);
+    } finally {
+      copy.close();
+    }
+  }
+
+  async #copyDatabase(): Promise<void> {
+    const { file, size } = this.#request.database;
+    const copy = new PacedFile(this.#copy);
+    try {
+      for (const piece of this.#pieces(file, size)) await copy.write(piece);
+    } finally {
+      copy.close(false);
+    }
+  }
+
+  async #pack(copy: DatabaseFile): Promise<PackResult> {
+    const { output, encryption, version, createdAt, files } = this.#request;
+    const archive = ArchiveWriter.open(output, { encryption, createdAt: new Date(createdAt) });
+    try {
+      const head = { format: formatVersion, socle: version, createdAt: new Date(createdAt).toISOString() };
+      const { size } = statSync(this.#copy);
+      const source = openSync(this.#copy, "r");
+      const first = await archive.add(databaseEntry, size, this.#pieces(source, size));
+      closeSync(source);
+      writeFileSync(this.#lines, entryLine(first));
+      const { s3 } = files;
+      const secretAccessKey = s3.secretAccessKey === undefined ? undefined : new Secret(s3.secretAccessKey);
+      const driver = await driverOf({ files: { ...files, s3: { ...s3, secretAccessKey } } });
+      await this.#packFiles(copy, archive, driver);
+      const counts = countsOf(copy);
+      const state = { schema: schemaOf(copy), event: lastEventOf(copy), counts, missing: this.#missing };
+      await this.#addManifest(archive, { ...head, ...state });
+      return { size: await archive.finish(), counts, missing: this.#missing };
+    } catch (thrown) {
+      await archive.abandon(thrown);
+      throw thrown;
+    }
+  }
+
+  async #packFiles(copy: DatabaseFile, archive: ArchiveWriter, driver: StorageDriver): Promise<void> {
+    for (let last = 0; ; ) {
+      const rows = copy.all<{ _seq: number; id: string; size: number }>(
+        `SELECT _seq, id, size FROM _files WHERE _seq > ? ORDER BY _seq LIMIT ${filesAtOnce}`,
+        last,
+      );
+      if (rows.length === 0) return;
+      for (const { id, size } of rows) {
+        this.#assertWanted();
+        const body = await driver.read(id, null);
+        // A file has 10 MiB at most, so it is read at once: its entry begins when all of it is there.
+        const bytes = body === null ? null : await new Response(body).bytes();
+        if (bytes?.byteLength === size) {
+          const line = entryLine(await archive.add(fileEntry(id), size, [bytes]));
+          appendFileSync(this.#lines, `,\n${line}`);
+        } else {
+          this.#missing.push(id);
+          if (this.#missing.length > maxMissing)
+            throw new Error(`the bytes of more than ${maxMissing} files are missing; is the storage there?`);
+        }
+        this.#advance(size);
+      }
+      last = rows.at(-1)?._seq ?? last;
+    }
+  }
+
+  /** Through a file, as there are as many lines as files. */
+  async #addManifest(archive: ArchiveWriter, head: ManifestHead): Promise<void> {
+    const [first, last] = [Buffer.from(firstLine(head)), Buffer.from(`\n${lastLine}`)];
+    const { size } = statSync(this.#lines);
+    const source = openSync(this.#lines, "r");
+    function* pieces(all: Iterable<Uint8Array>): Iterable<Uint8Array> {
+      yield first;
+      yield* all;
+      yield last;
+    }
+    await archive.add(manifestEntry, first.length + size + last.length, pieces(this.#pieces(source, size)));
+    closeSync(source);
+  }
+
+  *#pieces(file: number, size: number): Iterable<Uint8Array> {
+    for (let at = 0; at < size; ) {
+      this.#assertWanted();
+      const piece = new Uint8Array(Math.min(pieceBytes, size - at));
+      const length = readSync(file, piece, 0, piece.byteLength, at);
+      if (length === 0) throw new Error("the database file is shorter than it says");
+      yield piece.subarray(0, length);
+      at += length;
+      this.#advance(length);
+    }
+  }
+
+  #assertWanted(): void {
+    if (Atomics.load(this.#request.stop, 0) !== 0) throw new Error("it was given up");
+  }
+
+  #advance(bytes: number): void {
+    this.#done += bytes;
+    if (performance.now() - this.#toldAt < tellEveryMs) return;
+    this.#toldAt = performance.now();
+    self.postMessage({ done: Math.min(this.#done, this.#total), total: this.#total } satisfies PackReply);
+  }
+}
+
+function schemaOf(copy: DatabaseFile): ManifestHead["schema"] {
+  const rows = copy.all<{ module: string; version: number }>("SELECT module, version FROM _schema");
+  return Object.fromEntries(rows.map(({ module, version }) => [module, version]));
+}
+
+function lastEventOf(copy: DatabaseFile): string | null {
+  const row = copy.get<{ seq: number; at: number }>("SELECT seq, at FROM _events ORDER BY seq DESC LIMIT 1");
+  return row === null ? null : eventId(row.seq, row.at);
+}
+
+function countsOf(copy: DatabaseFile): ManifestHead["counts"] {
+  const numberOf = (table: string): number => copy.get<{ n: number }>(`SELECT count(*) AS n FROM "${table}"`)?.n ?? 0;
+  const tables = copy.all<{ name: string }>("SELECT name FROM _collections").map(({ name }) => name);
+  const records = tables.reduce((sum, table) => sum + numberOf(table), 0);
+  return { records, users: numberOf("_users"), files: numberOf("_files") };
+}
+
+/** One line; the codes of the system are told with their words alone. */
+function lineOf(thrown: unknown): string {
+  const code = isObject(thrown) && thrown["code"] === "ENOSPC" ? "the disk is full: " : "";
+  return `${code}${messageOf(thrown)}`.replace(/\s*\n\s*/g, " ");
+}
+
+self.onmessage = ({ data }: MessageEvent<PackRequest>) => {
+  new Packing(data).run().then(
+    (result) => self.postMessage({ result } satisfies PackReply),
+    (thrown: unknown) => self.postMessage({ error: lineOf(thrown) } satisfies PackReply),
+  );
+};

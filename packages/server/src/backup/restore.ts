@@ -1,0 +1,122 @@
+/**
+ * Restoring a backup: all of it is unpacked beside the target and compared; only then the old data are moved aside and
+ * the new are moved in, as moves that are brought to their end whatever happens.
+ */
+import { existsSync, mkdirSync, readdirSync, renameSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { dirname, join } from "node:path";
+import { DatabaseLock } from "../database/index.ts";
+import { isObject, SetupError } from "../kernel/index.ts";
+import { driverOf, fileWorkFolder, folderDriver } from "./files.ts";
+import { putRight } from "./leftovers.ts";
+import type { ManifestHead } from "./manifest.ts";
+import { type Move, makeMoves } from "./moves.ts";
+import { isBucket, type Places, restoreFolder } from "./places.ts";
+import { putAll, type SourceOptions, unpack } from "./unpacked.ts";
+
+/** Work of the service in its folder of files: nothing of it is restored or moved. */
+const ownFolders = /^\./;
+
+export interface RestoreResult {
+  readonly head: ManifestHead;
+  /** Where the old data are now; empty when there were none. */
+  readonly aside: readonly string[];
+}
+
+/**
+ * @param options.force also where there are data already: they are moved aside.
+ * @throws SetupError while a service runs there, or where there are data; Error with one line when the backup is not
+ * whole or there is too little room. The target is as it was then.
+ */
+export async function restoreBackup(
+  source: SourceOptions,
+  { places, force }: { places: Places; force: boolean },
+): Promise<RestoreResult> {
+  const { database, files } = places;
+  const lock = new DatabaseLock(database);
+  try {
+    putRight(places);
+    const taken = takenBy(places);
+    if (taken.length > 0 && !force)
+      throw new SetupError(
+        `${taken.join(" and ")}: ${taken.length > 1 ? "hold" : "holds"} data already; with --force they are moved aside, and kept`,
+      );
+    const folder = restoreFolder(database);
+    const work = fileWorkFolder(places);
+    mkdirSync(work, { recursive: true, mode: 0o700 });
+    const unpacked = await folderDriver(work, places);
+    await unpacked.open();
+    const head = await unpack(source, { folder, files: unpacked, depth: "quick" });
+    const path = join(folder, "socle.db");
+    if (isBucket(files.place)) {
+      const target = await driverOf(places);
+      await target.open();
+      await putAll(path, unpacked, target);
+    }
+    const moves = movesOf(places, work);
+    makeMoves(folder, moves.all);
+    rmSync(`${database}-shm`, { force: true });
+    rmSync(work, { recursive: true, force: true });
+    return { head, aside: moves.aside };
+  } catch (thrown) {
+    putRight(places);
+    throw thrown;
+  } finally {
+    lock.close();
+  }
+}
+
+function namesIn(folder: string): string[] {
+  return existsSync(folder) ? readdirSync(folder).filter((name) => !ownFolders.test(name)) : [];
+}
+
+function hasBytes(path: string): boolean {
+  return (statSync(path, { throwIfNoEntry: false })?.size ?? 0) > 0;
+}
+
+/** What a restore would replace. */
+function takenBy({ database, files }: Places): string[] {
+  const taken = hasBytes(database) || hasBytes(`${database}-wal`) ? [database] : [];
+  const folders = isBucket(files.place) ? [] : namesIn(files.place);
+  const hasFiles = folders.some((name) => {
+    const path = join(files.place, name);
+    return !statSync(path).isDirectory() || readdirSync(path).length > 0;
+  });
+  return hasFiles ? [...taken, files.place] : taken;
+}
+
+/** Old data aside, new data in; the database is the last, so that nothing starts with half of it. */
+function movesOf(places: Places, work: string): { all: Move[]; aside: string[] } {
+  const { database, files } = places;
+  const name = `before-restore-${new Date().toISOString().replaceAll(":", "-").replace(".", "-")}`;
+  const asideDatabase = join(dirname(database), name);
+  const old: Move[] = [database, `${database}-wal`]
+    .filter((path) => existsSync(path))
+    .map((path) => [path, join(asideDatabase, path.slice(dirname(path).length + 1))]);
+  const databaseIn: Move = [join(restoreFolder(database), "socle.db"), database];
+  const moved = old.length > 0 ? [asideDatabase] : [];
+  if (isBucket(files.place)) return { all: [...old, databaseIn], aside: moved };
+  const asideFiles = asideOf(files.place, asideDatabase, name);
+  const oldFiles = namesIn(files.place).map((each): Move => [join(files.place, each), join(asideFiles, each)]);
+  const newFiles = namesIn(work).map((each): Move => [join(work, each), join(files.place, each)]);
+  const isInside = asideFiles.startsWith(asideDatabase) && moved.length > 0;
+  const aside = [...moved, ...(oldFiles.length > 0 && !isInside ? [asideFiles] : [])];
+  return { all: [...old, ...oldFiles, ...newFiles, databaseIn], aside };
+}
+
+/** Beside the old database where the folder of files is on the same disk, else within that folder. */
+function asideOf(place: string, asideDatabase: string, name: string): string {
+  if (!existsSync(place)) return join(asideDatabase, "storage");
+  const probe = join(place, `.${name}`);
+  const target = join(dirname(asideDatabase), `.${name}`);
+  try {
+    writeFileSync(probe, "");
+    renameSync(probe, target);
+    return join(asideDatabase, "storage");
+  } catch (thrown) {
+    if (!isObject(thrown) || thrown["code"] !== "EXDEV") throw thrown;
+    return probe;
+  } finally {
+    rmSync(probe, { force: true });
+    rmSync(target, { force: true });
+  }
+}

@@ -1,0 +1,181 @@
+/** Verifying the data of a service, running or not: the database, the ids in it that point nowhere, and the files. */
+import { existsSync, mkdirSync } from "node:fs";
+import { join } from "node:path";
+import { DatabaseFile, DatabaseLock, identifier } from "../database/index.ts";
+import { count, isObject, messageOf, SetupError } from "../kernel/index.ts";
+import type { StorageDriver } from "../storage/index.ts";
+import { driverOf } from "./files.ts";
+import { putRight } from "./leftovers.ts";
+import type { Places } from "./places.ts";
+
+/** Something that was looked at. "info" is allowed and may be of interest; "error" is wrong. */
+export interface Finding {
+  readonly state: "ok" | "info" | "error";
+  readonly subject: "backup" | "checksums" | "database" | "references" | "files";
+  readonly text: string;
+}
+
+/** Of one kind, so many are named; the others are counted. */
+const maxNamed = 50;
+const rowsAtOnce = 500;
+
+/** Findings of one kind, of which the first are named. */
+class Tally {
+  readonly #named: string[] = [];
+  number = 0;
+
+  add(text: string): void {
+    this.number += 1;
+    if (this.#named.length < maxNamed) this.#named.push(text);
+  }
+
+  findings(state: Finding["state"], subject: Finding["subject"]): Finding[] {
+    const named = this.#named.map((text): Finding => ({ state, subject, text }));
+    const others = this.number - this.#named.length;
+    return others > 0 ? [...named, { state, subject, text: `and ${others} more of this kind` }] : named;
+  }
+}
+
+/**
+ * @param options.isRepair moves bytes that belong to no file aside; nothing else is changed.
+ * @throws SetupError when there is no database, or a service runs and repair was asked for.
+ */
+export async function verifyData(places: Places, { isRepair }: { isRepair: boolean }): Promise<Finding[]> {
+  const { database: path } = places;
+  if (!existsSync(path)) throw new SetupError(`database ${path}: there is none`);
+  const lock = isRepair ? new DatabaseLock(path) : null;
+  try {
+    if (isRepair) putRight(places);
+    const database = new DatabaseFile(path);
+    try {
+      const damage = damageOf(database);
+      // What else is in a damaged database says little.
+      if (damage.some(({ state }) => state === "error")) return damage;
+      const driver = await driverOf(places);
+      const missing = await missingFiles(database, driver);
+      const strays = await strayFiles(database, driver, isRepair ? asideOf(path) : null);
+      return [...damage, ...references(database), ...missing, ...strays];
+    } finally {
+      database.close();
+    }
+  } finally {
+    lock?.close();
+  }
+}
+
+function asideOf(database: string): string {
+  return `${database}-strays-${new Date().toISOString().replace(/[:.]/g, "-")}`;
+}
+
+function damageOf(database: DatabaseFile): Finding[] {
+  const state = "error";
+  const subject = "database";
+  try {
+    const problems = database.check("full");
+    if (problems.length > 0) return problems.map((text): Finding => ({ state, subject, text }));
+    return [{ state: "ok", subject, text: "pages, indexes and tables agree with each other" }];
+  } catch (thrown) {
+    return [{ state, subject, text: messageOf(thrown) }];
+  }
+}
+
+interface Reference {
+  readonly collection: string;
+  readonly field: string;
+  readonly column: string;
+  readonly target: string;
+}
+
+/** Every column that holds the id of something else. */
+function referencesOf(database: DatabaseFile): Reference[] {
+  const found: Reference[] = [];
+  for (const { name, definition } of database.all<{ name: string; definition: string }>(
+    "SELECT name, definition FROM _collections ORDER BY name",
+  )) {
+    found.push({ collection: name, field: "owner", column: "_owner", target: "_users" });
+    const parsed: unknown = JSON.parse(definition);
+    const fields = isObject(parsed) && Array.isArray(parsed["fields"]) ? parsed["fields"] : [];
+    for (const field of fields) {
+      if (!isObject(field) || typeof field["name"] !== "string" || field["owner"] === true) continue;
+      const { name: column, type, collection } = field;
+      const target = type === "file" ? "_files" : collection === "users" ? "_users" : collection;
+      if ((type === "file" || type === "relation") && typeof target === "string")
+        found.push({ collection: name, field: column, column, target });
+    }
+  }
+  return found;
+}
+
+/** Ids that point nowhere: a record or file may be deleted while others point to it. */
+function references(database: DatabaseFile): Finding[] {
+  const findings: Finding[] = [];
+  for (const { collection, field, column, target } of referencesOf(database)) {
+    const [table, name] = [identifier(collection), identifier(column)];
+    const sql = `SELECT count(*) AS n FROM ${table} WHERE ${table}.${name} IS NOT NULL AND NOT EXISTS (SELECT 1 FROM ${identifier(target)} AS target WHERE target.id = ${table}.${name})`;
+    const n = database.get<{ n: number }>(sql)?.n ?? 0;
+    if (n > 0) {
+      const text = `${collection}.${field}: ${count(n, "record")} with an id that is not in ${target.replace(/^_/, "")}`;
+      findings.push({ state: "info", subject: "references", text });
+    }
+  }
+  if (findings.length > 0) return findings;
+  return [{ state: "ok", subject: "references", text: "every id points to something" }];
+}
+
+/** Files of the list whose bytes are not there, or not as many as the list says. */
+async function missingFiles(database: DatabaseFile, driver: StorageDriver): Promise<Finding[]> {
+  const wrong = new Tally();
+  let whole = 0;
+  for (let last = 0; ; ) {
+    const rows = database.all<{ _seq: number; id: string; size: number; filename: string }>(
+      `SELECT _seq, id, size, filename FROM _files WHERE _seq > ? ORDER BY _seq LIMIT ${rowsAtOnce}`,
+      last,
+    );
+    if (rows.length === 0) break;
+    last = rows.at(-1)?._seq ?? last;
+    for (const { id, size, filename } of rows) {
+      const found = await driver.size(id);
+      const isThere = (): boolean => database.get("SELECT 1 FROM _files WHERE id = ?", id) !== null;
+      if (found === size) whole += 1;
+      // A service that runs may have deleted it meanwhile.
+      else if (isThere())
+        wrong.add(
+          `${id} (${filename}): ${found === null ? "its bytes are missing" : `${found} bytes in place of ${size}`}`,
+        );
+    }
+  }
+  const state = wrong.number === 0 ? "ok" : "info";
+  return [
+    { state, subject: "files", text: `${count(whole, "file")} of the list whole` },
+    ...wrong.findings("error", "files"),
+  ];
+}
+
+/** Bytes that belong to no file. Those of uploads and deletions under way are marked in the database. */
+async function strayFiles(database: DatabaseFile, driver: StorageDriver, aside: string | null): Promise<Finding[]> {
+  const strays = new Tally();
+  const marked = new Tally();
+  let moved = 0;
+  for await (const id of driver.list()) {
+    if (database.get("SELECT 1 FROM _files WHERE id = ?", id) !== null) continue;
+    const isMarked = database.get("SELECT 1 FROM _file_remains WHERE id = ?", id) !== null;
+    // It may have become a file, or have gone, since the list was made.
+    if (database.get("SELECT 1 FROM _files WHERE id = ?", id) !== null || (await driver.size(id)) === null) continue;
+    if (aside !== null) {
+      await moveAside(driver, id, aside);
+      moved += 1;
+    } else if (isMarked) marked.add(`${id}: left by an upload or deletion; a start of the service removes it`);
+    else strays.add(`${id}: bytes that belong to no file; socle verify --repair moves them aside`);
+  }
+  const repaired: Finding[] =
+    moved === 0 ? [] : [{ state: "info", subject: "files", text: `${count(moved, "stray file")} moved to ${aside}` }];
+  return [...repaired, ...marked.findings("info", "files"), ...strays.findings("error", "files")];
+}
+
+async function moveAside(driver: StorageDriver, id: string, folder: string): Promise<void> {
+  const body = await driver.read(id, null);
+  if (body === null) return;
+  mkdirSync(folder, { recursive: true, mode: 0o700 });
+  await Bun.write(join(folder, id), await new Response(body).bytes());
+  await driver.remove(id);
+}

@@ -1,0 +1,163 @@
+/** `socle backup` and `socle restore`. */
+import { existsSync, readFileSync, statSync } from "node:fs";
+import { dirname, resolve } from "node:path";
+import { askService, knownSchemas, placesOf, version } from "../../app/index.ts";
+import {
+  backupIdentity,
+  type Encryption,
+  type Identity,
+  makeBackup,
+  putRight,
+  restoreBackup,
+} from "../../backup/index.ts";
+import type { Config } from "../../config/index.ts";
+import { Database } from "../../database/index.ts";
+import { AppError, count, messageOf, SetupError } from "../../kernel/index.ts";
+import type { Logger } from "../../logging/index.ts";
+import { type Command, type Invocation, type OptionValues, type Terminal, textOption, UsageError } from "../command.ts";
+import { ProgressBar, readableSize } from "../progress-bar.ts";
+import { configOption, loadSettings } from "../settings.ts";
+
+/** A new passphrase; a person gives it twice, since nobody can read what was encrypted with a slip. */
+async function newPassphrase(terminal: Terminal): Promise<string> {
+  const passphrase = await terminal.askSecret("Passphrase: ");
+  if (passphrase === "") throw new UsageError("no passphrase was given");
+  if (terminal.isAnswered && (await terminal.askSecret("Again: ")) !== passphrase)
+    throw new UsageError("the two passphrases differ");
+  return passphrase;
+}
+
+/** How an encrypted backup is opened: by `--identity`, else by a passphrase that is asked for. */
+export function identityOf(options: OptionValues, terminal: Terminal): () => Promise<Identity> {
+  return async () => {
+    const file = textOption(options, "identity");
+    if (file !== undefined) {
+      if (!existsSync(file)) throw new SetupError(`${file}: there is no such file`);
+      return { identity: backupIdentity(readFileSync(file, "utf8"), file) };
+    }
+    return { passphrase: await terminal.askSecret("Passphrase of the backup: ") };
+  };
+}
+
+export const identityOption = {
+  identity: { value: "FILE", summary: "the age identity of an encrypted backup; else its passphrase is asked for" },
+};
+
+/** The file of a backup. @throws SetupError when there is none. */
+export function sourceOf(file: string): Blob {
+  const stats = statSync(file, { throwIfNoEntry: false });
+  if (stats === undefined) throw new SetupError(`${file}: there is no such file`);
+  if (!stats.isFile()) throw new SetupError(`${file}: is a folder; name the file of a backup`);
+  return Bun.file(file);
+}
+
+export const backup: Command = {
+  name: "backup",
+  args: ["FILE"],
+  summary: "Write database and files of this moment into one file; also while the service runs",
+  options: {
+    ...configOption,
+    passphrase: { summary: "ask for a passphrase, and encrypt with it" },
+  },
+  async run({ args, options, terminal }: Invocation) {
+    const file = resolve(args[0] ?? "");
+    const { config, logger } = await loadSettings(options, { ...terminal, out: () => undefined });
+    if (!existsSync(config.database)) throw new SetupError(`database ${config.database}: there is none`);
+    if (!existsSync(dirname(file))) throw new SetupError(`${file}: its folder does not exist`);
+    if (statSync(file, { throwIfNoEntry: false })?.isDirectory() === true)
+      throw new SetupError(`${file}: is a folder; name a file in it`);
+    const passphrase = options["passphrase"] === true ? await newPassphrase(terminal) : null;
+    const bar = new ProgressBar(terminal, "Backup");
+    const onProgress = (done: number, total: number): void => bar.show(done, total);
+    try {
+      const asked = await askService(
+        config.database,
+        { kind: "backup", file, passphrase },
+        { onProgress: ({ done, total }) => onProgress(done, total) },
+      );
+      if (asked === null) await withoutService({ config, logger, file, passphrase, onProgress });
+      else if (asked.error !== null) throw new Error(asked.error);
+    } finally {
+      bar.end();
+    }
+    terminal.out(`Wrote ${file} (${readableSize(statSync(file).size)})\n`);
+    return 0;
+  },
+};
+
+async function withoutService(options: {
+  config: Config;
+  logger: Logger;
+  file: string;
+  passphrase: string | null;
+  onProgress: (done: number, total: number) => void;
+}): Promise<void> {
+  const { config, logger, file, passphrase, onProgress } = options;
+  const places = placesOf(config);
+  const recipient = config["backup.recipient"];
+  const ofRecipient: Encryption | null = recipient === undefined ? null : { recipient };
+  const database = new Database({
+    path: config.database,
+    logger,
+    onFatal: (error) => logger.error("The disk refused a write", { error }),
+    onLocked: () => void putRight(places),
+  });
+  try {
+    const files = await database.reader.get<{ size: number | null }>("SELECT sum(size) AS size FROM _files");
+    await makeBackup({
+      database,
+      places,
+      holdRemovals: () => async () => undefined,
+      filesSize: files?.size ?? 0,
+      output: file,
+      encryption: passphrase === null ? ofRecipient : { passphrase },
+      maxLog: config["backup.log"],
+      version,
+      signal: new AbortController().signal,
+      onProgress,
+    });
+  } finally {
+    await database.close();
+  }
+}
+
+export const restore: Command = {
+  name: "restore",
+  args: ["FILE"],
+  summary: "Put database and files of a backup in place, whole or not at all",
+  options: {
+    ...configOption,
+    ...identityOption,
+    force: { summary: "also where there are data: they are moved aside, and kept" },
+  },
+  async run({ args: [file = ""], options, terminal }) {
+    const { config } = await loadSettings(options, { ...terminal, out: () => undefined });
+    const source = sourceOf(file);
+    const bar = new ProgressBar(terminal, "Restore");
+    try {
+      const { head, aside } = await restoreBackup(
+        {
+          name: file,
+          source,
+          identity: identityOf(options, terminal),
+          schemas: knownSchemas,
+          onProgress: (done) => bar.show(done, source.size),
+        },
+        { places: placesOf(config), force: options["force"] === true },
+      );
+      bar.end();
+      const { counts, createdAt, missing } = head;
+      for (const folder of aside) terminal.out(`What was there is in ${folder}\n`);
+      if (missing.length > 0)
+        terminal.out(`${count(missing.length, "file")} had no bytes when the backup was made: ${missing.join(", ")}\n`);
+      terminal.out(
+        `Restored the state of ${createdAt}: ${count(counts.records, "record")}, ${count(counts.users, "user")}, ${count(counts.files, "file")}\n`,
+      );
+      return 0;
+    } catch (thrown) {
+      bar.end();
+      if (thrown instanceof AppError) throw new Error(messageOf(thrown));
+      throw thrown;
+    }
+  },
+};

@@ -1,0 +1,22 @@
+/** `socle vacuum`: the database file without the room that deleted rows have left. */
+import { existsSync } from "node:fs";
+import { vacuumDatabase } from "../../database/index.ts";
+import { SetupError } from "../../kernel/index.ts";
+import type { Command } from "../command.ts";
+import { readableSize } from "../progress-bar.ts";
+import { configOption, loadSettings } from "../settings.ts";
+
+export const vacuum: Command = {
+  name: "vacuum",
+  args: [],
+  summary: "Make the database file smaller, while the service does not run",
+  options: configOption,
+  async run({ options, terminal }) {
+    const { config } = await loadSettings(options, { ...terminal, out: () => undefined });
+    if (!existsSync(config.database)) throw new SetupError(`database ${config.database}: there is none`);
+    const { before, after } = vacuumDatabase(config.database);
+    const gained = readableSize(Math.max(0, before - after));
+    terminal.out(`${config.database}: ${readableSize(before)} before, ${readableSize(after)} now, ${gained} gained\n`);
+    return 0;
+  },
+};

@@ -1,0 +1,79 @@
+/** `socle verify`: whether a data folder, or a backup, is whole. */
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { knownSchemas, placesOf } from "../../app/index.ts";
+import { type Finding, unpack, verifyData } from "../../backup/index.ts";
+import { count, printable } from "../../kernel/index.ts";
+import type { Command, Invocation, Terminal } from "../command.ts";
+import { ProgressBar } from "../progress-bar.ts";
+import { configOption, loadSettings } from "../settings.ts";
+import { identityOf, identityOption, sourceOf } from "./backup.ts";
+
+function table(findings: readonly Finding[]): string {
+  const rows = findings.map(({ state, subject, text }) => [state, subject, printable(text)] as const);
+  const width = Math.max(...rows.map(([, subject]) => subject.length));
+  return rows.map(([state, subject, text]) => `${state.padEnd(5)}  ${subject.padEnd(width)}  ${text}\n`).join("");
+}
+
+function report(findings: readonly Finding[], terminal: Terminal): number {
+  terminal.out(table(findings));
+  const errors = findings.filter(({ state }) => state === "error").length;
+  terminal.out(errors === 0 ? "All is well\n" : `${count(errors, "error")}\n`);
+  return errors === 0 ? 0 : 1;
+}
+
+async function verifyBackup(file: string, { options, terminal }: Invocation): Promise<number> {
+  const source = sourceOf(file);
+  const bar = new ProgressBar(terminal, "Verify");
+  const folder = mkdtempSync(join(tmpdir(), "socle-verify-"));
+  try {
+    const head = await unpack(
+      {
+        name: file,
+        source,
+        identity: identityOf(options, terminal),
+        schemas: knownSchemas,
+        onProgress: (done) => bar.show(done, source.size),
+      },
+      { folder, files: null, depth: "full" },
+    );
+    bar.end();
+    const { counts, missing } = head;
+    const findings: Finding[] = [
+      { state: "info", subject: "backup", text: `made by ${head.socle} at ${head.createdAt}` },
+      {
+        state: "ok",
+        subject: "checksums",
+        text: `${count(counts.files - missing.length + 1, "checksum")} as the manifest says`,
+      },
+      { state: "ok", subject: "database", text: `${count(counts.records, "record")}, ${count(counts.users, "user")}` },
+      { state: "ok", subject: "files", text: `${count(counts.files - missing.length, "file")} whole` },
+      ...missing.map(
+        (id): Finding => ({ state: "error", subject: "files", text: `${id} had no bytes when the backup was made` }),
+      ),
+    ];
+    return report(findings, terminal);
+  } finally {
+    bar.end();
+    rmSync(folder, { recursive: true, force: true });
+  }
+}
+
+export const verify: Command = {
+  name: "verify",
+  args: ["[FILE]"],
+  summary: "Look whether the data are whole, or a backup is; exit code 1 when something is wrong",
+  options: {
+    ...configOption,
+    ...identityOption,
+    repair: { summary: "move bytes that belong to no file aside, while the service does not run" },
+  },
+  async run(invocation) {
+    const { args, options, terminal } = invocation;
+    const { config } = await loadSettings(options, { ...terminal, out: () => undefined });
+    const [file] = args;
+    if (file !== undefined) return verifyBackup(file, invocation);
+    return report(await verifyData(placesOf(config), { isRepair: options["repair"] === true }), terminal);
+  },
+};

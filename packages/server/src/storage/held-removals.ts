@@ -1,0 +1,36 @@
+/** Held removals: while a backup copies files, the bytes of files that are deleted stay where they are. */
+
+/** More than these are left to the next start, which finds them by their marks. */
+const maxWaiting = 100_000;
+
+export class HeldRemovals {
+  readonly #remove: (id: string) => Promise<void>;
+  #holders = 0;
+  #waiting = new Set<string>();
+
+  /** @param remove removes the bytes of a file that was deleted. */
+  constructor(remove: (id: string) => Promise<void>) {
+    this.#remove = remove;
+  }
+
+  /** From now on removals wait. Answers how they go on; it resolves once those that waited are done. */
+  hold(): () => Promise<void> {
+    this.#holders += 1;
+    let isHeld = true;
+    return async () => {
+      if (!isHeld) return;
+      isHeld = false;
+      this.#holders -= 1;
+      if (this.#holders > 0) return;
+      const ids = this.#waiting;
+      this.#waiting = new Set();
+      for (const id of ids) await this.#remove(id);
+    };
+  }
+
+  /** Removes the bytes, or notes that they are to be removed later. */
+  async remove(id: string): Promise<void> {
+    if (this.#holders === 0) await this.#remove(id);
+    else if (this.#waiting.size < maxWaiting) this.#waiting.add(id);
+  }
+}
