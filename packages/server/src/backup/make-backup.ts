@@ -22,7 +22,7 @@ export type BackupResult = PackResult & {
 };
 
 export interface BackupOptions {
-  database: Database;
+  database: Pick<Database, "path" | "holdState">;
   places: Places;
   /** Has the bytes of deleted files wait; answers how they go on. */
   holdRemovals: () => () => Promise<void>;
@@ -103,7 +103,7 @@ async function pack(
 /** Writes do not wait for a backup: where they come faster than it copies, it gives way. */
 function watchLog(held: HeldState, maxLog: number, onFull: (reason: Error) => void): Timer {
   const before = held.logSize();
-  return setInterval(() => {
+  const look = (): void => {
     const size = held.logSize();
     if (size <= maxLog || size <= before) return;
     held.release();
@@ -112,5 +112,7 @@ function watchLog(held: HeldState, maxLog: number, onFull: (reason: Error) => vo
         `so much was written meanwhile that the write-ahead log has passed backup.log (${maxLog} bytes); try again when less is written, or raise it`,
       ),
     );
-  }, lookEveryMs);
+  };
+  look();
+  return setInterval(look, lookEveryMs);
 }

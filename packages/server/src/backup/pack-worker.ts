@@ -199,7 +199,7 @@ function schemaOf(copy: DatabaseFile): ManifestHead["schema"] {
 
 function lastEventOf(copy: DatabaseFile): string | null {
   const row = copy.get<{ seq: number; at: number }>("SELECT seq, at FROM _events ORDER BY seq DESC LIMIT 1");
-  return row === null ? null : eventId(row.seq, row.at);
+  return row === null ? null : eventId(row.at, row.seq);
 }
 
 function countsOf(copy: DatabaseFile): ManifestHead["counts"] {

@@ -1,0 +1,110 @@
+/** Held states: a copy of the file is one commit's state, while writes and checkpoints go on. */
+import { expect, test } from "bun:test";
+import { closeSync, openSync, readSync, statSync, writeSync } from "node:fs";
+import { join } from "node:path";
+import { quietLogger, temporaryFolder } from "../../test/kit.ts";
+import { Database, DatabaseFile } from "./index.ts";
+import { openReader } from "./open-file.ts";
+
+const pieceBytes = 64 * 1_024;
+
+/** A database of two tables that always have the same rows, with a log that starts over all the time. */
+async function open(): Promise<Database> {
+  const path = join(temporaryFolder(), "test.db");
+  const database = new Database({
+    path,
+    logger: quietLogger(),
+    onFatal: (error) => {
+      throw error;
+    },
+    logLimit: 512 * 1_024,
+  });
+  await database.transact(async (tx) => {
+    await tx.run("CREATE TABLE a (n INTEGER PRIMARY KEY, text TEXT)");
+    await tx.run("CREATE TABLE b (n INTEGER PRIMARY KEY, text TEXT)");
+  });
+  return database;
+}
+
+async function add(database: Database, n: number): Promise<void> {
+  const text = `${n} `.repeat(200);
+  await database.transact(async (tx) => {
+    await tx.run("INSERT INTO a VALUES (?, ?)", n, text);
+    await tx.run("INSERT INTO b VALUES (?, ?)", n, text);
+  });
+}
+
+/** Copies as a backup does, with other work between the pieces. */
+async function copy(state: { file: number; size: number }, path: string, between: () => Promise<void>): Promise<void> {
+  const target = openSync(path, "w");
+  const piece = Buffer.alloc(pieceBytes);
+  for (let at = 0; at < state.size; at += piece.length) {
+    const length = readSync(state.file, piece, 0, Math.min(piece.length, state.size - at), at);
+    writeSync(target, piece, 0, length);
+    await between();
+  }
+  closeSync(target);
+}
+
+test("a copy under writes is whole, and of one moment: all that was acknowledged before, nothing half", async () => {
+  const database = await open();
+  let written = 0;
+  const addMany = async (rows: number): Promise<void> => {
+    await Promise.all(Array.from({ length: rows }, () => add(database, written++)));
+  };
+  await addMany(1_500);
+  for (let round = 0; round < 3; round++) {
+    const before = written;
+    const held = await database.holdState(new AbortController().signal);
+    const path = join(temporaryFolder(), "copy.db");
+    await copy(held, path, async () => {
+      // Spread over all pages, and enough to start the log over many times if nothing held it.
+      await addMany(20);
+      await database.transact((tx) => tx.run("UPDATE a SET text = text || '!' WHERE n % 17 = ?", written % 17));
+    });
+    held.release();
+    const file = new DatabaseFile(path);
+    expect(file.check("full")).toEqual([]);
+    expect(file.get<{ n: number }>("SELECT count(*) AS n FROM a")).toEqual({ n: before });
+    expect(file.get<{ n: number }>("SELECT count(*) AS n FROM b")).toEqual({ n: before });
+    file.close();
+  }
+  await database.close();
+});
+
+test("while a state is held no write waits for the log, which may grow; afterwards it starts over", async () => {
+  const database = await open();
+  const held = await database.holdState(new AbortController().signal);
+  const limit = 512 * 1_024;
+  let n = 0;
+  while (held.logSize() < 6 * limit) await Promise.all(Array.from({ length: 20 }, () => add(database, n++)));
+  const size = statSync(database.path).size;
+  expect(size).toBe(held.size);
+  held.release();
+  held.release();
+  while (database.sizes().log > 3 * limit) await Promise.all(Array.from({ length: 20 }, () => add(database, n++)));
+  expect(statSync(database.path).size).toBeGreaterThan(size);
+  await database.close();
+});
+
+test("a reader of an older state is waited for, and a signal ends the wait", async () => {
+  const database = await open();
+  for (let n = 0; n < 100; n++) await add(database, n);
+  const old = openReader(database.path);
+  old.run("BEGIN");
+  old.get("SELECT 1 FROM a");
+  await add(database, 100);
+  const stop = new AbortController();
+  const failed = database.holdState(stop.signal).catch((error: unknown) => error);
+  await Bun.sleep(50);
+  stop.abort(new Error("not wanted any more"));
+  expect(String(await failed)).toBe("Error: not wanted any more");
+  const holding = database.holdState(new AbortController().signal);
+  await Bun.sleep(50);
+  old.run("COMMIT");
+  old.close();
+  const held = await holding;
+  expect(held.size).toBe(statSync(database.path).size);
+  held.release();
+  await database.close();
+});

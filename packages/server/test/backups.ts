@@ -1,0 +1,72 @@
+/** What the tests of backups share: a service with records and files, its backups, and restored copies of it. */
+import { existsSync, mkdirSync } from "node:fs";
+import { join } from "node:path";
+import { knownSchemas, placesOf } from "../src/app/index.ts";
+import { makeBackup, type Places, restoreBackup } from "../src/backup/index.ts";
+import type { RestoreResult } from "../src/backup/restore.ts";
+import { DatabaseFile } from "../src/database/index.ts";
+import type { openFiles } from "./files.ts";
+import { temporaryFolder } from "./kit.ts";
+
+type Files = Awaited<ReturnType<typeof openFiles>>;
+type BackupOptions = Parameters<typeof makeBackup>[0];
+
+/** Makes a backup of a service that runs. */
+export async function backUp(
+  { service, config }: Pick<Files, "service" | "config">,
+  options: Partial<BackupOptions> = {},
+): Promise<string> {
+  const output = join(temporaryFolder(), "backup.tar.zst");
+  await makeBackup({
+    database: service.database,
+    places: placesOf(config),
+    holdRemovals: () => service.storage.holdRemovals(),
+    filesSize: 0,
+    output,
+    encryption: null,
+    maxLog: 1024 ** 3,
+    version: "test",
+    signal: new AbortController().signal,
+    onProgress: () => undefined,
+    ...options,
+  });
+  return options.output ?? output;
+}
+
+/** Where nothing is yet. */
+export function emptyPlaces({ config }: Pick<Files, "config">): Places {
+  const folder = join(temporaryFolder(), "data");
+  mkdirSync(folder);
+  const { s3 } = placesOf(config).files;
+  const database = join(folder, "socle.db");
+  return { database, files: { place: join(folder, "storage"), workFolder: `${database}-files`, s3 } };
+}
+
+export function restoreTo(
+  places: Places,
+  file: string | Blob,
+  options: { force?: boolean; passphrase?: string; schemas?: Record<string, number> } = {},
+): Promise<RestoreResult> {
+  const { force = false, passphrase = "", schemas = knownSchemas } = options;
+  const source = typeof file === "string" ? Bun.file(file) : file;
+  return restoreBackup(
+    { name: "the backup", source, schemas, identity: async () => ({ passphrase }) },
+    { places, force },
+  );
+}
+
+/** The bytes of a file in restored places; null when there are none. */
+export async function bytesIn({ files }: Places, id: string): Promise<Uint8Array | null> {
+  const path = join(files.place, id.slice(-2), id);
+  return existsSync(path) ? Bun.file(path).bytes() : null;
+}
+
+/** Reads from a restored database, and closes it. */
+export function rowsIn<T>({ database }: Places, sql: string): T[] {
+  const file = new DatabaseFile(database);
+  try {
+    return file.all<T>(sql);
+  } finally {
+    file.close();
+  }
+}
