@@ -16,7 +16,7 @@ import { AppError, count, messageOf, SetupError } from "../../kernel/index.ts";
 import type { Logger } from "../../logging/index.ts";
 import { type Command, type Invocation, type OptionValues, type Terminal, textOption, UsageError } from "../command.ts";
 import { ProgressBar, readableSize } from "../progress-bar.ts";
-import { configOption, loadSettings } from "../settings.ts";
+import { configOption, loadSettings, logOnError } from "../settings.ts";
 
 /** A new passphrase; a person gives it twice, since nobody can read what was encrypted with a slip. */
 async function newPassphrase(terminal: Terminal): Promise<string> {
@@ -61,7 +61,7 @@ export const backup: Command = {
   },
   async run({ args, options, terminal }: Invocation) {
     const file = resolve(args[0] ?? "");
-    const { config, logger } = await loadSettings(options, { ...terminal, out: () => undefined });
+    const { config, logger } = await loadSettings(options, logOnError(terminal));
     if (!existsSync(config.database)) throw new SetupError(`database ${config.database}: there is none`);
     if (!existsSync(dirname(file))) throw new SetupError(`${file}: its folder does not exist`);
     if (statSync(file, { throwIfNoEntry: false })?.isDirectory() === true)
@@ -131,7 +131,7 @@ export const restore: Command = {
     force: { summary: "also where there are data: they are moved aside, and kept" },
   },
   async run({ args: [file = ""], options, terminal }) {
-    const { config } = await loadSettings(options, { ...terminal, out: () => undefined });
+    const { config } = await loadSettings(options, logOnError(terminal));
     const source = sourceOf(file);
     const bar = new ProgressBar(terminal, "Restore");
     try {

@@ -4,7 +4,7 @@ import { vacuumDatabase } from "../../database/index.ts";
 import { SetupError } from "../../kernel/index.ts";
 import type { Command } from "../command.ts";
 import { readableSize } from "../progress-bar.ts";
-import { configOption, loadSettings } from "../settings.ts";
+import { configOption, loadSettings, logOnError } from "../settings.ts";
 
 export const vacuum: Command = {
   name: "vacuum",
@@ -12,7 +12,7 @@ export const vacuum: Command = {
   summary: "Make the database file smaller, while the service does not run",
   options: configOption,
   async run({ options, terminal }) {
-    const { config } = await loadSettings(options, { ...terminal, out: () => undefined });
+    const { config } = await loadSettings(options, logOnError(terminal));
     if (!existsSync(config.database)) throw new SetupError(`database ${config.database}: there is none`);
     const { before, after } = vacuumDatabase(config.database);
     const gained = readableSize(Math.max(0, before - after));

@@ -7,7 +7,7 @@ import { type Finding, unpack, verifyData } from "../../backup/index.ts";
 import { count, printable } from "../../kernel/index.ts";
 import type { Command, Invocation, Terminal } from "../command.ts";
 import { ProgressBar } from "../progress-bar.ts";
-import { configOption, loadSettings } from "../settings.ts";
+import { configOption, loadSettings, logOnError } from "../settings.ts";
 import { identityOf, identityOption, sourceOf } from "./backup.ts";
 
 function table(findings: readonly Finding[]): string {
@@ -71,7 +71,7 @@ export const verify: Command = {
   },
   async run(invocation) {
     const { args, options, terminal } = invocation;
-    const { config } = await loadSettings(options, { ...terminal, out: () => undefined });
+    const { config } = await loadSettings(options, logOnError(terminal));
     const [file] = args;
     if (file !== undefined) return verifyBackup(file, invocation);
     return report(await verifyData(placesOf(config), { isRepair: options["repair"] === true }), terminal);
