@@ -68,4 +68,21 @@ export function driverSuite(name: string, open: () => Promise<StorageDriver>): v
     await expect(driver.put("fil_lost", join(driver.workFolder, "lost"))).rejects.toThrow();
     expect(await driver.read("fil_lost", null)).toBeNull();
   });
+
+  test(`${name}: sizes, and all ids`, async () => {
+    const { driver, id } = await openWith(random);
+    const empty = await openWith(new Uint8Array());
+    const gone = await openWith(random);
+    await gone.driver.remove(gone.id);
+    expect(await driver.size(id)).toBe(60_000);
+    expect(await driver.size(empty.id)).toBe(0);
+    expect(await driver.size(gone.id)).toBeNull();
+    const ids: string[] = [];
+    for await (const each of driver.list()) ids.push(each);
+    expect(ids).toContain(id);
+    expect(ids).toContain(empty.id);
+    expect(ids).not.toContain(gone.id);
+    expect(new Set(ids).size).toBe(ids.length);
+    for (const each of ids) expect(each).toStartWith("fil_suite-");
+  });
 }

@@ -7,7 +7,7 @@ import { join } from "node:path";
 import type { Role, TokenResponse } from "@socle/protocol";
 import { Admin } from "../src/admin/index.ts";
 import { openService, placesOf, Scripts, type Service } from "../src/app/index.ts";
-import { Backups, FolderTarget } from "../src/backup/index.ts";
+import { Backups, openTarget } from "../src/backup/index.ts";
 import type { SchemaChange } from "../src/collections/index.ts";
 import { type Config, loadConfig } from "../src/config/index.ts";
 import { AccessLog } from "../src/http/access-log.ts";
@@ -137,7 +137,7 @@ export async function openApi(options: {
     ...service,
     logger,
     places: placesOf(config),
-    target: new FolderTarget(config["backup.target"]),
+    target: openTarget(config["backup.target"], placesOf(config)),
     schedule: config["backup.schedule"],
     keep: config["backup.keep"],
     maxLog: config["backup.log"],

@@ -2,7 +2,7 @@
 import { join } from "node:path";
 import type { EffectiveConfig } from "@socle/protocol";
 import { Admin } from "../admin/index.ts";
-import { Backups, FolderTarget } from "../backup/index.ts";
+import { Backups, openTarget } from "../backup/index.ts";
 import type { Config } from "../config/index.ts";
 import { EventRetention } from "../events/index.ts";
 import {
@@ -93,12 +93,13 @@ export class App {
     const service = await openService(options);
     const stopping = new AbortController();
     const scripts = new Scripts({ service, config, logger, environment: options.environment });
-    const backups = openBackups(service, config, logger);
     let http: HttpServer | null = null;
+    let backups: Backups | null = null;
     let control: ControlServer | null = null;
     try {
       await seedAdmin(service, config, logger);
       await announce(service, config, logger);
+      backups = openBackups(service, config, logger);
       await backups.start();
       await scripts.start();
       const realtime = new Realtime({
@@ -195,7 +196,7 @@ export class App {
       stopping.abort();
       control?.stop();
       await http?.stop(0);
-      await backups.stop();
+      await backups?.stop();
       await scripts.stop(0);
       await service.close();
       throw thrown;
@@ -244,11 +245,12 @@ function disksOf({ database, storage }: Config): string[] {
 }
 
 function openBackups(service: Service, config: Config, logger: Logger): Backups {
+  const places = placesOf(config);
   return new Backups({
     ...service,
     logger: logger.for("backup"),
-    places: placesOf(config),
-    target: new FolderTarget(config["backup.target"]),
+    places,
+    target: openTarget(config["backup.target"], places),
     schedule: config["backup.schedule"],
     keep: config["backup.keep"],
     maxLog: config["backup.log"],

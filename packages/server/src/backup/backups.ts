@@ -34,6 +34,8 @@ export interface BackupsOptions {
   /** The public key that they are encrypted for (`backup.recipient`). */
   recipient: string | undefined;
   version: string;
+  /** The time by which backups are due, in milliseconds since 1970; the machine's, but in tests. */
+  now?: () => number;
 }
 
 /** Of the last that was completed. */
@@ -61,6 +63,7 @@ interface Work {
 export class Backups {
   readonly #options: BackupsOptions;
   readonly #ledger: Ledger;
+  readonly #now: () => number;
   readonly #stopping = new AbortController();
   #running: Running | null = null;
   #failed: BackupEntry[] = [];
@@ -72,6 +75,7 @@ export class Backups {
 
   constructor(options: BackupsOptions) {
     this.#options = options;
+    this.#now = options.now ?? Date.now;
     this.#ledger = new Ledger(options.database, options.logger);
   }
 
@@ -107,14 +111,16 @@ export class Backups {
 
   /** All that are kept, that runs, and the last that failed, newest first. */
   async list(): Promise<BackupEntry[]> {
+    // A store may list a backup before it has said that it is whole, so this one is taken as it was before.
+    const running = this.#running === null ? [] : [this.#running.entry];
     const kept = (await this.#options.target.list()).map(({ name, size, endedAt }): BackupEntry => {
       const startedAt = toTimestamp(timeOfName(name) ?? endedAt);
       return { name, state: "completed", size, startedAt, endedAt: toTimestamp(endedAt), progress: 1, error: null };
     });
-    const own = [...this.#failed, ...(this.#running === null ? [] : [this.#running.entry])];
-    const names = new Set(kept.map(({ name }) => name));
-    const others = own.filter(({ name, state }) => !names.has(name) && state !== "completed");
-    return [...others, ...kept].sort((a, b) => (a.startedAt < b.startedAt ? 1 : -1));
+    const whole = kept.filter(({ name }) => name !== running[0]?.name);
+    const failed = this.#failed.filter(({ name }) => name !== running[0]?.name);
+    const others = [...running, ...failed.filter(({ name }) => whole.every((each) => each.name !== name))];
+    return [...others, ...whole].sort((a, b) => (a.startedAt < b.startedAt ? 1 : -1));
   }
 
   /**
@@ -312,16 +318,16 @@ export class Backups {
   /** @throws SetupError for what is no cron. */
   #due(schedule: string): number {
     try {
-      return nextTime({ schedule, timezone: "UTC" }, Date.now()) ?? Number.POSITIVE_INFINITY;
+      return nextTime({ schedule, timezone: "UTC" }, this.#now()) ?? Number.POSITIVE_INFINITY;
     } catch (thrown) {
       throw new SetupError(`backup.${messageOf(thrown)}`);
     }
   }
 
   #arm(due: number, schedule: string): void {
-    const wait = Math.min(Math.max(0, due - Date.now()), longestTimerMs);
+    const wait = Math.min(Math.max(0, due - this.#now()), longestTimerMs);
     this.#timer = setTimeout(() => {
-      if (Date.now() < due) return this.#arm(due, schedule);
+      if (this.#now() < due) return this.#arm(due, schedule);
       try {
         this.begin(system);
       } catch (thrown) {

@@ -1,10 +1,11 @@
 /** Backups: database and files of one moment in one file, made while the service runs; restore and verification. */
 export { Backups } from "./backups.ts";
+export { objectAt } from "./bucket.ts";
 export { backupIdentity, type Encryption, type Identity, isRecipient } from "./encryption.ts";
 export { putRight } from "./leftovers.ts";
 export { type BackupResult, makeBackup } from "./make-backup.ts";
-export type { Places } from "./places.ts";
+export { openTarget } from "./open-target.ts";
+export { isBucket, type Places } from "./places.ts";
 export { restoreBackup } from "./restore.ts";
-export { type BackupTarget, FolderTarget } from "./target.ts";
 export { unpack } from "./unpacked.ts";
 export { type Finding, verifyData } from "./verify.ts";

@@ -43,7 +43,8 @@ export async function makeBackup(options: BackupOptions): Promise<BackupResult> 
   const { database, output } = options;
   const folder = backupFolder(database.path);
   const partial = `${output}${partialEnding}`;
-  if (output === database.path || output.startsWith(`${database.path}-`))
+  const isOfDatabase = output === database.path || output.startsWith(`${database.path}-`);
+  if (isOfDatabase && dirname(output) !== folder)
     throw new SetupError(`${output}: belongs to the database; name another file for the backup`);
   const goOn = options.holdRemovals();
   try {

@@ -1,6 +1,4 @@
 /** Where backups are kept: a folder, or a bucket. */
-import { mkdirSync, readdirSync, rmSync, statSync } from "node:fs";
-import { join } from "node:path";
 import type { ByteRange, FileBody } from "../storage/index.ts";
 
 /** A backup that is whole. */
@@ -41,46 +39,4 @@ export function timeOfName(name: string): number | null {
   if (day === undefined) return null;
   const time = Date.parse(`${day}T${hours}:${minutes}:${seconds}.${milliseconds}Z`);
   return Number.isNaN(time) ? null : time;
-}
-
-export class FolderTarget implements BackupTarget {
-  readonly #folder: string;
-
-  constructor(folder: string) {
-    this.#folder = folder;
-  }
-
-  async list(): Promise<KeptBackup[]> {
-    const stats = statSync(this.#folder, { throwIfNoEntry: false });
-    if (stats === undefined) return [];
-    return readdirSync(this.#folder).flatMap((name) => this.#look(name) ?? []);
-  }
-
-  async find(name: string): Promise<KeptBackup | null> {
-    return this.#look(name);
-  }
-
-  read(name: string, range: ByteRange | null): FileBody {
-    const file = Bun.file(join(this.#folder, name));
-    return range === null ? file : file.slice(range.start, range.end);
-  }
-
-  async remove(name: string): Promise<void> {
-    rmSync(join(this.#folder, name), { force: true });
-  }
-
-  pathFor(name: string): string {
-    mkdirSync(this.#folder, { recursive: true, mode: 0o700 });
-    return join(this.#folder, name);
-  }
-
-  async deliver(): Promise<void> {
-    // It has been written where it is kept.
-  }
-
-  #look(name: string): KeptBackup | null {
-    if (timeOfName(name) === null) return null;
-    const stats = statSync(join(this.#folder, name), { throwIfNoEntry: false });
-    return stats?.isFile() === true ? { name, size: stats.size, endedAt: stats.mtimeMs } : null;
-  }
 }

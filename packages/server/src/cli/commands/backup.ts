@@ -6,7 +6,9 @@ import {
   backupIdentity,
   type Encryption,
   type Identity,
+  isBucket,
   makeBackup,
+  objectAt,
   putRight,
   restoreBackup,
 } from "../../backup/index.ts";
@@ -43,12 +45,17 @@ export const identityOption = {
   identity: { value: "FILE", summary: "the age identity of an encrypted backup; else its passphrase is asked for" },
 };
 
-/** The file of a backup. @throws SetupError when there is none. */
-export function sourceOf(file: string): Blob {
+/** The file of a backup, here or in a bucket. @throws SetupError when there is none. */
+export async function sourceOf(file: string, config: Config): Promise<{ source: Blob; size: number }> {
+  if (isBucket(file)) {
+    const object = await objectAt(file, placesOf(config).files.s3);
+    if (object === null) throw new SetupError(`${file}: there is no such object`);
+    return { source: object.blob, size: object.size };
+  }
   const stats = statSync(file, { throwIfNoEntry: false });
   if (stats === undefined) throw new SetupError(`${file}: there is no such file`);
   if (!stats.isFile()) throw new SetupError(`${file}: is a folder; name the file of a backup`);
-  return Bun.file(file);
+  return { source: Bun.file(file), size: stats.size };
 }
 
 export const backup: Command = {
@@ -132,7 +139,7 @@ export const restore: Command = {
   },
   async run({ args: [file = ""], options, terminal }) {
     const { config } = await loadSettings(options, logOnError(terminal));
-    const source = sourceOf(file);
+    const { source, size } = await sourceOf(file, config);
     const bar = new ProgressBar(terminal, "Restore");
     try {
       const { head, aside } = await restoreBackup(
@@ -141,7 +148,7 @@ export const restore: Command = {
           source,
           identity: identityOf(options, terminal),
           schemas: knownSchemas,
-          onProgress: (done) => bar.show(done, source.size),
+          onProgress: (done) => bar.show(done, size),
         },
         { places: placesOf(config), force: options["force"] === true },
       );

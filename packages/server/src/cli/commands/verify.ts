@@ -4,6 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { knownSchemas, placesOf } from "../../app/index.ts";
 import { type Finding, unpack, verifyData } from "../../backup/index.ts";
+import type { Config } from "../../config/index.ts";
 import { count, printable } from "../../kernel/index.ts";
 import type { Command, Invocation, Terminal } from "../command.ts";
 import { ProgressBar } from "../progress-bar.ts";
@@ -23,8 +24,8 @@ function report(findings: readonly Finding[], terminal: Terminal): number {
   return errors === 0 ? 0 : 1;
 }
 
-async function verifyBackup(file: string, { options, terminal }: Invocation): Promise<number> {
-  const source = sourceOf(file);
+async function verifyBackup(file: string, config: Config, { options, terminal }: Invocation): Promise<number> {
+  const { source, size } = await sourceOf(file, config);
   const bar = new ProgressBar(terminal, "Verify");
   const folder = mkdtempSync(join(tmpdir(), "socle-verify-"));
   try {
@@ -34,7 +35,7 @@ async function verifyBackup(file: string, { options, terminal }: Invocation): Pr
         source,
         identity: identityOf(options, terminal),
         schemas: knownSchemas,
-        onProgress: (done) => bar.show(done, source.size),
+        onProgress: (done) => bar.show(done, size),
       },
       { folder, files: null, depth: "full" },
     );
@@ -73,7 +74,7 @@ export const verify: Command = {
     const { args, options, terminal } = invocation;
     const { config } = await loadSettings(options, logOnError(terminal));
     const [file] = args;
-    if (file !== undefined) return verifyBackup(file, invocation);
+    if (file !== undefined) return verifyBackup(file, config, invocation);
     return report(await verifyData(placesOf(config), { isRepair: options["repair"] === true }), terminal);
   },
 };
