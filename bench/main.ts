@@ -4,6 +4,7 @@ import { mkdir, mkdtemp, rm } from "node:fs/promises";
 import { cpus, tmpdir, totalmem } from "node:os";
 import { join } from "node:path";
 import { measureAdmin } from "./admin.ts";
+import { measureBackups } from "./backups.ts";
 import { loadCities } from "./cities.ts";
 import { measureDashboard } from "./dashboard.ts";
 import { executable } from "./executable.ts";
@@ -125,6 +126,12 @@ async function measureStart(executable: string, folder: string): Promise<string>
   return `Start to first answer with 20 collections: ${median(times).toFixed(0)} ms (aim ≤ 80). Idle: ${median(memory).toFixed(1)} MiB resident (aim ≤ 50).`;
 }
 
+/** Backups take minutes, and are measured alone: `BENCH_ONLY=backups npm run bench`. */
+async function backups(): Promise<void> {
+  const folder = await mkdtemp(`${tmpdir()}/socle-bench-`);
+  await measureBackups(folder, rounds).finally(() => rm(folder, { recursive: true }));
+}
+
 async function main(): Promise<void> {
   const folder = await mkdtemp(`${tmpdir()}/socle-bench-`);
   const targets: Target[] = [];
@@ -200,4 +207,4 @@ async function measure(scenario: Scenario, targets: readonly Target[], folder: s
   return `| ${[scenario.name, ...cells, median(ratios).toFixed(2), aim].join(" | ")} |`;
 }
 
-await main();
+await (only === "backups" ? backups() : main());

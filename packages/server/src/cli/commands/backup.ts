@@ -1,7 +1,7 @@
 /** `socle backup` and `socle restore`. */
 import { existsSync, readFileSync, statSync } from "node:fs";
 import { dirname, resolve } from "node:path";
-import { askService, knownSchemas, placesOf, version } from "../../app/index.ts";
+import { askService, keepFilesPrivate, knownSchemas, placesOf, version } from "../../app/index.ts";
 import {
   backupIdentity,
   type Encryption,
@@ -68,6 +68,7 @@ export const backup: Command = {
   },
   async run({ args, options, terminal }: Invocation) {
     const file = resolve(args[0] ?? "");
+    keepFilesPrivate();
     const { config, logger } = await loadSettings(options, logOnError(terminal));
     if (!existsSync(config.database)) throw new SetupError(`database ${config.database}: there is none`);
     if (!existsSync(dirname(file))) throw new SetupError(`${file}: its folder does not exist`);
@@ -138,6 +139,7 @@ export const restore: Command = {
     force: { summary: "also where there are data: they are moved aside, and kept" },
   },
   async run({ args: [file = ""], options, terminal }) {
+    keepFilesPrivate();
     const { config } = await loadSettings(options, logOnError(terminal));
     const { source, size } = await sourceOf(file, config);
     const bar = new ProgressBar(terminal, "Restore");

@@ -1,5 +1,6 @@
 /** `socle vacuum`: the database file without the room that deleted rows have left. */
 import { existsSync } from "node:fs";
+import { keepFilesPrivate } from "../../app/index.ts";
 import { vacuumDatabase } from "../../database/index.ts";
 import { SetupError } from "../../kernel/index.ts";
 import type { Command } from "../command.ts";
@@ -12,6 +13,7 @@ export const vacuum: Command = {
   summary: "Make the database file smaller, while the service does not run",
   options: configOption,
   async run({ options, terminal }) {
+    keepFilesPrivate();
     const { config } = await loadSettings(options, logOnError(terminal));
     if (!existsSync(config.database)) throw new SetupError(`database ${config.database}: there is none`);
     const { before, after } = vacuumDatabase(config.database);

@@ -2,7 +2,7 @@
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { knownSchemas, placesOf } from "../../app/index.ts";
+import { keepFilesPrivate, knownSchemas, placesOf } from "../../app/index.ts";
 import { type Finding, unpack, verifyData } from "../../backup/index.ts";
 import type { Config } from "../../config/index.ts";
 import { count, printable } from "../../kernel/index.ts";
@@ -72,6 +72,7 @@ export const verify: Command = {
   },
   async run(invocation) {
     const { args, options, terminal } = invocation;
+    keepFilesPrivate();
     const { config } = await loadSettings(options, logOnError(terminal));
     const [file] = args;
     if (file !== undefined) return verifyBackup(file, config, invocation);

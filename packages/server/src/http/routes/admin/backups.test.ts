@@ -2,7 +2,7 @@
 import { expect, test } from "bun:test";
 import { existsSync, readdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import type { BackupEntry, EventEntry, Page } from "@socle/protocol";
+import { type BackupEntry, type EventEntry, type Page, parseChannel } from "@socle/protocol";
 import { emptyPlaces, restoreTo } from "../../../../test/backups.ts";
 import { openFiles } from "../../../../test/files.ts";
 
@@ -105,4 +105,10 @@ test("one that fails is told of, with its reason, and counted", async () => {
   const metrics = new TextDecoder().decode((await request("GET", "/metrics", { token })).bytes);
   expect(metrics).toContain("socle_backup_failures_total 1\n");
   expect((await make()).state).toBe("completed");
+});
+
+test("no channel of realtime carries the events of backups", () => {
+  for (const step of ["started", "progress", "completed", "failed"]) expect(parseChannel(`backup.${step}`)).toBeNull();
+  // A collection may be called so.
+  expect(parseChannel("backup.*")?.types).toEqual(["backup.created", "backup.updated", "backup.deleted"]);
 });
