@@ -88,6 +88,12 @@ test("uploaded, listed, downloaded, restored and removed", async () => {
   expect((await request("DELETE", path, { token })).status).toBe(204);
   expect((await request("GET", path, { token })).status).toBe(404);
   expect(await objectAt(`s3://${bucket}/kept/${entry.name}`, keys)).toBeNull();
+  // What else lies there is no backup.
+  const client = new Bun.S3Client({ ...keys, secretAccessKey: s3Key, bucket });
+  await client.write("kept/notes.txt", "mine");
+  for (const method of ["GET", "DELETE"])
+    expect((await request(method, "/api/admin/backups/notes.txt", { token })).status).toBe(404);
+  expect(await client.file("kept/notes.txt").text()).toBe("mine");
 });
 
 test("a part that is lost is sent again", async () => {

@@ -4,7 +4,7 @@ import { closeSync, openSync, readSync, statSync, writeSync } from "node:fs";
 import { join } from "node:path";
 import { quietLogger, temporaryFolder } from "../../test/kit.ts";
 import { Database, DatabaseFile } from "./index.ts";
-import { openReader } from "./open-file.ts";
+import { openReader, openWriter } from "./open-file.ts";
 
 const pieceBytes = 64 * 1_024;
 
@@ -53,6 +53,8 @@ test("a copy under writes is whole, and of one moment: all that was acknowledged
     await Promise.all(Array.from({ length: rows }, () => add(database, written++)));
   };
   await addMany(1_500);
+  // As another process has one: nothing here knows of its checkpoints.
+  const outside = openWriter(database.path);
   for (let round = 0; round < 3; round++) {
     const before = written;
     const held = await database.holdState(new AbortController().signal);
@@ -61,6 +63,7 @@ test("a copy under writes is whole, and of one moment: all that was acknowledged
       // Spread over all pages, and enough to start the log over many times if nothing held it.
       await addMany(20);
       await database.transact((tx) => tx.run("UPDATE a SET text = text || '!' WHERE n % 17 = ?", written % 17));
+      outside.get("PRAGMA wal_checkpoint(PASSIVE)");
     });
     held.release();
     const file = new DatabaseFile(path);
@@ -69,17 +72,27 @@ test("a copy under writes is whole, and of one moment: all that was acknowledged
     expect(file.get<{ n: number }>("SELECT count(*) AS n FROM b")).toEqual({ n: before });
     file.close();
   }
+  outside.close();
   await database.close();
 });
 
-test("while a state is held no write waits for the log, which may grow; afterwards it starts over", async () => {
+test("while a state is held neither writes nor reads make room for the log; afterwards it starts over", async () => {
   const database = await open();
+  let gaps = 0;
+  const drain = async (): Promise<void> => {
+    gaps += 1;
+  };
+  database.joinGaps({ drain, resume: () => undefined, cutOff: () => undefined });
   const held = await database.holdState(new AbortController().signal);
   const limit = 512 * 1_024;
   let n = 0;
   while (held.logSize() < 6 * limit) await Promise.all(Array.from({ length: 20 }, () => add(database, n++)));
   const size = statSync(database.path).size;
   expect(size).toBe(held.size);
+  // A write after the time between two looks at the log.
+  await Bun.sleep(50);
+  await add(database, n++);
+  expect(gaps).toBe(0);
   held.release();
   held.release();
   while (database.sizes().log > 3 * limit) await Promise.all(Array.from({ length: 20 }, () => add(database, n++)));
