@@ -3,7 +3,7 @@ export { App } from "./app.ts";
 export { askService } from "./control.ts";
 export { readDefinitions } from "./definitions.ts";
 export { keepFilesPrivate } from "./file-modes.ts";
-export type { BackupRequest, LogLine, ProgressLine, RunRequest } from "./run-request.ts";
+export type { LogLine, RunRequest } from "./run-request.ts";
 export { Scripts } from "./scripts.ts";
 export { knownSchemas, openService, placesOf, type Service } from "./service.ts";
 export { ServiceManager } from "./service-manager.ts";

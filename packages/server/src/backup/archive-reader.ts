@@ -17,10 +17,7 @@ const zstdStart = [0x28, 0xb5, 0x2f, 0xfd];
 const longestLine = 1024 ** 2;
 
 /** Takes an entry's bytes: of the database (`id` is null) or of a file. */
-export type EntrySink = (
-  entry: { id: string | null; size: number },
-  pieces: AsyncIterable<Uint8Array>,
-) => Promise<void>;
+type EntrySink = (entry: { id: string | null; size: number }, pieces: AsyncIterable<Uint8Array>) => Promise<void>;
 
 export interface ArchiveOptions {
   /** As it is named in messages. */

@@ -1,9 +1,9 @@
 /** Backups: database and files of one moment in one file, made while the service runs; restore and verification. */
 export { Backups } from "./backups.ts";
 export { objectAt } from "./bucket.ts";
-export { backupIdentity, type Encryption, type Identity, isRecipient } from "./encryption.ts";
+export { backupIdentity, type Encryption, type Identity } from "./encryption.ts";
 export { putRight } from "./leftovers.ts";
-export { type BackupResult, makeBackup } from "./make-backup.ts";
+export { makeBackup } from "./make-backup.ts";
 export { openTarget } from "./open-target.ts";
 export { isBucket, type Places } from "./places.ts";
 export { restoreBackup } from "./restore.ts";

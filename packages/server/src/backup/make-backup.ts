@@ -16,7 +16,7 @@ import { backupFolder, type Places } from "./places.ts";
 /** How often the size of the log is looked at while the database file is held. */
 const lookEveryMs = 25;
 
-export type BackupResult = PackResult & {
+type BackupResult = PackResult & {
   /** Milliseconds since 1970: the moment of the state. */
   readonly createdAt: number;
 };
