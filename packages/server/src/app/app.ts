@@ -272,7 +272,10 @@ function openControl(options: {
   try {
     return new ControlServer(database, async (request, { onLog, onProgress }) => {
       if (request.kind !== "backup") return scripts.run(request, onLog);
-      await backups.toFile(request.file, request.passphrase, (done, total) => onProgress({ done, total }));
+      await backups.toFile(request.file, request.passphrase, {
+        onProgress: (done, total) => onProgress({ done, total }),
+        onMissing: (message) => onLog({ level: "WARN", message }),
+      });
       return null;
     });
   } catch (thrown) {

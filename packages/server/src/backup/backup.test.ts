@@ -95,6 +95,24 @@ describe("a round trip", () => {
     await service.database.transact((tx) => tx.run("DELETE FROM _files WHERE id = ?", lost));
   });
 
+  test("a database file that is shorter than its state has zeros at the end", async () => {
+    const more = 3 * 4_096;
+    let size = 0;
+    const holdState = async (signal: AbortSignal): Promise<HeldState> => {
+      const held = await service.database.holdState(signal);
+      size = held.size + more;
+      return { ...held, size };
+    };
+    const { path } = service.database;
+    const database = { path, holdState, sizes: () => service.database.sizes() };
+    const places = emptyPlaces(files);
+    await restoreTo(places, await backUp(files, { database }));
+    const bytes = await Bun.file(places.database).bytes();
+    expect(bytes.length).toBe(size);
+    expect(bytes.subarray(-more)).toEqual(new Uint8Array(more));
+    expect(await bytesIn(places, kept)).toEqual(content);
+  });
+
   test("encrypted with a passphrase, and read with no other", async () => {
     const backup = await backUp(files, { encryption: { passphrase: "correct horse" } });
     expect(await Bun.file(backup).text()).toStartWith("age-encryption.org/v1\n");
@@ -122,16 +140,20 @@ describe("a backup that fails", () => {
   test("a log that passes its bound ends it with one line; the database is held no more", async () => {
     const { path } = service.database;
     let isReleased = false;
+    let size = 1_000;
     const holdState = async (signal: AbortSignal): Promise<HeldState> => {
-      const held = await service.database.holdState(signal);
-      let size = 1_000;
+      const { file, size: bytes, release: goOn } = await service.database.holdState(signal);
+      // It is over its bound when the state is held, and before that was copied.
+      size += 1;
+      while (!signal.aborted) await Bun.sleep(1);
       const release = (): void => {
         isReleased = true;
-        held.release();
+        goOn();
       };
-      return { file: held.file, size: held.size, logSize: () => size++, release };
+      return { file, size: bytes, release };
     };
-    const failure = await backUp(files, { database: { path, holdState }, maxLog: 1_000 }).catch(String);
+    const sizes = (): { database: number; log: number } => ({ database: 0, log: size });
+    const failure = await backUp(files, { database: { path, holdState, sizes }, maxLog: 1_000 }).catch(String);
     expect(failure).toMatch(/^Error: The backup [^\n]* was not made: [^\n]*passed backup\.log \(1000 bytes\)[^\n]*$/);
     expect(isReleased).toBe(true);
     await addPost("goes on");

@@ -8,7 +8,7 @@ import { AppError, messageOf, type Principal, SetupError, system, toTimestamp } 
 import type { Logger } from "../logging/index.ts";
 import type { ByteRange, FileBody, Storage } from "../storage/index.ts";
 import { type Encryption, isRecipient } from "./encryption.ts";
-import { makeBackup } from "./make-backup.ts";
+import { makeBackup, missingWarning } from "./make-backup.ts";
 import type { Places } from "./places.ts";
 import { type BackupTarget, backupName, timeOfName } from "./target.ts";
 
@@ -53,11 +53,14 @@ interface Running {
 
 interface Work {
   name: string;
-  output: string;
+  /** The path that it is written to; it may have to be made. */
+  output: () => string;
   encryption: Encryption | null;
   principal: Principal;
   deliver: (onProgress: (done: number, total: number) => void) => Promise<void>;
   onProgress?: (done: number, total: number) => void;
+  /** Hears that the bytes of files are missing. */
+  onMissing?: (warning: string) => void;
 }
 
 export class Backups {
@@ -113,7 +116,7 @@ export class Backups {
   async list(): Promise<BackupEntry[]> {
     // A store may list a backup before it has said that it is whole, so this one is taken as it was before.
     const running = this.#running === null ? [] : [this.#running.entry];
-    const kept = (await this.#options.target.list()).map(({ name, size, endedAt }): BackupEntry => {
+    const kept = (await this.#options.target.list().catch(unreachable)).map(({ name, size, endedAt }): BackupEntry => {
       const startedAt = toTimestamp(timeOfName(name) ?? endedAt);
       return { name, state: "completed", size, startedAt, endedAt: toTimestamp(endedAt), progress: 1, error: null };
     });
@@ -135,7 +138,7 @@ export class Backups {
     const signal = this.#stopping.signal;
     const ended = this.#run({
       name,
-      output: target.pathFor(name),
+      output: () => target.pathFor(name),
       encryption,
       principal,
       deliver: async (onProgress) => {
@@ -155,25 +158,19 @@ export class Backups {
   async toFile(
     file: string,
     passphrase: string | null,
-    onProgress: (done: number, total: number) => void,
+    listener: Required<Pick<Work, "onProgress" | "onMissing">>,
   ): Promise<void> {
     this.#assertFree();
     const { recipient } = this.#options;
     const ofRecipient = recipient === undefined ? null : { recipient };
     const encryption = passphrase === null ? ofRecipient : { passphrase };
-    await this.#run({
-      name: file,
-      output: file,
-      encryption,
-      principal: system,
-      onProgress,
-      deliver: async () => undefined,
-    });
+    const deliver = async (): Promise<void> => undefined;
+    await this.#run({ ...listener, name: file, output: () => file, encryption, principal: system, deliver });
   }
 
   /** @throws AppError `not_found`. */
   async find(name: string): Promise<{ size: number; endedAt: number }> {
-    const found = timeOfName(name) === null ? null : await this.#options.target.find(name);
+    const found = timeOfName(name) === null ? null : await this.#options.target.find(name).catch(unreachable);
     if (found === null) throw new AppError("not_found", "There is no such backup.");
     return found;
   }
@@ -182,15 +179,16 @@ export class Backups {
     return this.#options.target.read(name, range);
   }
 
-  /** @throws AppError `not_found`. */
+  /** @throws AppError `not_found`, `conflict` while it is made. */
   async remove(name: string): Promise<void> {
+    if (this.#running?.entry.name === name) throw new AppError("conflict", "This backup is being made.");
     const failed = this.#failed.filter((entry) => entry.name !== name);
     const wasFailure = failed.length < this.#failed.length;
     this.#failed = failed;
     if (wasFailure && name !== this.#undelivered) return;
     if (name === this.#undelivered) this.#undelivered = null;
     else await this.find(name);
-    await this.#options.target.remove(name);
+    await this.#options.target.remove(name).catch(unreachable);
   }
 
   /** For metrics. */
@@ -232,7 +230,7 @@ export class Backups {
 
   async #make(work: Work, entry: BackupEntry): Promise<number> {
     const { database, storage, places, maxLog, version, logger } = this.#options;
-    const { name, output, encryption } = work;
+    const { name, encryption } = work;
     logger.info(`Backup ${name} begins`);
     await this.#tell("started", work, {});
     let toldAt = performance.now();
@@ -243,6 +241,7 @@ export class Backups {
       toldAt = performance.now();
       void this.#tell("progress", work, { done, total });
     };
+    const output = work.output();
     if (this.#undelivered !== name) {
       const holdRemovals = (): (() => Promise<void>) => storage.holdRemovals();
       const filesSize = (await storage.totals()).size;
@@ -259,10 +258,11 @@ export class Backups {
         signal,
         onProgress,
       });
-      if (result.missing.length > 0)
-        logger.warn(`Backup ${name} lacks files whose bytes are not in the storage, or not whole; see socle verify`, {
-          files: result.missing,
-        });
+      if (result.missing.length > 0) {
+        const warning = missingWarning(result.missing);
+        logger.warn(`Backup ${name}: ${warning}`);
+        work.onMissing?.(warning);
+      }
     }
     entry.size = statSync(output).size;
     await work.deliver(onProgress);
@@ -336,4 +336,9 @@ export class Backups {
       this.#arm(this.#due(schedule), schedule);
     }, wait).unref();
   }
+}
+
+/** A store that does not answer, or a folder that cannot be read. */
+function unreachable(cause: unknown): never {
+  throw new AppError("unavailable", "The place of the backups cannot be reached at the moment.", { cause });
 }

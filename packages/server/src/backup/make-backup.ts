@@ -6,7 +6,7 @@
 import { mkdirSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { type Database, type HeldState, syncFolder } from "../database/index.ts";
-import { messageOf, SetupError } from "../kernel/index.ts";
+import { count, messageOf, SetupError } from "../kernel/index.ts";
 import type { Encryption } from "./encryption.ts";
 import { noteName, partialEnding } from "./leftovers.ts";
 import { packOnThread } from "./pack-thread.ts";
@@ -22,7 +22,7 @@ type BackupResult = PackResult & {
 };
 
 export interface BackupOptions {
-  database: Pick<Database, "path" | "holdState">;
+  database: Pick<Database, "path" | "holdState" | "sizes">;
   places: Places;
   /** Has the bytes of deleted files wait; answers how they go on. */
   holdRemovals: () => () => Promise<void>;
@@ -71,49 +71,56 @@ async function pack(
   { folder, output }: { folder: string; output: string },
 ): Promise<BackupResult> {
   const giveUp = new AbortController();
-  const held = await database.holdState(signal);
-  const createdAt = Date.now();
-  const watch = watchLog(held, maxLog, (reason) => giveUp.abort(reason));
+  const stop = AbortSignal.any([signal, giveUp.signal]);
+  let held: HeldState | null = null;
+  const watch = watchLog(database, maxLog, (reason) => {
+    giveUp.abort(reason);
+    held?.release();
+  });
   const release = (): void => {
     clearInterval(watch);
-    held.release();
-  };
-  const { secretAccessKey, ...s3 } = places.files.s3;
-  const request: Omit<PackRequest, "stop"> = {
-    database: { file: held.file, size: held.size },
-    filesSize: options.filesSize,
-    files: { ...places.files, s3: { ...s3, secretAccessKey: secretAccessKey?.reveal() } },
-    folder,
-    output,
-    encryption: options.encryption,
-    version: options.version,
-    createdAt,
+    held?.release();
   };
   try {
-    const result = await packOnThread(request, {
-      onCopied: release,
-      onProgress: options.onProgress,
-      signal: AbortSignal.any([signal, giveUp.signal]),
-    });
-    return { ...result, createdAt };
+    held = await database.holdState(stop);
+    const createdAt = Date.now();
+    const { secretAccessKey, ...s3 } = places.files.s3;
+    const request: Omit<PackRequest, "stop"> = {
+      database: { file: held.file, size: held.size },
+      filesSize: options.filesSize,
+      files: { ...places.files, s3: { ...s3, secretAccessKey: secretAccessKey?.reveal() } },
+      folder,
+      output,
+      encryption: options.encryption,
+      version: options.version,
+      createdAt,
+    };
+    const calls = { onCopied: release, onProgress: options.onProgress, signal: stop };
+    return { ...(await packOnThread(request, calls)), createdAt };
   } finally {
     release();
   }
 }
 
 /** Writes do not wait for a backup: where they come faster than it copies, it gives way. */
-function watchLog(held: HeldState, maxLog: number, onFull: (reason: Error) => void): Timer {
-  const before = held.logSize();
-  const look = (): void => {
-    const size = held.logSize();
-    if (size <= maxLog || size <= before) return;
-    held.release();
-    onFull(
-      new Error(
-        `so much was written meanwhile that the write-ahead log has passed backup.log (${maxLog} bytes); try again when less is written, or raise it`,
-      ),
-    );
-  };
-  look();
-  return setInterval(look, lookEveryMs);
+function watchLog(database: Pick<Database, "sizes">, maxLog: number, onFull: (reason: unknown) => void): Timer {
+  const before = database.sizes().log;
+  return setInterval(() => {
+    try {
+      const size = database.sizes().log;
+      if (size <= maxLog || size <= before) return;
+      onFull(
+        new Error(
+          `so much was written meanwhile that the write-ahead log has passed backup.log (${maxLog} bytes); try again when less is written, or raise it`,
+        ),
+      );
+    } catch (error) {
+      onFull(error);
+    }
+  }, lookEveryMs);
+}
+
+/** What is told of files whose bytes were not in the storage, or not whole. */
+export function missingWarning(ids: readonly string[]): string {
+  return `it lacks ${count(ids.length, "file")} whose bytes are missing from the storage; see socle verify: ${ids.join(", ")}`;
 }

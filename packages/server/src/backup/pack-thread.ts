@@ -3,7 +3,7 @@ import { canStartThread, threadEntry } from "../kernel/index.ts";
 import type { PackReply, PackRequest, PackResult } from "./pack-worker.ts";
 
 /** How long a thread that was given up may take to end. */
-const endMs = 5_000;
+const endMs = 2_000;
 
 export interface PackCalls {
   /** The copy of the database is there. */

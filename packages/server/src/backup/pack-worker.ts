@@ -99,6 +99,8 @@ class Packing {
     const copy = new PacedFile(this.#copy);
     try {
       for (const piece of this.#pieces(file, size)) await copy.write(piece);
+      // Pages at the end that hold nothing may never have been written.
+      while (copy.size < size) await copy.write(new Uint8Array(Math.min(pieceBytes, size - copy.size)));
     } finally {
       copy.close(false);
     }
@@ -168,12 +170,13 @@ class Packing {
     closeSync(source);
   }
 
+  /** What a file has of so many bytes. */
   *#pieces(file: number, size: number): Iterable<Uint8Array> {
     for (let at = 0; at < size; ) {
       this.#assertWanted();
       const piece = new Uint8Array(Math.min(pieceBytes, size - at));
       const length = readSync(file, piece, 0, piece.byteLength, at);
-      if (length === 0) throw new Error("the database file is shorter than it says");
+      if (length === 0) return;
       yield piece.subarray(0, length);
       at += length;
       this.#advance(length);

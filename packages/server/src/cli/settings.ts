@@ -61,8 +61,3 @@ export async function loadSettings(
   for (const warning of warnings) logger.warn(warning);
   return { config, file, effective, logger, log, print };
 }
-
-/** For a command whose standard output is its answer alone: the log goes to standard error. */
-export function logOnError(terminal: Terminal): Terminal {
-  return { ...terminal, openLog: () => (line) => terminal.err(line) };
-}

@@ -5,7 +5,6 @@
  * the state of a reader. So: (1) a connection begins to read, and with it holds the state of the last commit; (2) the
  * log up to that commit is copied into the file; (3) from then on nothing changes the file until the reader ends.
  */
-import { statSync } from "node:fs";
 import { AppError } from "../kernel/index.ts";
 import type { CheckpointResult } from "./checkpoint-worker.ts";
 import type { Checkpointer } from "./checkpointer.ts";
@@ -20,10 +19,11 @@ const maxTries = 100;
 export interface HeldState {
   /** A descriptor of the database file. Whoever reads from it must not close it. */
   readonly file: number;
-  /** Bytes of the file that belong to the state. */
+  /**
+   * Bytes of the state. Where the file is shorter, pages at its end hold nothing and were never written: a copy has
+   * zeros there.
+   */
   readonly size: number;
-  /** Bytes of the log's file at this moment: it grows until `release`. */
-  logSize(): number;
   /** The file may change again. A second call does nothing. */
   release(): void;
 }
@@ -90,12 +90,7 @@ export async function holdState(options: {
     }
     const pages = reader.get<{ page_count: number }>("PRAGMA page_count")?.page_count ?? 0;
     const pageSize = reader.get<{ page_size: number }>("PRAGMA page_size")?.page_size ?? 0;
-    return {
-      file,
-      size: pages * pageSize,
-      logSize: () => statSync(`${path}-wal`, { throwIfNoEntry: false })?.size ?? 0,
-      release,
-    };
+    return { file, size: pages * pageSize, release };
   } catch (thrown) {
     release();
     throw thrown;

@@ -8,17 +8,26 @@ import {
   type Identity,
   isBucket,
   makeBackup,
+  missingWarning,
   objectAt,
   putRight,
   restoreBackup,
 } from "../../backup/index.ts";
 import type { Config } from "../../config/index.ts";
 import { Database } from "../../database/index.ts";
-import { AppError, count, messageOf, SetupError } from "../../kernel/index.ts";
+import { AppError, count, messageOf, printable, SetupError } from "../../kernel/index.ts";
 import type { Logger } from "../../logging/index.ts";
-import { type Command, type Invocation, type OptionValues, type Terminal, textOption, UsageError } from "../command.ts";
+import {
+  type Command,
+  type Invocation,
+  type OptionValues,
+  type Terminal,
+  textOption,
+  UsageError,
+  withoutLog,
+} from "../command.ts";
 import { ProgressBar, readableSize } from "../progress-bar.ts";
-import { configOption, loadSettings, logOnError } from "../settings.ts";
+import { configOption, loadSettings } from "../settings.ts";
 
 /** A new passphrase; a person gives it twice, since nobody can read what was encrypted with a slip. */
 async function newPassphrase(terminal: Terminal): Promise<string> {
@@ -69,7 +78,7 @@ export const backup: Command = {
   async run({ args, options, terminal }: Invocation) {
     const file = resolve(args[0] ?? "");
     keepFilesPrivate();
-    const { config, logger } = await loadSettings(options, logOnError(terminal));
+    const { config, logger } = await loadSettings(options, withoutLog(terminal));
     if (!existsSync(config.database)) throw new SetupError(`database ${config.database}: there is none`);
     if (!existsSync(dirname(file))) throw new SetupError(`${file}: its folder does not exist`);
     if (statSync(file, { throwIfNoEntry: false })?.isDirectory() === true)
@@ -77,17 +86,24 @@ export const backup: Command = {
     const passphrase = options["passphrase"] === true ? await newPassphrase(terminal) : null;
     const bar = new ProgressBar(terminal, "Backup");
     const onProgress = (done: number, total: number): void => bar.show(done, total);
+    const warnings: string[] = [];
     try {
       const asked = await askService(
         config.database,
         { kind: "backup", file, passphrase },
-        { onProgress: ({ done, total }) => onProgress(done, total) },
+        {
+          onProgress: ({ done, total }) => onProgress(done, total),
+          onLog: ({ message }) => warnings.push(message),
+        },
       );
-      if (asked === null) await withoutService({ config, logger, file, passphrase, onProgress });
-      else if (asked.error !== null) throw new Error(asked.error);
+      if (asked === null) {
+        const missing = await withoutService({ config, logger, file, passphrase, onProgress });
+        if (missing.length > 0) warnings.push(missingWarning(missing));
+      } else if (asked.error !== null) throw new Error(asked.error);
     } finally {
       bar.end();
     }
+    for (const warning of warnings) terminal.err(`${file}: ${printable(warning)}\n`);
     terminal.out(`Wrote ${file} (${readableSize(statSync(file).size)})\n`);
     return 0;
   },
@@ -99,7 +115,7 @@ async function withoutService(options: {
   file: string;
   passphrase: string | null;
   onProgress: (done: number, total: number) => void;
-}): Promise<void> {
+}): Promise<readonly string[]> {
   const { config, logger, file, passphrase, onProgress } = options;
   const places = placesOf(config);
   const recipient = config["backup.recipient"];
@@ -112,7 +128,7 @@ async function withoutService(options: {
   });
   try {
     const files = await database.reader.get<{ size: number | null }>("SELECT sum(size) AS size FROM _files");
-    await makeBackup({
+    const { missing } = await makeBackup({
       database,
       places,
       holdRemovals: () => async () => undefined,
@@ -124,6 +140,7 @@ async function withoutService(options: {
       signal: new AbortController().signal,
       onProgress,
     });
+    return missing;
   } finally {
     await database.close();
   }
@@ -140,7 +157,7 @@ export const restore: Command = {
   },
   async run({ args: [file = ""], options, terminal }) {
     keepFilesPrivate();
-    const { config } = await loadSettings(options, logOnError(terminal));
+    const { config } = await loadSettings(options, withoutLog(terminal));
     const { source, size } = await sourceOf(file, config);
     const bar = new ProgressBar(terminal, "Restore");
     try {

@@ -3,9 +3,9 @@ import { existsSync } from "node:fs";
 import { keepFilesPrivate } from "../../app/index.ts";
 import { vacuumDatabase } from "../../database/index.ts";
 import { SetupError } from "../../kernel/index.ts";
-import type { Command } from "../command.ts";
+import { type Command, withoutLog } from "../command.ts";
 import { readableSize } from "../progress-bar.ts";
-import { configOption, loadSettings, logOnError } from "../settings.ts";
+import { configOption, loadSettings } from "../settings.ts";
 
 export const vacuum: Command = {
   name: "vacuum",
@@ -14,7 +14,7 @@ export const vacuum: Command = {
   options: configOption,
   async run({ options, terminal }) {
     keepFilesPrivate();
-    const { config } = await loadSettings(options, logOnError(terminal));
+    const { config } = await loadSettings(options, withoutLog(terminal));
     if (!existsSync(config.database)) throw new SetupError(`database ${config.database}: there is none`);
     const { before, after } = vacuumDatabase(config.database);
     const gained = readableSize(Math.max(0, before - after));

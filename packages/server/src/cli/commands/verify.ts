@@ -6,9 +6,9 @@ import { keepFilesPrivate, knownSchemas, placesOf } from "../../app/index.ts";
 import { type Finding, unpack, verifyData } from "../../backup/index.ts";
 import type { Config } from "../../config/index.ts";
 import { count, printable } from "../../kernel/index.ts";
-import type { Command, Invocation, Terminal } from "../command.ts";
+import { type Command, type Invocation, type Terminal, withoutLog } from "../command.ts";
 import { ProgressBar } from "../progress-bar.ts";
-import { configOption, loadSettings, logOnError } from "../settings.ts";
+import { configOption, loadSettings } from "../settings.ts";
 import { identityOf, identityOption, sourceOf } from "./backup.ts";
 
 function table(findings: readonly Finding[]): string {
@@ -73,7 +73,7 @@ export const verify: Command = {
   async run(invocation) {
     const { args, options, terminal } = invocation;
     keepFilesPrivate();
-    const { config } = await loadSettings(options, logOnError(terminal));
+    const { config } = await loadSettings(options, withoutLog(terminal));
     const [file] = args;
     if (file !== undefined) return verifyBackup(file, config, invocation);
     return report(await verifyData(placesOf(config), { isRepair: options["repair"] === true }), terminal);
