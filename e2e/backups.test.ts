@@ -328,7 +328,8 @@ test("verify finds lost and stray files and damage; repair moves strays aside; v
   expect(found.stdout).not.toContain(whole);
   expect(found.stdout).toEndWith("3 errors\n");
   const made = await socle(["backup", join(temporaryFolder(), "backup.tar.zst")], { cwd });
-  expect(made).toMatchObject({ code: 0, stderr: expect.stringContaining(`lacks 2 files`) });
+  expect(made.code).toBe(0);
+  expect(made.stderr).toContain("lacks 2 files");
   expect(made.stderr).toContain(lost);
   for (const { id } of await list(server.url)) await fetch(`${server.url}/api/items/${id}`, { method: "DELETE" });
   await server.stop();

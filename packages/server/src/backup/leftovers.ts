@@ -25,6 +25,6 @@ export function putRight({ database, files }: Places): boolean {
   const partial = existsSync(note) ? readFileSync(note, "utf8") : "";
   if (partial.endsWith(partialEnding)) rmSync(partial, { force: true });
   for (const path of [folder, restoreFolder(database), fileWorkFolder({ database, files }), vacuumPath(database)])
-    rmSync(path, { recursive: true, force: true });
+    if (existsSync(path)) rmSync(path, { recursive: true, force: true });
   return isFinished;
 }

@@ -175,7 +175,7 @@ test("an admin may, and each change is in the log with who, what, before and aft
     ]);
     if (status >= 400) expect(answer.body["error"]?.["code"] as unknown).toBe("not_found");
   }
-  const events = (await service.events.read(before, 1_000)).filter(({ source }) => source === "admin");
+  const events = (await service.events.read(before, 1_000)).filter(({ type }) => type.startsWith("admin."));
   const { id } = (await service.auth.users.findByEmail("admin@example.com")) ?? { id: "" };
   expect(events.every(({ actor, payload }) => actor === id && payload["userId"] === id)).toBe(true);
   expect(events.map(({ type, payload }) => [type, payload["target"]])).toEqual([
