@@ -7,6 +7,30 @@ import type { ManifestEntry } from "./manifest.ts";
 /** So much is written before it is flushed, so that no flush of the log waits behind much. */
 const flushBytes = 1024 ** 2;
 
+/** So much is compressed at a time, as a frame of its own (RFC 8878, 3.1). */
+const frameBytes = 1024 ** 2;
+
+/**
+ * Compresses on this thread, which gives way to requests. The runtime's own stream would do it on threads that do not.
+ */
+function compressor(): TransformStream<Uint8Array, Uint8Array<ArrayBuffer>> {
+  let waiting: Uint8Array[] = [];
+  let length = 0;
+  const compress = (controller: TransformStreamDefaultController<Uint8Array<ArrayBuffer>>): void => {
+    controller.enqueue(new Uint8Array(Bun.zstdCompressSync(Buffer.concat(waiting))));
+    waiting = [];
+    length = 0;
+  };
+  return new TransformStream({
+    transform(piece, controller) {
+      waiting.push(piece);
+      length += piece.byteLength;
+      if (length >= frameBytes) compress(controller);
+    },
+    flush: (controller) => (length > 0 ? compress(controller) : undefined),
+  });
+}
+
 function writeAll(file: number, bytes: Uint8Array): void {
   for (let at = 0; at < bytes.byteLength; ) at += writeSync(file, bytes, at);
 }
@@ -99,7 +123,7 @@ export class ArchiveWriter {
   }
 
   async #write(encryption: Encryption | null): Promise<void> {
-    const compressed = this.#packer.readable.pipeThrough(new CompressionStream("zstd"));
+    const compressed = this.#packer.readable.pipeThrough(compressor());
     const bytes = encryption === null ? compressed : await encrypt(compressed, encryption);
     for await (const piece of bytes) await this.#file.write(piece);
   }

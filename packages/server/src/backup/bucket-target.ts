@@ -1,5 +1,6 @@
 /** Backups in a bucket: packed into the folder beside the database first, which keeps each until it is uploaded. */
-import { mkdirSync, rmSync } from "node:fs";
+import { mkdirSync } from "node:fs";
+import { rm } from "node:fs/promises";
 import { join } from "node:path";
 import type { ByteRange, FileBody } from "../storage/index.ts";
 import type { Bucket } from "./bucket.ts";
@@ -32,7 +33,7 @@ export class BucketTarget implements BackupTarget {
   }
 
   async remove(name: string): Promise<void> {
-    rmSync(join(this.#folder, name), { force: true });
+    await rm(join(this.#folder, name), { force: true });
     await this.#bucket.remove(name);
   }
 
@@ -47,6 +48,6 @@ export class BucketTarget implements BackupTarget {
   ): Promise<void> {
     const path = join(this.#folder, name);
     await this.#bucket.upload(name, Bun.file(path), options);
-    rmSync(path, { force: true });
+    await rm(path, { force: true });
   }
 }

@@ -1,5 +1,6 @@
 /** Backups in a folder. */
-import { mkdirSync, readdirSync, rmSync, statSync } from "node:fs";
+import { mkdirSync, readdirSync, statSync } from "node:fs";
+import { rm } from "node:fs/promises";
 import { join } from "node:path";
 import type { ByteRange, FileBody } from "../storage/index.ts";
 import { type BackupTarget, type KeptBackup, timeOfName } from "./target.ts";
@@ -27,7 +28,7 @@ export class FolderTarget implements BackupTarget {
   }
 
   async remove(name: string): Promise<void> {
-    rmSync(join(this.#folder, name), { force: true });
+    await rm(join(this.#folder, name), { force: true });
   }
 
   pathFor(name: string): string {

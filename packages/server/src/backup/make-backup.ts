@@ -3,7 +3,8 @@
  * last commit, and copied; (3) it goes on, while the copy is checked and packed with the files that it names; (4) the
  * archive is flushed and gets its name; (5) deletions go on.
  */
-import { mkdirSync, renameSync, rmSync, writeFileSync } from "node:fs";
+import { mkdirSync, writeFileSync } from "node:fs";
+import { rename, rm } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { type Database, type HeldState, syncFolder } from "../database/index.ts";
 import { count, messageOf, SetupError } from "../kernel/index.ts";
@@ -52,15 +53,16 @@ export async function makeBackup(options: BackupOptions): Promise<BackupResult> 
     // A start after a crash removes what it finds here.
     writeFileSync(join(folder, noteName), partial);
     const result = await pack(options, { folder, output: partial });
-    renameSync(partial, output);
+    // Not on the event loop: the room of a large file that is replaced is given back meanwhile.
+    await rename(partial, output);
     syncFolder(dirname(output));
     return result;
   } catch (thrown) {
-    rmSync(partial, { force: true });
+    await rm(partial, { force: true });
     throw new Error(`The backup ${output} was not made: ${messageOf(thrown)}`);
   } finally {
     for (const name of ["copy.db", "copy.db-wal", "copy.db-shm", "entries", noteName])
-      rmSync(join(folder, name), { force: true });
+      await rm(join(folder, name), { force: true });
     void goOn();
   }
 }

@@ -2,7 +2,8 @@
  * The thread that packs a backup: it copies the held database file, checks the copy, and writes it with the files into
  * one archive. It has an event loop of its own, so that hashing, compressing and encrypting hold up no request.
  */
-import { appendFileSync, closeSync, openSync, readSync, statSync, writeFileSync } from "node:fs";
+import { appendFileSync, closeSync, openSync, readSync, statSync, truncateSync, writeFileSync } from "node:fs";
+import { setPriority } from "node:os";
 import { join } from "node:path";
 import { DatabaseFile } from "../database/index.ts";
 import { eventId } from "../events/index.ts";
@@ -64,6 +65,8 @@ const filesAtOnce = 500;
 /** With more files missing than these, the storage is not there: a backup without it would be none. */
 const maxMissing = 1_000;
 const tellEveryMs = 100;
+const shrinkBytes = 16 * 1_024 ** 2;
+const shrinkPauseMs = 10;
 
 class Packing {
   readonly #request: PackRequest;
@@ -91,6 +94,15 @@ class Packing {
       return await this.#pack(copy);
     } finally {
       copy.close();
+      await this.#shrinkCopy();
+    }
+  }
+
+  /** A large file that is removed at once holds up the flushes of others. */
+  async #shrinkCopy(): Promise<void> {
+    for (let left = statSync(this.#copy).size; left > 0; left -= shrinkBytes) {
+      truncateSync(this.#copy, Math.max(0, left - shrinkBytes));
+      await Bun.sleep(shrinkPauseMs);
     }
   }
 
@@ -217,6 +229,9 @@ function lineOf(thrown: unknown): string {
   const code = isObject(thrown) && thrown["code"] === "ENOSPC" ? "the disk is full: " : "";
   return `${code}${messageOf(thrown)}`.replace(/\s*\n\s*/g, " ");
 }
+
+// On Linux this is the priority of the thread alone: requests go first.
+if (process.platform === "linux") setPriority(0, 15);
 
 self.onmessage = ({ data }: MessageEvent<PackRequest>) => {
   new Packing(data).run().then(
