@@ -224,6 +224,25 @@ test("a restore that is killed leaves the old data or the new, and never half of
   console.log(`killed restores left: ${[...seen].join(", ")}`);
 }, 240_000);
 
+test("a restore that was interrupted between its moves is brought to its end by the next start", async () => {
+  const cwd = await project({ collections: [items] });
+  let server = await serve(cwd);
+  const file = await upload(server.url, await admin(cwd, server.url), random(1_000));
+  await post(`${server.url}/api/items`, { n: 1, text: "new" });
+  await server.stop();
+  // As after the last move but one: the files are in place, the database is not.
+  const folder = join(cwd, "socle.db-restore");
+  mkdirSync(folder);
+  Bun.spawnSync(["mv", join(cwd, "socle.db"), join(folder, "socle.db")]);
+  writeFileSync(join(folder, "moves.json"), JSON.stringify([[join(folder, "socle.db"), join(cwd, "socle.db")]]));
+  server = await serve(cwd);
+  expect(server.output()).toContain("A restore that was interrupted has been brought to its end");
+  expect((await list(server.url)).map(({ text }) => text)).toEqual(["new"]);
+  expect((await fetch(`${server.url}/api/storage/${file}`)).status).toBe(200);
+  expect(leftovers(cwd)).toEqual([]);
+  expect(await server.stop()).toBe(0);
+}, 60_000);
+
 test("a full disk ends it with one line, and nothing is left", async () => {
   const cwd = await project({ collections: [items] });
   const server = await serve(cwd);

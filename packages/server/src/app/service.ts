@@ -1,6 +1,6 @@
 import { join } from "node:path";
 import { Auth, authSchema, userTable } from "../auth/index.ts";
-import { type Places, putRight } from "../backup/index.ts";
+import { isRestoring, type Places, putRight } from "../backup/index.ts";
 import { applyDefinitionFiles, Collections, collectionSchema } from "../collections/index.ts";
 import type { Config } from "../config/index.ts";
 import { asSetupError, Database, type ModuleSchema } from "../database/index.ts";
@@ -71,10 +71,10 @@ export function placesOf(config: Config): Places {
  * @throws SetupError with one readable line; the database is closed again then.
  */
 export async function openService({ config, logger, onFatal }: ServiceOptions): Promise<Service> {
-  refuseMissingDatabase(config);
+  const places = placesOf(config);
+  if (!isRestoring(places)) refuseMissingDatabase(config);
   keepFilesPrivate();
   const databaseLogger = logger.for("database");
-  const places = placesOf(config);
   const database = new Database({
     path: config.database,
     logger: databaseLogger,

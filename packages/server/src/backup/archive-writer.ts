@@ -39,6 +39,7 @@ function writeAll(file: number, bytes: Uint8Array): void {
 export class PacedFile {
   readonly #file: number;
   #unflushed = 0;
+  #isClosed = false;
   size = 0;
 
   constructor(path: string) {
@@ -58,6 +59,8 @@ export class PacedFile {
 
   /** @param isWhole whether it must survive a power cut. */
   close(isWhole: boolean): void {
+    if (this.#isClosed) return;
+    this.#isClosed = true;
     try {
       if (isWhole) fsyncSync(this.#file);
     } finally {
@@ -72,6 +75,8 @@ export class ArchiveWriter {
   readonly #written: Promise<void>;
   readonly #failed: Promise<never>;
   readonly #createdAt: Date;
+  /** Why the file could not be written. */
+  #cause: unknown = null;
 
   private constructor(path: string, encryption: Encryption | null, createdAt: Date) {
     this.#file = new PacedFile(path);
@@ -100,10 +105,10 @@ export class ArchiveWriter {
     for await (const piece of pieces) {
       hasher.update(piece);
       length += piece.byteLength;
-      await Promise.race([writer.ready.then(() => writer.write(piece)), this.#failed]);
+      await this.#take(writer.ready.then(() => writer.write(piece)));
     }
     if (length !== size) throw new Error(`${name} has ${length} bytes in place of ${size}`);
-    await Promise.race([writer.close(), this.#failed]);
+    await this.#take(writer.close());
     return { name, size, sha256: hasher.digest("hex") };
   }
 
@@ -125,6 +130,22 @@ export class ArchiveWriter {
   async #write(encryption: Encryption | null): Promise<void> {
     const compressed = this.#packer.readable.pipeThrough(compressor());
     const bytes = encryption === null ? compressed : await encrypt(compressed, encryption);
-    for await (const piece of bytes) await this.#file.write(piece);
+    for await (const piece of bytes) {
+      try {
+        await this.#file.write(piece);
+      } catch (thrown) {
+        this.#cause = thrown;
+        throw thrown;
+      }
+    }
+  }
+
+  /** A file that cannot be written ends the stream before it with an error that does not say why. */
+  async #take(piece: Promise<void>): Promise<void> {
+    try {
+      await Promise.race([piece, this.#failed]);
+    } catch (thrown) {
+      throw this.#cause ?? thrown;
+    }
   }
 }

@@ -2,7 +2,7 @@
 export { Backups } from "./backups.ts";
 export { objectAt } from "./bucket.ts";
 export { backupIdentity, type Encryption, type Identity } from "./encryption.ts";
-export { putRight } from "./leftovers.ts";
+export { isRestoring, putRight } from "./leftovers.ts";
 export { makeBackup, missingWarning } from "./make-backup.ts";
 export { openTarget } from "./open-target.ts";
 export { isBucket, type Places } from "./places.ts";

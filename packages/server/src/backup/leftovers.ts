@@ -6,12 +6,17 @@ import { existsSync, readFileSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { vacuumPath } from "../database/index.ts";
 import { fileWorkFolder } from "./files.ts";
-import { finishMoves } from "./moves.ts";
+import { finishMoves, hasMoves } from "./moves.ts";
 import { backupFolder, type Places, restoreFolder } from "./places.ts";
 
 /** In the folder of a backup: the path of the file that it writes elsewhere. */
 export const noteName = "partial";
 export const partialEnding = ".partial";
+
+/** Whether a restore was interrupted while it moved things: until `putRight`, the database may be missing. */
+export function isRestoring({ database }: Places): boolean {
+  return hasMoves(restoreFolder(database));
+}
 
 /**
  * To be called by whoever has the lock of the database, before it is opened.

@@ -38,10 +38,15 @@ export function makeMoves(folder: string, moves: readonly Move[]): void {
   finishMoves(folder);
 }
 
+/** Whether moves are written down in a folder, and not all made. */
+export function hasMoves(folder: string): boolean {
+  return existsSync(join(folder, listName));
+}
+
 /** Makes the moves that are written down in a folder, and removes it. Answers whether there were any. */
 export function finishMoves(folder: string): boolean {
+  if (!hasMoves(folder)) return false;
   const path = join(folder, listName);
-  if (!existsSync(path)) return false;
   // It was written by `makeMoves`, and renamed when it was whole.
   const moves = JSON.parse(readFileSync(path, "utf8")) as Move[];
   for (const [from, to] of moves) {

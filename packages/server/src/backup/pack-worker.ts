@@ -68,6 +68,16 @@ const tellEveryMs = 100;
 const shrinkBytes = 16 * 1_024 ** 2;
 const shrinkPauseMs = 10;
 
+/** Descriptors belong to the process, and outlive a thread: each is closed, whatever happens. */
+async function opened<T>(path: string, work: (file: number) => Promise<T>): Promise<T> {
+  const file = openSync(path, "r");
+  try {
+    return await work(file);
+  } finally {
+    closeSync(file);
+  }
+}
+
 class Packing {
   readonly #request: PackRequest;
   readonly #copy: string;
@@ -124,9 +134,7 @@ class Packing {
     try {
       const head = { format: formatVersion, socle: version, createdAt: new Date(createdAt).toISOString() };
       const { size } = statSync(this.#copy);
-      const source = openSync(this.#copy, "r");
-      const first = await archive.add(databaseEntry, size, this.#pieces(source, size));
-      closeSync(source);
+      const first = await opened(this.#copy, (source) => archive.add(databaseEntry, size, this.#pieces(source, size)));
       writeFileSync(this.#lines, entryLine(first));
       const { s3 } = files;
       const secretAccessKey = s3.secretAccessKey === undefined ? undefined : new Secret(s3.secretAccessKey);
@@ -172,14 +180,14 @@ class Packing {
   async #addManifest(archive: ArchiveWriter, head: ManifestHead): Promise<void> {
     const [first, last] = [Buffer.from(firstLine(head)), Buffer.from(`\n${lastLine}`)];
     const { size } = statSync(this.#lines);
-    const source = openSync(this.#lines, "r");
     function* pieces(all: Iterable<Uint8Array>): Iterable<Uint8Array> {
       yield first;
       yield* all;
       yield last;
     }
-    await archive.add(manifestEntry, first.length + size + last.length, pieces(this.#pieces(source, size)));
-    closeSync(source);
+    await opened(this.#lines, (source) =>
+      archive.add(manifestEntry, first.length + size + last.length, pieces(this.#pieces(source, size))),
+    );
   }
 
   /** What a file has of so many bytes. */
