@@ -56,7 +56,9 @@ export function TimeLine({ runs, shownId, onRun }: TimeLineProps) {
         })}
       </ol>
       <Text size="xs" c="dimmed" mt={6}>
-        {text.jobs.timeLineNote(formatDuration(longest))}
+        {text.jobs.timeLineNote}
+        {/* Without a run that is over there is no duration to tell. */}
+        {longest > 0 && ` ${text.jobs.timeLineLongest(formatDuration(longest))}`}
       </Text>
     </>
   );
