@@ -46,7 +46,7 @@ test("a collection and a record by the keyboard alone", async () => {
   await page.keyboard.type("text");
   await page.keyboard.press("Control+Enter");
   await page.waitForURL("**/collections/notes");
-  await settled(page);
+  await page.getByText("No records yet").waitFor();
   await page.locator("body").press("n");
   const drawer = page.getByRole("dialog", { name: "New record in notes" });
   await drawer.getByRole("textbox", { name: "text", exact: true }).waitFor();

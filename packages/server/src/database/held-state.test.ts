@@ -141,7 +141,8 @@ test("a file whose last pages were never written is whole with zeros in their pl
   };
   const writers = Array.from({ length: 4 }, writer);
   let shorter = 0;
-  for (let round = 0; round < 500 && shorter < 2; round++) {
+  // It comes up by chance, in about one of a hundred rounds.
+  for (let round = 0; round < 5_000 && shorter === 0; round++) {
     const before = n - writers.length;
     const held = await database.holdState(new AbortController().signal);
     const isShorter = statSync(database.path).size < held.size;
@@ -155,8 +156,8 @@ test("a file whose last pages were never written is whole with zeros in their pl
     expect(file.get<{ n: number }>("SELECT count(*) AS n FROM a")?.n).toBeGreaterThanOrEqual(before);
     file.close();
   }
-  expect(shorter).toBe(2);
   isUp = false;
   await Promise.all(writers);
   await database.close();
+  expect(shorter).toBe(1);
 });
