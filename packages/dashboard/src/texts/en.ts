@@ -1194,6 +1194,7 @@ export const en = {
     deleteTitle: (name: string) => `Delete ${name}?`,
     deleteManyTitle: (n: number) => `Delete ${count(n, "file")}?`,
     deleteBody: "No record uses it. This cannot be undone.",
+    deleteUnknown: "The records that use it are not known yet. This cannot be undone.",
     deleteUsed: (n: number) =>
       `${count(n, "record uses", "records use")} it, and will point to a file that is gone. This cannot be undone.`,
     deleteManyBody: "Records that use them will point to files that are gone. This cannot be undone.",

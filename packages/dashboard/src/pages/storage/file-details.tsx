@@ -1,5 +1,6 @@
 /** One file in the drawer: preview, facts, visibility, the records that use it, download, deletion. */
 import { Anchor, Button, Group, SegmentedControl, Skeleton, Stack, Text } from "@mantine/core";
+import { SocleError } from "@socle/client";
 import { type StoredFile, VISIBILITIES } from "@socle/protocol";
 import { IconDownload, IconTrash } from "@tabler/icons-react";
 import { useMutation, useQuery } from "@tanstack/react-query";
@@ -39,17 +40,30 @@ export function askToDelete(files: readonly Pick<StoredFile, "id" | "filename">[
     body: isOne ? <DeletionBody id={only.id} /> : text.storage.deleteManyBody,
     action: text.storage.deleteAction(files.length),
     onConfirm: async () => {
-      for (const { id } of files) await client.storage.delete(id);
+      try {
+        for (const { id } of files) await deleteFile(id);
+      } finally {
+        void refreshFiles();
+      }
       notifyDone(text.storage.deleted(files.length));
       onDone();
-      await refreshFiles();
     },
   });
 }
 
+/** One that is gone already is deleted: the question may be answered again after a failure. */
+async function deleteFile(id: string): Promise<void> {
+  try {
+    await client.storage.delete(id);
+  } catch (error) {
+    if (!(error instanceof SocleError) || error.status !== 404) throw error;
+  }
+}
+
 function DeletionBody({ id }: { id: string }) {
   const { data } = useQuery(usesQuery(id));
-  return <>{data === undefined || data.total === 0 ? text.storage.deleteBody : text.storage.deleteUsed(data.total)}</>;
+  if (data === undefined) return <>{text.storage.deleteUnknown}</>;
+  return <>{data.total === 0 ? text.storage.deleteBody : text.storage.deleteUsed(data.total)}</>;
 }
 
 function Details({ file, onGone }: { file: StoredFile; onGone: () => void }) {
