@@ -13,11 +13,17 @@ export interface EventSearch {
   event?: string | undefined;
 }
 
+/** A text that is no time is left out. */
+function timeParam(search: RawSearch, name: string): string | undefined {
+  const value = textParam(search, name);
+  return value === undefined || Number.isNaN(Date.parse(value)) ? undefined : value;
+}
+
 export function readEventSearch(search: RawSearch): EventSearch {
   return {
     type: textParam(search, "type"),
-    from: textParam(search, "from"),
-    to: textParam(search, "to"),
+    from: timeParam(search, "from"),
+    to: timeParam(search, "to"),
     actor: textParam(search, "actor"),
     event: textParam(search, "event"),
   };

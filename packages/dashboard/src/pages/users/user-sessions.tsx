@@ -1,5 +1,6 @@
 /** The sessions of a user: when each began, when it ends, ending one or all. */
 import { Badge, Button, Text } from "@mantine/core";
+import { SocleError } from "@socle/client";
 import type { SessionEntry, UserEntry } from "@socle/protocol";
 import { useMutation } from "@tanstack/react-query";
 import { confirmDanger, DetailsSection, notifyDone, notifyFailure, RelativeTime } from "../../kit/index.ts";
@@ -12,11 +13,20 @@ import classes from "./users.module.css";
 /** Sessions that are listed; the others are ended with "End all". */
 const shownSessions = 20;
 
+/** A session that has ended meanwhile is as it should be. */
+async function endSession(userId: string, id: string): Promise<void> {
+  try {
+    await client.admin.users.endSession(userId, id);
+  } catch (error) {
+    if (!(error instanceof SocleError) || error.status !== 404) throw error;
+  }
+}
+
 export function UserSessions({ user }: { user: UserEntry }) {
   const { sessions } = user;
   const own = sessionIdOf(client.accessToken);
   const end = useMutation({
-    mutationFn: ({ id }: SessionEntry) => client.admin.users.endSession(user.id, id),
+    mutationFn: ({ id }: SessionEntry) => endSession(user.id, id),
     onSuccess: () => notifyDone(text.users.sessionEnded),
     onError: notifyFailure,
     onSettled: refreshUsers,
@@ -30,7 +40,7 @@ export function UserSessions({ user }: { user: UserEntry }) {
       action: text.users.endAll,
       onConfirm: async () => {
         try {
-          for (const { id } of all) await client.admin.users.endSession(user.id, id);
+          for (const { id } of all) await endSession(user.id, id);
         } finally {
           await refreshUsers();
         }
