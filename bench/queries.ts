@@ -3,7 +3,7 @@
 import { Database } from "bun:sqlite";
 import { mkdir } from "node:fs/promises";
 import { join } from "node:path";
-import { parseExpression, type Shape, toSql } from "../packages/server/src/expressions/index.ts";
+import { type ExpressionSchema, parseExpression, toSql } from "../packages/server/src/expressions/index.ts";
 import { executable } from "./executable.ts";
 import { type LoadRequest, type LoadResult, runLoad } from "./load/index.ts";
 import { median } from "./median.ts";
@@ -108,13 +108,13 @@ async function latency(url: string, { path }: LoadRequest): Promise<number> {
   return median(times);
 }
 
-const shape: Shape = {
+const shape: ExpressionSchema = {
   name: "items",
   table: "items",
   ownColumn: null,
   field: (name) => ({
     name,
-    kind: name === "count" ? "number" : "text",
+    valueType: name === "count" ? "number" : "text",
     column: name,
     isLong: name === "title",
     isRelation: false,

@@ -1,13 +1,19 @@
 import { expect, test } from "bun:test";
 import fc from "fast-check";
 import { filter } from "../packages/client/src/index.ts";
-import { parseExpression, type Shape } from "../packages/server/src/expressions/index.ts";
+import { type ExpressionSchema, parseExpression } from "../packages/server/src/expressions/index.ts";
 
-const shape: Shape = {
+const shape: ExpressionSchema = {
   name: "posts",
   table: "posts",
   ownColumn: null,
-  field: (name) => ({ name, kind: name === "n" ? "number" : "text", column: name, isLong: false, isRelation: false }),
+  field: (name) => ({
+    name,
+    valueType: name === "n" ? "number" : "text",
+    column: name,
+    isLong: false,
+    isRelation: false,
+  }),
   fieldNames: () => [],
   follow: () => shape,
 };

@@ -2,6 +2,7 @@
 import { existsSync, mkdirSync } from "node:fs";
 import { join } from "node:path";
 import { DatabaseFile, DatabaseLock, identifier } from "../database/index.ts";
+import { typeNamed } from "../fields/index.ts";
 import { count, isObject, messageOf, SetupError } from "../kernel/index.ts";
 import type { StorageDriver } from "../storage/index.ts";
 import { driverOf } from "./files.ts";
@@ -98,8 +99,9 @@ function referencesOf(database: DatabaseFile): Reference[] {
     for (const field of fields) {
       if (!isObject(field) || typeof field["name"] !== "string" || field["owner"] === true) continue;
       const { name: column, type, collection } = field;
-      const target = type === "file" ? "_files" : collection === "users" ? "_users" : collection;
-      if ((type === "file" || type === "relation") && typeof target === "string")
+      const reference = typeNamed(type)?.reference ?? null;
+      const target = reference === "file" ? "_files" : collection === "users" ? "_users" : collection;
+      if (reference !== null && typeof target === "string")
         found.push({ collection: name, field: column, column, target });
     }
   }

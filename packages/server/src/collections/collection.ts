@@ -1,4 +1,4 @@
-import type { CollectionDefinition, FieldDefinition, FieldType, Operation, PermissionRule } from "@socle/protocol";
+import type { CollectionDefinition, FieldDefinition, Operation, PermissionRule } from "@socle/protocol";
 import type { Pattern } from "./pattern.ts";
 
 /** The column of a record's owner; an owner field shows it and has no column of its own. */
@@ -69,26 +69,6 @@ export function columnsOf({ fields }: CollectionDefinition, names: readonly stri
 /** The column of a field that is not the owner. SQLite keeps two names for the place of a row. */
 export function ownColumn(field: string): string {
   return ["rowid", "oid"].includes(field.toLowerCase()) ? `_field_${field}` : field;
-}
-
-/** How each type is stored. Booleans are 0 and 1, datetimes their ISO text, json its text. */
-export const columnTypes: { readonly [type in FieldType]: "TEXT" | "INTEGER" | "REAL" } = {
-  string: "TEXT",
-  text: "TEXT",
-  integer: "INTEGER",
-  float: "REAL",
-  boolean: "INTEGER",
-  datetime: "TEXT",
-  json: "TEXT",
-  relation: "TEXT",
-  file: "TEXT",
-};
-
-/** Whether a value of a field, an SQL expression, is one that `required` refuses. */
-export function isEmptySql(field: FieldDefinition, value: string): string {
-  if (columnTypes[field.type] !== "TEXT") return `${value} IS NULL`;
-  const empty = field.type === "json" ? `'""'` : "''";
-  return `(${value} IS NULL OR ${value} = ${empty})`;
 }
 
 /** Every operation's rule: one that is left out takes that of the operation before it; `read` is public. */

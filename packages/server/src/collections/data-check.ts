@@ -1,7 +1,8 @@
 import type { ErrorDetail, FieldDefinition } from "@socle/protocol";
 import { identifier, type Reader, type Value } from "../database/index.ts";
+import { isEmptySql, typeOf } from "../fields/index.ts";
 import { AppError, count, nextTurn, quote } from "../kernel/index.ts";
-import { columnName, isEmptySql, ownerColumn, recordTimes, tableName } from "./collection.ts";
+import { columnName, ownerColumn, recordTimes, tableName } from "./collection.ts";
 import { compilePattern } from "./pattern.ts";
 import { type BoundRule, originOf, type Plan, type PlanStep } from "./plan.ts";
 
@@ -86,7 +87,7 @@ export class DataCheck {
   }
 
   async #refuseBounds(field: FieldDefinition, value: string, rules: readonly BoundRule[]): Promise<void> {
-    const isText = field.type === "string" || field.type === "text";
+    const isText = typeOf(field).rules.bounds === "length";
     const measure = isText ? `length(${value})` : value;
     for (const [bound, sign] of [
       ["min", "<"],

@@ -7,7 +7,8 @@ import {
   type Permissions,
 } from "@socle/protocol";
 import * as z from "zod/mini";
-import { AppError, isObject, messageOf, oneOf, quote } from "../kernel/index.ts";
+import { typeOf, typesWith } from "../fields/index.ts";
+import { AppError, allOf, isObject, messageOf, oneOf, quote } from "../kernel/index.ts";
 import { nameProblem } from "./names.ts";
 import { type FieldTypes, parseIndexes } from "./parse-indexes.ts";
 import { compilePattern } from "./pattern.ts";
@@ -83,19 +84,18 @@ async function ruleProblems(field: FieldDefinition): Promise<string[]> {
   const refuse = (attribute: string, types: string): void => {
     problems.push(`${where}: "${attribute}" means nothing on type ${field.type}; it is for ${types}`);
   };
-  const isText = field.type === "string" || field.type === "text";
-  const isNumber = field.type === "integer" || field.type === "float";
+  const { rules, reference } = typeOf(field);
   for (const bound of ["min", "max"] as const) {
     const value = field[bound];
     if (value === undefined) continue;
-    if (!isText && !isNumber) refuse(bound, "string, text, integer and float");
-    else if (isText && (!Number.isSafeInteger(value) || value < 0))
+    if (rules.bounds === null) refuse(bound, allOf(typesWith((type) => type.rules.bounds !== null)));
+    else if (rules.bounds === "length" && (!Number.isSafeInteger(value) || value < 0))
       problems.push(`${where}: "${bound}" is a length here and must be a whole number from 0, not ${quote(value)}`);
   }
   if (field.min !== undefined && field.max !== undefined && field.min > field.max)
     problems.push(`${where}: "min" (${field.min}) is greater than "max" (${field.max})`);
   if (field.regex !== undefined) {
-    if (!isText) refuse("regex", "string and text");
+    if (!rules.regex) refuse("regex", allOf(typesWith((type) => type.rules.regex)));
     else {
       try {
         await compilePattern(field.regex);
@@ -107,10 +107,10 @@ async function ruleProblems(field: FieldDefinition): Promise<string[]> {
       }
     }
   }
-  if (field.unique === true && field.type === "json") refuse("unique", "all other types");
-  if (field.type === "relation" && field.collection === undefined)
+  if (field.unique === true && !rules.unique) refuse("unique", allOf(typesWith((type) => type.rules.unique)));
+  if (reference === "record" && field.collection === undefined)
     problems.push(`${where}: a relation needs "collection", the name of the collection it points to`);
-  if (field.type !== "relation" && field.collection !== undefined) refuse("collection", "relation");
+  if (reference !== "record" && field.collection !== undefined) refuse("collection", "relation");
   if (field.owner === true && field.collection !== "users") refuse("owner", 'a relation to "users"');
   return problems;
 }

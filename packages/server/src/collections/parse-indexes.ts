@@ -1,5 +1,6 @@
 import type { IndexDefinition } from "@socle/protocol";
 import * as z from "zod/mini";
+import { typeNamed } from "../fields/index.ts";
 import { isObject, nearest, quote } from "../kernel/index.ts";
 import { recordTimes } from "./collection.ts";
 import { shapeProblems, unknownAttributes } from "./shapes.ts";
@@ -21,7 +22,8 @@ function fieldProblem(name: unknown, types: FieldTypes): string | null {
   if (typeof name !== "string") return `a field is named by a string, not ${quote(name)}`;
   if (name === "id") return `"id" is indexed already`;
   if (types === null || recordTimes.some((time) => time === name)) return null;
-  if (types.get(name) === "json") return `field ${quote(name)} is json, which cannot be indexed`;
+  const type = typeNamed(types.get(name));
+  if (type?.isIndexable === false) return `field ${quote(name)} is ${type.name}, which cannot be indexed`;
   if (types.has(name)) return null;
   const known = [...types.keys()].filter((each) => typeof each === "string");
   const near = nearest(name, [...known, ...recordTimes]);

@@ -1,4 +1,5 @@
 import type { CollectionDefinition } from "@socle/protocol";
+import { typeOf } from "../fields/index.ts";
 import { columnName, columnsOf, ownerColumn, resolveRules } from "./collection.ts";
 import { indexesOf } from "./indexes.ts";
 
@@ -27,7 +28,7 @@ export function isSameIndex(a: TableIndex, b: TableIndex): boolean {
  */
 export function wantedIndexes(definition: CollectionDefinition): TableIndex[] {
   const wanted: TableIndex[] = definition.fields
-    .filter((field) => field.unique === true || field.type === "relation")
+    .filter((field) => field.unique === true || typeOf(field).reference === "record")
     .map((field) => ({ columns: [columnName(field)], unique: field.unique === true }));
   const hasOwner = wanted.some(({ columns }) => columns[0] === ownerColumn);
   if (!hasOwner && resolveRules(definition).read === "owner") wanted.push({ columns: [ownerColumn], unique: false });

@@ -1,6 +1,7 @@
 import type { CollectionDefinition, FieldDefinition } from "@socle/protocol";
 import { identifier, type Transactor } from "../database/index.ts";
-import { columnName, columnTypes, ownColumn, ownerColumn, tableName } from "./collection.ts";
+import { typeOf } from "../fields/index.ts";
+import { columnName, ownColumn, ownerColumn, tableName } from "./collection.ts";
 import { originOf, type Plan, type PlanStep } from "./plan.ts";
 import { isSameColumn, isSameIndex, type TableIndex, wantedIndexes } from "./table-indexes.ts";
 
@@ -101,7 +102,7 @@ export class Table {
   }
 
   #declaration(field: FieldDefinition): string {
-    return `${identifier(ownColumn(field.name))} ${columnTypes[field.type]}`;
+    return `${identifier(ownColumn(field.name))} ${typeOf(field).column}`;
   }
 
   async #rename(from: string, to: string): Promise<void> {

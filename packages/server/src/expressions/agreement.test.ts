@@ -2,11 +2,11 @@ import { expect, test } from "bun:test";
 import fc from "fast-check";
 import { quietLogger, temporaryFolder } from "../../test/kit.ts";
 import { Database, type Value } from "../database/index.ts";
-import { constantValue, type Facts } from "./expression.ts";
+import { constantValue, type EvaluationContext } from "./expression.ts";
 import { parseExpression } from "./parse.ts";
 import { type Fields, toPredicate } from "./predicate.ts";
 import { toSql } from "./sql.ts";
-import { fill, shapeOf } from "./test-shapes.ts";
+import { fill, schemaOf } from "./test-schemas.ts";
 
 const onFatal = (error: unknown): void => {
   throw error;
@@ -16,10 +16,10 @@ function openDatabase(): Database {
   return new Database({ path: `${temporaryFolder()}/test.db`, logger: quietLogger(), onFatal });
 }
 
-async function idsBySql(database: Database, text: string, facts: Facts): Promise<string[]> {
-  const { text: sql, values } = toSql(parseExpression(text, shapeOf("posts")), "p");
+async function idsBySql(database: Database, text: string, context: EvaluationContext): Promise<string[]> {
+  const { text: sql, values } = toSql(parseExpression(text, schemaOf("posts")), "p");
   const bound = values.map((constant): Value => {
-    const value = constantValue(constant, facts);
+    const value = constantValue(constant, context);
     return typeof value === "boolean" ? Number(value) : value;
   });
   const rows = await database.reader.all<{ id: string }>(
@@ -32,17 +32,17 @@ async function idsBySql(database: Database, text: string, facts: Facts): Promise
 function idsByPredicate(
   records: { posts: readonly Fields[]; authors: readonly Fields[] },
   text: string,
-  facts: Facts,
+  context: EvaluationContext,
 ): string[] {
-  const predicate = toPredicate(parseExpression(text, shapeOf("posts")));
+  const predicate = toPredicate(parseExpression(text, schemaOf("posts")));
   const related = (collection: string, id: string): Fields | null => {
     const all = collection === "posts" ? records.posts : records.authors;
     const found = all.find((record) => record["id"] === id) ?? null;
-    const isHidden = collection === "authors" && (facts.userId === null || found?.["_owner"] !== facts.userId);
+    const isHidden = collection === "authors" && (context.userId === null || found?.["_owner"] !== context.userId);
     return isHidden ? null : found;
   };
   return records.posts
-    .filter((record) => predicate(record, { ...facts, related }))
+    .filter((record) => predicate(record, { ...context, related }))
     .map((record) => String(record["id"]));
 }
 
@@ -202,10 +202,10 @@ test("SQL and predicate agree, whatever the records and the expression", async (
     fc.constantFrom("u1", "u2", null),
     async (records, expressions, userId) => {
       await fill(database, records);
-      const facts: Facts = { now: Date.parse("2026-03-01T09:30:00.000Z"), userId };
+      const context: EvaluationContext = { now: Date.parse("2026-03-01T09:30:00.000Z"), userId };
       for (const one of expressions) {
-        const bySql = await idsBySql(database, one, facts);
-        expect([one, ...bySql]).toEqual([one, ...idsByPredicate(records, one, facts)]);
+        const bySql = await idsBySql(database, one, context);
+        expect([one, ...bySql]).toEqual([one, ...idsByPredicate(records, one, context)]);
         if (bySql.length > 0 && bySql.length < records.posts.length) matched += 1;
       }
     },
@@ -221,11 +221,11 @@ test("and on numbers in JSON that have more digits than a number has", async () 
   const large = [2 ** 60 + 128, 1234567890123456800, -(2 ** 62) - 1024, 1e21];
   const posts = large.map((n, i) => ({ id: `p${i}`, meta: { a: n }, score: n }));
   await fill(database, { posts, authors: [] });
-  const facts: Facts = { now: 0, userId: null };
+  const context: EvaluationContext = { now: 0, userId: null };
   for (const [i, n] of large.entries())
     for (const one of [`meta.a = ${n}`, `meta.a in (1, ${n})`, `meta.a = score && score = ${n}`, `!(meta.a != ${n})`]) {
-      expect([one, await idsBySql(database, one, facts)]).toEqual([one, [`p${i}`]]);
-      expect([one, idsByPredicate({ posts, authors: [] }, one, facts)]).toEqual([one, [`p${i}`]]);
+      expect([one, await idsBySql(database, one, context)]).toEqual([one, [`p${i}`]]);
+      expect([one, idsByPredicate({ posts, authors: [] }, one, context)]).toEqual([one, [`p${i}`]]);
     }
   await database.close();
 });

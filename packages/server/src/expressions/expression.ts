@@ -1,4 +1,5 @@
-import type { Kind, NamedField, Shape } from "./shape.ts";
+import type { ValueType } from "../fields/index.ts";
+import type { ExpressionSchema, SchemaField } from "./schema.ts";
 import type { Macro } from "./syntax.ts";
 import type { Comparison } from "./tokens.ts";
 
@@ -8,24 +9,24 @@ export type Scalar = string | number | boolean;
 export interface Path {
   readonly type: "path";
   readonly hops: readonly Hop[];
-  readonly field: NamedField;
+  readonly field: SchemaField;
   /** Names of members, from the outermost. */
   readonly members: readonly string[];
-  readonly kind: Kind;
+  readonly valueType: ValueType;
 }
 
 /** One step through a relation: the field that holds the id, and what it leads to. */
 export interface Hop {
-  readonly field: NamedField;
-  readonly target: Shape;
+  readonly field: SchemaField;
+  readonly target: ExpressionSchema;
 }
 
 /** A value that does not depend on the record. */
 export type Constant =
   /** A datetime stands as it is stored. */
-  | { readonly type: "value"; readonly value: Scalar | null; readonly kind: Kind | "null" }
+  | { readonly type: "value"; readonly value: Scalar | null; readonly valueType: ValueType | "null" }
   /** `user.id` is null for somebody who is not signed in, and then equals no field. */
-  | { readonly type: "macro"; readonly name: Macro; readonly kind: Kind };
+  | { readonly type: "macro"; readonly name: Macro; readonly valueType: ValueType };
 
 export type Operand = Path | Constant;
 
@@ -37,7 +38,7 @@ export type Expression =
   | { readonly type: "in"; readonly left: Operand; readonly items: readonly Operand[] };
 
 /** What constants stand for, in the moment in which an expression is used. */
-export interface Facts {
+export interface EvaluationContext {
   /** Milliseconds since 1970. */
   readonly now: number;
   /** The id of the caller, or null. */
@@ -45,15 +46,15 @@ export interface Facts {
 }
 
 /** The value of a constant, as it is stored. */
-export function constantValue(constant: Constant, facts: Facts): Scalar | null {
+export function constantValue(constant: Constant, context: EvaluationContext): Scalar | null {
   if (constant.type === "value") return constant.value;
   switch (constant.name) {
     case "now":
-      return new Date(facts.now).toISOString();
+      return new Date(context.now).toISOString();
     case "today":
-      return `${new Date(facts.now).toISOString().slice(0, 10)}T00:00:00.000Z`;
+      return `${new Date(context.now).toISOString().slice(0, 10)}T00:00:00.000Z`;
     case "user.id":
-      return facts.userId;
+      return context.userId;
   }
 }
 

@@ -5,9 +5,9 @@ import { ExpressionError } from "./expression-error.ts";
 import { parseExpression } from "./parse.ts";
 import { toPredicate } from "./predicate.ts";
 import { toSql } from "./sql.ts";
-import { shapeOf } from "./test-shapes.ts";
+import { schemaOf } from "./test-schemas.ts";
 
-const posts = shapeOf("posts");
+const posts = schemaOf("posts");
 
 function refused(text: string): AppError {
   try {
@@ -234,6 +234,6 @@ describe("whatever the text", () => {
     const text = `x' OR 1=1; DROP TABLE posts; -- " \\`;
     const { text: sql, values } = toSql(parseExpression(`title = ${JSON.stringify(text)}`, posts), "p");
     expect(sql).toBe('p."title" = ?');
-    expect(values).toEqual([{ type: "value", value: text, kind: "text" }]);
+    expect(values).toEqual([{ type: "value", value: text, valueType: "text" }]);
   });
 });

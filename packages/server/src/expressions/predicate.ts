@@ -1,6 +1,13 @@
 import type { JsonValue } from "@socle/protocol";
 import { compareText, containsText, isObject } from "../kernel/index.ts";
-import { constantValue, type Expression, type Facts, isNull, type Operand, type Path } from "./expression.ts";
+import {
+  constantValue,
+  type EvaluationContext,
+  type Expression,
+  isNull,
+  type Operand,
+  type Path,
+} from "./expression.ts";
 import type { Comparison } from "./tokens.ts";
 
 /** A record in memory, with the names of its fields. */
@@ -9,7 +16,7 @@ export interface Fields {
 }
 
 /** What a predicate needs beside the record. */
-interface Surroundings extends Facts {
+interface Surroundings extends EvaluationContext {
   /** The record of a collection that a relation names, as far as the caller may read it; else null. */
   related(collection: string, id: string): Fields | null;
 }

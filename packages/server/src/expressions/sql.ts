@@ -10,13 +10,13 @@ export interface Sql {
 }
 
 /** The id of whoever asks. */
-export const caller: Constant = { type: "macro", name: "user.id", kind: "text" };
+export const caller: Constant = { type: "macro", name: "user.id", valueType: "text" };
 
 function constant(value: string): Constant {
-  return { type: "value", value, kind: "text" };
+  return { type: "value", value, valueType: "text" };
 }
 
-/** What SQLite calls the types of JSON that are one kind. */
+/** What SQLite calls the types of JSON that are one valueType. */
 const jsonTypes = { text: "('text')", number: "('integer', 'real')" } as const;
 
 function pathIn({ members }: Path): string {
@@ -158,8 +158,8 @@ class Compiler {
     if (operator === "~") return this.#contains(left, right);
     if (operator === "=" && isNull(right)) return this.#isNull(left);
     if (operator === "=" && isNull(left)) return this.#isNull(right);
-    if (left.kind === "json") return this.#ofJson(operator, left, right);
-    if (right.kind === "json") return this.#ofJson(turned[operator], right, left);
+    if (left.valueType === "json") return this.#ofJson(operator, left, right);
+    if (right.valueType === "json") return this.#ofJson(turned[operator], right, left);
     if (operator === "=" && isReached(left) && right.type !== "path")
       return lookUp(left, this.#place, (column) => join([`${column} = `, this.#value(right)]));
     if (operator === "=" && isReached(right) && left.type !== "path") return this.#positive("=", right, left);
@@ -170,7 +170,7 @@ class Compiler {
   }
 
   #isNull(operand: Operand): Sql {
-    if (operand.kind === "json" && operand.type === "path") {
+    if (operand.valueType === "json" && operand.type === "path") {
       // JSON's null, no such member and no value at all.
       return join(["coalesce(", jsonSql(operand, this.#place, "json_type"), ", 'null') = 'null'"]);
     }
@@ -181,11 +181,11 @@ class Compiler {
     if (json.type !== "path") throw new Error("JSON is in fields alone");
     const type = jsonSql(json, this.#place, "json_type");
     const scalar = this.#value(other);
-    const isNumber = other.kind === "number";
+    const isNumber = other.valueType === "number";
     const value = isNumber ? jsonNumber(json, this.#place) : jsonSql(json, this.#place, "json_extract");
     const types = jsonTypes[isNumber ? "number" : "text"];
     const condition =
-      other.kind === "boolean"
+      other.valueType === "boolean"
         ? join([type, " = CASE ", scalar, " WHEN 1 THEN 'true' WHEN 0 THEN 'false' END"])
         : join(["(", type, ` IN ${types} AND `, value, ` ${operator} `, scalar, ")"]);
     if (operator !== "=" || other.type !== "path") return condition;
@@ -193,7 +193,7 @@ class Compiler {
   }
 
   #contains(left: Operand, right: Operand): Sql {
-    if (left.type !== "path" || left.kind !== "json")
+    if (left.type !== "path" || left.valueType !== "json")
       return holds(this.#value(left), right, (other) => this.#value(other));
     const type = jsonSql(left, this.#place, "json_type");
     const text = holds(jsonSql(left, this.#place, "json_extract"), right, (other) => this.#value(other));
@@ -205,7 +205,7 @@ class Compiler {
   #in(left: Operand, items: readonly Operand[], negated: boolean): Sql {
     const constants = items.filter((item) => item.type !== "path" && !isNull(item));
     const parts =
-      left.kind === "json" && left.type === "path"
+      left.valueType === "json" && left.type === "path"
         ? this.#jsonIn(left, constants)
         : constants.length === 0
           ? []
@@ -223,13 +223,15 @@ class Compiler {
 
   /** One list for each type that JSON knows. */
   #jsonIn(json: Path, constants: readonly Operand[]): Sql[] {
-    const parts = constants.filter(({ kind }) => kind === "boolean").map((item) => this.#ofJson("=", json, item));
-    for (const kind of ["text", "number"] as const) {
-      const alike = constants.filter((item) => item.kind === kind);
+    const parts = constants
+      .filter(({ valueType }) => valueType === "boolean")
+      .map((item) => this.#ofJson("=", json, item));
+    for (const valueType of ["text", "number"] as const) {
+      const alike = constants.filter((item) => item.valueType === valueType);
       if (alike.length === 0) continue;
-      const value = kind === "number" ? jsonNumber(json, this.#place) : jsonSql(json, this.#place, "json_extract");
+      const value = valueType === "number" ? jsonNumber(json, this.#place) : jsonSql(json, this.#place, "json_extract");
       const type = jsonSql(json, this.#place, "json_type");
-      parts.push(join(["(", type, ` IN ${jsonTypes[kind]} AND `, value, " IN ", this.#list(alike), ")"]));
+      parts.push(join(["(", type, ` IN ${jsonTypes[valueType]} AND `, value, " IN ", this.#list(alike), ")"]));
     }
     return parts;
   }

@@ -5,6 +5,7 @@
 import type { FieldDefinition, FileUse } from "@socle/protocol";
 import type { Collection, Collections } from "../collections/index.ts";
 import { type Database, identifier, type Reader, visited, type Waiter } from "../database/index.ts";
+import { typeOf } from "../fields/index.ts";
 import { checkInForce, refuseOther } from "./schema-race.ts";
 
 interface Page {
@@ -27,7 +28,7 @@ function placesOf(collections: Collections): FilePlace[] {
   return collections
     .all()
     .flatMap((collection) => collection.definition.fields.map((field) => ({ collection, field })))
-    .filter(({ field }) => field.type === "file");
+    .filter(({ field }) => typeOf(field).reference === "file");
 }
 
 /**

@@ -32,7 +32,7 @@ function listOf(fields: readonly string[]): string {
 /** What is compared for equality, then what the list is sorted by, else what is compared for order. */
 function ownAdvice({ collection, source, sort }: ListQuery, searched: readonly Searched[]): string | null {
   const { definition } = collection;
-  const own = searched.filter(({ path }) => path.hops.length === 0 && path.kind !== "json");
+  const own = searched.filter(({ path }) => path.hops.length === 0 && path.valueType !== "json");
   const names = (isEqual: boolean): string[] =>
     own.filter((each) => each.isEqual === isEqual).map(({ path }) => path.field.name);
   const owner = source.access === "own" ? definition.fields.filter((field) => field.owner === true) : [];
@@ -52,7 +52,7 @@ function ownAdvice({ collection, source, sort }: ListQuery, searched: readonly S
 function reachedAdvice(searched: readonly Searched[]): string[] {
   const advice = searched.flatMap(({ path, isEqual }) => {
     const target = path.hops.at(-1)?.target.name;
-    if (target === undefined || target === "users" || !isEqual || path.kind === "json" || path.field.name === "id")
+    if (target === undefined || target === "users" || !isEqual || path.valueType === "json" || path.field.name === "id")
       return [];
     return [`add ${listOf([path.field.name])} to "indexes" of "${target}"`];
   });

@@ -1,5 +1,11 @@
 import type { Collection } from "../collections/index.ts";
-import { type Expression, ExpressionError, eachOperand, parseExpression, type Shape } from "../expressions/index.ts";
+import {
+  type Expression,
+  ExpressionError,
+  type ExpressionSchema,
+  eachOperand,
+  parseExpression,
+} from "../expressions/index.ts";
 import { quote } from "../kernel/index.ts";
 import { digestOf } from "./cursor.ts";
 import { ListSql } from "./list-sql.ts";
@@ -41,10 +47,10 @@ export interface ListQuery {
  * sort leads to what the caller may not read.
  */
 export function parseListQuery(collection: Collection, text: QueryText, reach: Reach): ListQuery {
-  const shape = reach.shape(collection);
+  const schema = reach.schema(collection);
   const source = recordSource(modelOf(collection), reach.accessTo(collection));
-  const filter = text.filter === undefined ? null : parseFilter(text.filter, shape);
-  const sort = parseSort(text.sort, { collection, shape, table: source.table });
+  const filter = text.filter === undefined ? null : parseFilter(text.filter, schema);
+  const sort = parseSort(text.sort, { collection, schema, table: source.table });
   const limit = readWhole(text, "limit", { min: 1, max: maxLimit }) ?? maxLimit;
   const offset = readWhole(text, "offset", { min: 0, max: Number.MAX_SAFE_INTEGER }) ?? 0;
   if (text.offset !== undefined && text.cursor !== undefined)
@@ -73,9 +79,9 @@ export function parseListQuery(collection: Collection, text: QueryText, reach: R
   };
 }
 
-function parseFilter(text: string, shape: Shape): Expression {
+function parseFilter(text: string, schema: ExpressionSchema): Expression {
   try {
-    return parseExpression(text, shape);
+    return parseExpression(text, schema);
   } catch (thrown) {
     if (!(thrown instanceof ExpressionError)) throw thrown;
     throw refuseParameter("filter", thrown.message);

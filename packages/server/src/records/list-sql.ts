@@ -148,6 +148,6 @@ function indexable(filter: Expression): number | null {
   if (filter.type !== "compare" || ["!=", "~", "!~"].includes(filter.operator)) return null;
   const { left, right } = filter;
   const path = left.type === "path" ? left : right.type === "path" ? right : null;
-  const isPlain = path !== null && path.hops.length === 0 && path.kind !== "json";
+  const isPlain = path !== null && path.hops.length === 0 && path.valueType !== "json";
   return isPlain && (left.type !== "path" || right.type !== "path") ? 1 : null;
 }

@@ -1,16 +1,13 @@
 import type { FieldDefinition, StoredRecord } from "@socle/protocol";
 import { type Collection, columnName, columnsOf, indexesOf, ownerColumn } from "../collections/index.ts";
 import { identifier } from "../database/index.ts";
-import { decode, needsDecoding } from "./values.ts";
+import { decode, needsDecoding, typeOf } from "../fields/index.ts";
 
 /** A row with the hidden owner beside the record's own columns. */
 export interface OwnedRow {
   readonly record: StoredRecord;
   readonly owner: string | null;
 }
-
-/** Texts that are no longer are not weighed. */
-const shortText = 100;
 
 const owned = "_owned_by";
 
@@ -61,8 +58,8 @@ export class Model {
     this.positions = new Map(this.fields.map((field, position) => [field.name, position]));
     this.ownerPosition = this.fields.findIndex((field) => field.owner === true);
     this.references = [...this.fields.keys()].filter((position) => {
-      const type = this.fields[position]?.type;
-      return type === "relation" || type === "file";
+      const field = this.fields[position];
+      return field !== undefined && typeOf(field).reference !== null;
     });
     this.storedFields = this.fields.filter((field) => field.owner !== true);
     this.#decoded = this.fields.filter(needsDecoding);
@@ -80,7 +77,7 @@ export class Model {
     this.owner = `SELECT ${ownerColumn} AS owner FROM ${this.#table} WHERE id = ?`;
     this.exists = `SELECT 1 FROM ${this.#table} WHERE id = ?`;
     this.place = `SELECT _seq AS seq FROM ${this.#table} WHERE id = ?`;
-    this.#longFields = this.fields.filter(isLong).map(({ name }) => name);
+    this.#longFields = this.fields.filter((field) => typeOf(field).mayBeLong(field)).map(({ name }) => name);
     this.#leastWeight = this.fields.reduce((weight, { name }) => weight + name.length + 20, 150);
   }
 
@@ -159,11 +156,6 @@ export class Model {
     // `id` and the timestamps are among the columns.
     return { record: this.toRecord(record as StoredRecord), owner: typeof owner === "string" ? owner : null };
   }
-}
-
-function isLong({ type, max }: FieldDefinition): boolean {
-  if (type === "string" || type === "text") return max === undefined || max > shortText;
-  return type === "json";
 }
 
 const models = new WeakMap<Collection, Model>();

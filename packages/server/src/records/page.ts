@@ -1,7 +1,7 @@
 import type { RecordPage } from "@socle/protocol";
 import type { Collection } from "../collections/index.ts";
 import type { MigrationPlace, Reader, Value } from "../database/index.ts";
-import { type Constant, constantValue, type Facts } from "../expressions/index.ts";
+import { type Constant, constantValue, type EvaluationContext } from "../expressions/index.ts";
 import type { Awaitable } from "../kernel/index.ts";
 import { type CursorPlace, type Cursors, digestOf } from "./cursor.ts";
 import { Expander } from "./expand.ts";
@@ -22,7 +22,7 @@ export interface PageOptions {
   readonly place: CursorPlace | null;
   /** What its cursors belong to. */
   readonly scope: string;
-  readonly facts: Facts;
+  readonly context: EvaluationContext;
   readonly cursors: Cursors;
   readonly plans: Plans;
   /** How many records the collection has. */
@@ -64,7 +64,7 @@ export class PageReader {
    */
   async read(reader: Reader, where: MigrationPlace): Promise<RecordPage<Row>> {
     const { collection, limit, selection, hasTotal } = this.#query;
-    const { place, facts } = this.#options;
+    const { place, context } = this.#options;
     const segments = place === null ? whole : await this.#behind(reader, place);
     const { plans } = this.#options;
     const isLight = limit <= fewRecords && !plans.isHeavy(collection);
@@ -82,7 +82,7 @@ export class PageReader {
     const nextCursor = typeof last === "string" ? await this.#cursorOf(reader, last) : null;
     const total = hasTotal ? await this.#count(reader, where) : null;
     if (selection.isWhole) selection.decode(rows);
-    const items = selection.isWhole ? rows : await new Expander(reader, facts.userId).records(selection, rows);
+    const items = selection.isWhole ? rows : await new Expander(reader, context.userId).records(selection, rows);
     return total === null ? { items, nextCursor } : { items, nextCursor, total };
   }
 
@@ -208,7 +208,7 @@ export class PageReader {
   #bind(values: readonly (Value | Constant)[]): Value[] {
     return values.map((value) => {
       if (typeof value !== "object" || value === null) return value;
-      const constant = constantValue(value, this.#options.facts);
+      const constant = constantValue(value, this.#options.context);
       return typeof constant === "boolean" ? Number(constant) : constant;
     });
   }

@@ -133,7 +133,7 @@ export class Queries {
       const page = new PageReader(query, {
         place,
         scope: scopeOf(query, principal),
-        facts: { now: Date.now(), userId: principal?.userId ?? null },
+        context: { now: Date.now(), userId: principal?.userId ?? null },
         cursors: this.#cursors,
         plans: this.#plans,
         countAll,

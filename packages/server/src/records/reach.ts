@@ -1,6 +1,7 @@
 import type { FieldDefinition } from "@socle/protocol";
 import { type Collection, type Collections, columnName, ownerColumn } from "../collections/index.ts";
-import type { Kind, NamedField, Shape } from "../expressions/index.ts";
+import type { ExpressionSchema, SchemaField } from "../expressions/index.ts";
+import { typeOf } from "../fields/index.ts";
 import { AppError, isAdmin, type Principal } from "../kernel/index.ts";
 import { authorize } from "./permissions.ts";
 
@@ -14,44 +15,32 @@ export interface UserTable {
 /** What a caller may see of a collection, or of the users: everything, what is their own, or nothing. */
 export type Access = "all" | "own" | "none";
 
-const kinds: { readonly [type in FieldDefinition["type"]]: Kind } = {
-  string: "text",
-  text: "text",
-  integer: "number",
-  float: "number",
-  boolean: "boolean",
-  datetime: "datetime",
-  json: "json",
-  relation: "text",
-  file: "text",
-};
-
 /** The fields that a query may name, with those that every record has. */
-function fieldsOf(collection: Collection): ReadonlyMap<string, NamedField> {
-  const system: NamedField[] = [
-    { name: "id", kind: "text", column: "id", isLong: false, isRelation: false },
-    { name: "createdAt", kind: "datetime", column: "createdAt", isLong: false, isRelation: false },
-    { name: "updatedAt", kind: "datetime", column: "updatedAt", isLong: false, isRelation: false },
+function fieldsOf(collection: Collection): ReadonlyMap<string, SchemaField> {
+  const system: SchemaField[] = [
+    { name: "id", valueType: "text", column: "id", isLong: false, isRelation: false },
+    { name: "createdAt", valueType: "datetime", column: "createdAt", isLong: false, isRelation: false },
+    { name: "updatedAt", valueType: "datetime", column: "updatedAt", isLong: false, isRelation: false },
   ];
   const own = collection.definition.fields.map(
-    (field): NamedField => ({
+    (field): SchemaField => ({
       name: field.name,
-      kind: kinds[field.type],
+      valueType: typeOf(field).valueType,
       column: columnName(field),
-      isLong: ["string", "text", "json"].includes(field.type),
-      isRelation: field.type === "relation",
+      isLong: typeOf(field).mayBeLong(field),
+      isRelation: typeOf(field).reference === "record",
     }),
   );
   return new Map([...system, ...own].map((field) => [field.name, field]));
 }
 
-const namedFields = new WeakMap<Collection, ReadonlyMap<string, NamedField>>();
+const schemaFields = new WeakMap<Collection, ReadonlyMap<string, SchemaField>>();
 
-function namedFieldsOf(collection: Collection): ReadonlyMap<string, NamedField> {
-  let fields = namedFields.get(collection);
+function schemaFieldsOf(collection: Collection): ReadonlyMap<string, SchemaField> {
+  let fields = schemaFields.get(collection);
   if (fields === undefined) {
     fields = fieldsOf(collection);
-    namedFields.set(collection, fields);
+    schemaFields.set(collection, fields);
   }
   return fields;
 }
@@ -127,8 +116,8 @@ export class Reach {
   }
 
   /** The collection as expressions see it. */
-  shape(collection: Collection): Shape {
-    const fields = namedFieldsOf(collection);
+  schema(collection: Collection): ExpressionSchema {
+    const fields = schemaFieldsOf(collection);
     return {
       name: collection.name,
       table: collection.table,
@@ -146,22 +135,28 @@ export class Reach {
     return read === "owner" ? "own" : "all";
   }
 
-  #follow(collection: Collection, { name }: NamedField): Shape {
+  #follow(collection: Collection, { name }: SchemaField): ExpressionSchema {
     const definition = collection.definition.fields.find((field) => field.name === name);
     if (definition === undefined) throw new Error(`There is no field ${name} to follow`);
     const target = this.target(definition);
-    if (target === null) return this.#userShape();
+    if (target === null) return this.#userSchema();
     authorize(target, "read", this.principal);
-    return this.shape(target);
+    return this.schema(target);
   }
 
-  #userShape(): Shape {
+  #userSchema(): ExpressionSchema {
     const access = this.accessToUsers();
     if (access === "none") throw new AppError("unauthorized", "To look into users, sign in.");
     const { table, fields } = this.#users;
-    const named = (name: string): NamedField | undefined =>
+    const named = (name: string): SchemaField | undefined =>
       fields.includes(name)
-        ? { name, kind: name === "createdAt" ? "datetime" : "text", column: name, isLong: false, isRelation: false }
+        ? {
+            name,
+            valueType: name === "createdAt" ? "datetime" : "text",
+            column: name,
+            isLong: false,
+            isRelation: false,
+          }
         : undefined;
     return {
       name: "users",

@@ -2,6 +2,7 @@ import type { FieldDefinition, Operation, RecordPage, StoredRecord } from "@socl
 import type { Collection, Collections } from "../collections/index.ts";
 import { type Database, hasMetDamage, type Transactor, type Value } from "../database/index.ts";
 import type { EventLog } from "../events/index.ts";
+import { decode } from "../fields/index.ts";
 import {
   AppError,
   type Clock,
@@ -26,7 +27,6 @@ import { type Lookups, References } from "./references.ts";
 import { answerOf, changesOf, type SavedRecord } from "./saved-record.ts";
 import type { Row } from "./source.ts";
 import { type ValidatedBody, validateBody } from "./validate.ts";
-import { decode } from "./values.ts";
 import { Versions } from "./versions.ts";
 
 /** A request's body, or why it is none: the body's turn comes after the caller's rights and the record's existence. */

@@ -1,6 +1,7 @@
 import type { ErrorDetail, FieldDefinition } from "@socle/protocol";
 import type { Collections } from "../collections/index.ts";
 import { isUniqueViolation, type Reader, type Transactor, type Value } from "../database/index.ts";
+import { typeOf } from "../fields/index.ts";
 import { AppError, type Awaitable, allOf, quote } from "../kernel/index.ts";
 import { type Model, modelOf } from "./model.ts";
 
@@ -41,7 +42,7 @@ export class References {
     for (const position of model.references) {
       const [field, value] = [model.fields[position], values[position]];
       if (field === undefined || typeof value !== "string" || (await this.#exists(tx, field, value))) continue;
-      const isFile = field.type === "file";
+      const isFile = typeOf(field).reference === "file";
       const what = isFile ? "stored file" : `record of "${field.collection}"`;
       problems.push({
         field: field.name,
@@ -90,7 +91,7 @@ export class References {
   }
 
   #exists(tx: Transactor, field: FieldDefinition, id: string): Awaitable<boolean> {
-    if (field.type === "file") return this.#lookups.fileExists(tx, id);
+    if (typeOf(field).reference === "file") return this.#lookups.fileExists(tx, id);
     if (field.collection === "users") return this.#lookups.userExists(tx, id);
     const target = this.#collections.get(field.collection ?? "");
     if (target === undefined) return false;

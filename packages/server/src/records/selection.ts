@@ -1,4 +1,5 @@
 import { isName } from "../expressions/index.ts";
+import { typeOf } from "../fields/index.ts";
 import { type AppError, quote } from "../kernel/index.ts";
 import { modelOf } from "./model.ts";
 import { hintFor, type QueryText, refuseParameter } from "./query-text.ts";
@@ -150,7 +151,8 @@ class SelectionParser {
     const last = names.pop() ?? "";
     let at = root;
     for (const [i, name] of names.entries()) {
-      if (at.source.field(name)?.type === "json") {
+      const field = at.source.field(name);
+      if (field !== null && typeOf(field).valueType === "json") {
         const members = [...names.slice(i + 1), last];
         const odd = members.find((member) => !isName(member));
         if (odd !== undefined)
@@ -202,7 +204,7 @@ class SelectionParser {
       if (from.source.names.includes(name)) throw this.#noRelation(name);
       throw this.#pointingHere(from, name) ?? this.#unknown(from, name);
     }
-    if (field.type !== "relation") throw this.#noRelation(name);
+    if (typeOf(field).reference !== "record") throw this.#noRelation(name);
     const target = this.#reach.target(field);
     const source =
       target === null
@@ -218,7 +220,7 @@ class SelectionParser {
     const target = from.source.name;
     const collection = this.#reach.named(collectionName);
     const fields = collection === undefined ? [] : modelOf(collection).fields;
-    const pointing = fields.filter(({ type, collection: to }) => type === "relation" && to === target);
+    const pointing = fields.filter((field) => typeOf(field).reference === "record" && field.collection === target);
     if (collection !== undefined && pointing.some((field) => field.name === fieldName)) {
       const source = recordSource(modelOf(collection), this.#reach.accessTo(collection));
       return { name, isBackward: true, field: fieldName, selection: new Selection(source, fieldName) };

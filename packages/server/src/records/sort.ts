@@ -1,6 +1,13 @@
 import { type Collection, indexesOf } from "../collections/index.ts";
 import type { Value } from "../database/index.ts";
-import { type Constant, ExpressionError, type Path, parsePath, pathSql, type Shape } from "../expressions/index.ts";
+import {
+  type Constant,
+  ExpressionError,
+  type ExpressionSchema,
+  type Path,
+  parsePath,
+  pathSql,
+} from "../expressions/index.ts";
 import { quote } from "../kernel/index.ts";
 import { refuseParameter } from "./query-text.ts";
 
@@ -112,7 +119,7 @@ function beyond({ sql, constants, isDescending, isNullable, path }: SortKey, val
   if (value === null) {
     // Nothing sorts before everything else, so it comes last when the order is turned.
     if (isDescending) return [];
-    const least = leastOf[path.kind];
+    const least = leastOf[path.valueType];
     return [{ where: least === null ? `${sql} IS NOT NULL` : `${sql} >= ${least}`, values: constants, constraints: 1 }];
   }
   const further = { where: `${sql} ${beyondSign(isDescending)} ?`, values: [...constants, value], constraints: 1 };
@@ -141,9 +148,9 @@ function both(segments: readonly Segment[]): Segment {
   };
 }
 
-function pathOf(name: string, shape: Shape): Path {
+function pathOf(name: string, schema: ExpressionSchema): Path {
   try {
-    return parsePath(name, shape);
+    return parsePath(name, schema);
   } catch (thrown) {
     throw thrown instanceof ExpressionError ? refuseParameter("sort", thrown.problem) : thrown;
   }
@@ -164,7 +171,7 @@ function isNullable(path: Path, collection: Collection): boolean {
 /** Whose records are sorted. */
 interface Sorted {
   readonly collection: Collection;
-  readonly shape: Shape;
+  readonly schema: ExpressionSchema;
   /** The quoted SQL name of its table. */
   readonly table: string;
 }
@@ -173,7 +180,7 @@ interface Sorted {
  * Reads `sort`: names of fields, or paths to values elsewhere, each with a `-` where the greatest come first.
  * @throws AppError `bad_request`; `unauthorized` or `forbidden` where a path leads to what the caller may not read.
  */
-export function parseSort(text: string | undefined, { collection, shape, table }: Sorted): Sort {
+export function parseSort(text: string | undefined, { collection, schema, table }: Sorted): Sort {
   const parts = text === undefined ? [] : text.split(",").map((part) => part.trim());
   if (parts.length > maxKeys) throw refuseParameter("sort", `at most ${maxKeys} fields are allowed`);
   const keys: SortKey[] = [];
@@ -188,8 +195,8 @@ export function parseSort(text: string | undefined, { collection, shape, table }
     if (name === "") throw refuseParameter("sort", "there is a comma too much, or a name is missing");
     if (seen.has(name)) throw refuseParameter("sort", `${quote(name)} is there twice`);
     seen.add(name);
-    const path = pathOf(name, shape);
-    if (path.kind === "json" && path.members.length === 0)
+    const path = pathOf(name, schema);
+    if (path.valueType === "json" && path.members.length === 0)
       throw refuseParameter("sort", `${quote(name)} is JSON; name what is in it, such as ${name}.size`);
     const { text: sql, values } = pathSql(path, table);
     keys.push({

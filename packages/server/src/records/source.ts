@@ -1,9 +1,9 @@
 import type { FieldDefinition, JsonValue } from "@socle/protocol";
 import { ownerColumn } from "../collections/index.ts";
 import { identifier } from "../database/index.ts";
+import { decode, needsDecoding, typeOf } from "../fields/index.ts";
 import type { Model } from "./model.ts";
 import type { Access, UserTable } from "./reach.ts";
-import { decode, needsDecoding } from "./values.ts";
 
 /** A row as it was read, and is being turned into a record. */
 export interface Row {
@@ -100,7 +100,7 @@ export function userSource({ table, fields }: UserTable, access: Access): Source
 const shortWeight = 4;
 
 function isNumber(field: FieldDefinition | undefined): boolean {
-  return field?.type === "integer" || field?.type === "float" || field?.type === "boolean";
+  return field !== undefined && typeOf(field).column !== "TEXT";
 }
 
 /**

@@ -1,9 +1,9 @@
 import type { ErrorDetail, ErrorRule, FieldDefinition } from "@socle/protocol";
 import type { Pattern } from "../collections/index.ts";
 import type { Value } from "../database/index.ts";
+import { typeOf } from "../fields/index.ts";
 import { count, nearest, quote } from "../kernel/index.ts";
 import type { Model } from "./model.ts";
-import { codecOf } from "./values.ts";
 
 export type ValidationMode = "create" | "update";
 
@@ -30,8 +30,8 @@ function codePoints(text: string): number {
 
 function boundProblem(field: FieldDefinition, value: Value): [ErrorRule, string] | null {
   if (field.min === undefined && field.max === undefined) return null;
-  const isText = typeof value === "string";
-  const measure = isText ? codePoints(value) : Number(value);
+  const isText = typeOf(field).rules.bounds === "length";
+  const measure = isText ? codePoints(String(value)) : Number(value);
   const unit = (bound: number): string => (isText ? `${count(bound, "character")} long` : String(bound));
   if (field.min !== undefined && measure < field.min) return ["min", `must be at least ${unit(field.min)}`];
   if (field.max !== undefined && measure > field.max) return ["max", `must be at most ${unit(field.max)}`];
@@ -51,9 +51,9 @@ function validateValue(
   if (value === null || (value === "" && field.required === true)) {
     return field.required === true ? refuse("required", "is required") : null;
   }
-  const codec = codecOf(field);
-  const stored = codec.encode(value);
-  if (stored === undefined) return refuse("type", `must be ${codec.expected}`);
+  const type = typeOf(field);
+  const stored = type.encode(value);
+  if (stored === undefined) return refuse("type", `must be ${type.expected}`);
   const outOfBounds = boundProblem(field, stored);
   if (outOfBounds !== null) return refuse(...outOfBounds);
   if (pattern !== undefined && !pattern.test(String(stored))) return refuse("regex", `must match ${field.regex}`);

@@ -1,31 +1,14 @@
-import type { CollectionDefinition, FieldDefinition, FieldType } from "@socle/protocol";
+import type { CollectionDefinition, FieldDefinition } from "@socle/protocol";
+import { typeOf } from "../fields/index.ts";
 import contextTypes from "./context-types.txt" with { type: "text" };
-
-const types: { readonly [type in FieldType]: string } = {
-  string: "string",
-  text: "string",
-  integer: "number",
-  float: "number",
-  boolean: "boolean",
-  datetime: "string",
-  json: "JsonValue",
-  relation: "string",
-  file: "string",
-};
-
-const notes: { readonly [type in FieldType]?: string } = {
-  datetime: "ISO 8601, UTC, with milliseconds",
-  file: "the id of a stored file",
-  integer: "a whole number",
-};
 
 /** `^(draft|published)$` names all values there can be. */
 const enumPattern = /^\^\((?:\?:)?([\w -]+(?:\|[\w -]+)*)\)\$$/;
 
-function typeOf(field: FieldDefinition): string {
+function typescriptOf(field: FieldDefinition): string {
   const values = enumPattern.exec(field.regex ?? "")?.[1];
   return values === undefined
-    ? types[field.type]
+    ? typeOf(field).typescript.type
     : values
         .split("|")
         .map((value) => JSON.stringify(value))
@@ -33,7 +16,9 @@ function typeOf(field: FieldDefinition): string {
 }
 
 function noteOf(field: FieldDefinition): string {
-  const about = [field.collection === undefined ? notes[field.type] : `the id of one of ${field.collection}`];
+  const about = [
+    field.collection === undefined ? typeOf(field).typescript.note : `the id of one of ${field.collection}`,
+  ];
   if (field.owner === true) about.push("the owner");
   if (field.min !== undefined) about.push(`min ${field.min}`);
   if (field.max !== undefined) about.push(`max ${field.max}`);
@@ -49,7 +34,7 @@ function fieldsOf(definition: CollectionDefinition, mode: "record" | "create" | 
   return definition.fields
     .map((field) => {
       const isOptional = mode === "update" || (mode === "create" && field.required !== true);
-      const type = `${typeOf(field)}${field.required === true ? "" : " | null"}`;
+      const type = `${typescriptOf(field)}${field.required === true ? "" : " | null"}`;
       return `${noteOf(field)}      ${field.name}${isOptional ? "?" : ""}: ${type};\n`;
     })
     .join("");

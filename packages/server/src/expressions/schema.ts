@@ -1,10 +1,10 @@
-/** What the values of a field are to an expression. Relations, files and ids are text. */
-export type Kind = "text" | "number" | "boolean" | "datetime" | "json";
+/** The schema of an expression: the fields that it can name, and the collections that their relations lead to. */
+import type { ValueType } from "../fields/index.ts";
 
 /** A field that an expression can name. */
-export interface NamedField {
+export interface SchemaField {
   readonly name: string;
-  readonly kind: Kind;
+  readonly valueType: ValueType;
   /** Its column, unquoted. */
   readonly column: string;
   /** Whether its values may be long: texts and JSON that clients write. */
@@ -14,18 +14,18 @@ export interface NamedField {
 }
 
 /** What the records of a collection look like to an expression, for one class of callers. */
-export interface Shape {
+export interface ExpressionSchema {
   /** The collection, as messages name it. */
   readonly name: string;
   /** The SQL name of its table, unquoted. */
   readonly table: string;
   /** The column that must hold the caller's id in a record that is reached through a relation; null where all may be read. */
   readonly ownColumn: string | null;
-  field(name: string): NamedField | undefined;
+  field(name: string): SchemaField | undefined;
   fieldNames(): readonly string[];
   /**
    * Where a relation leads.
    * @throws AppError when the caller may read nothing there.
    */
-  follow(field: NamedField): Shape;
+  follow(field: SchemaField): ExpressionSchema;
 }

@@ -1,53 +1,54 @@
 /** For the tests of expressions: two collections, their tables and records. */
 import type { Database, Value } from "../database/index.ts";
+import type { ValueType } from "../fields/index.ts";
 import { AppError } from "../kernel/index.ts";
 import type { Fields } from "./predicate.ts";
-import type { Kind, NamedField, Shape } from "./shape.ts";
+import type { ExpressionSchema, SchemaField } from "./schema.ts";
 
 interface FieldSpec {
-  readonly kind: Kind;
+  readonly valueType: ValueType;
   readonly target?: string;
 }
 
 const fields: { readonly [collection: string]: { readonly [field: string]: FieldSpec } } = {
   posts: {
-    id: { kind: "text" },
-    title: { kind: "text" },
-    slug: { kind: "text" },
-    count: { kind: "number" },
-    score: { kind: "number" },
-    published: { kind: "boolean" },
-    createdAt: { kind: "datetime" },
-    due: { kind: "datetime" },
-    meta: { kind: "json" },
-    author: { kind: "text", target: "authors" },
-    parent: { kind: "text", target: "posts" },
-    vault: { kind: "text", target: "vault" },
+    id: { valueType: "text" },
+    title: { valueType: "text" },
+    slug: { valueType: "text" },
+    count: { valueType: "number" },
+    score: { valueType: "number" },
+    published: { valueType: "boolean" },
+    createdAt: { valueType: "datetime" },
+    due: { valueType: "datetime" },
+    meta: { valueType: "json" },
+    author: { valueType: "text", target: "authors" },
+    parent: { valueType: "text", target: "posts" },
+    vault: { valueType: "text", target: "vault" },
   },
   authors: {
-    id: { kind: "text" },
-    name: { kind: "text" },
-    age: { kind: "number" },
-    notes: { kind: "json" },
-    boss: { kind: "text", target: "authors" },
+    id: { valueType: "text" },
+    name: { valueType: "text" },
+    age: { valueType: "number" },
+    notes: { valueType: "json" },
+    boss: { valueType: "text", target: "authors" },
   },
 };
 
 /** What a caller sees of authors is their own; of the vault, nothing. */
 const owned = new Set(["authors"]);
 
-export function shapeOf(name: string): Shape {
+export function schemaOf(name: string): ExpressionSchema {
   const specs = fields[name] ?? {};
   return {
     name,
     table: name,
     ownColumn: owned.has(name) ? "_owner" : null,
-    field(fieldName): NamedField | undefined {
+    field(fieldName): SchemaField | undefined {
       const spec = Object.hasOwn(specs, fieldName) ? specs[fieldName] : undefined;
       if (spec === undefined) return undefined;
       return {
         name: fieldName,
-        kind: spec.kind,
+        valueType: spec.valueType,
         column: fieldName,
         isLong: true,
         isRelation: spec.target !== undefined,
@@ -57,12 +58,12 @@ export function shapeOf(name: string): Shape {
     follow(field) {
       const target = specs[field.name]?.target ?? "";
       if (target === "vault") throw new AppError("forbidden", 'Only an admin may read records of "vault".');
-      return shapeOf(target);
+      return schemaOf(target);
     },
   };
 }
 
-const columnTypes: { readonly [kind in Kind]: string } = {
+const columnTypes: { readonly [valueType in ValueType]: string } = {
   text: "TEXT",
   number: "REAL",
   boolean: "INTEGER",
@@ -70,8 +71,8 @@ const columnTypes: { readonly [kind in Kind]: string } = {
   json: "TEXT",
 };
 
-function stored(kind: Kind, value: Fields[string]): Value {
-  if (kind === "json") return value === null || value === undefined ? null : JSON.stringify(value);
+function stored(valueType: ValueType, value: Fields[string]): Value {
+  if (valueType === "json") return value === null || value === undefined ? null : JSON.stringify(value);
   if (typeof value === "boolean") return value ? 1 : 0;
   return typeof value === "string" || typeof value === "number" ? value : null;
 }
@@ -84,14 +85,14 @@ export async function fill(
   await database.transact(async (tx) => {
     for (const name of ["posts", "authors"] as const) {
       const specs = Object.entries(fields[name] ?? {});
-      const columns = specs.map(([field, { kind }]) => `"${field}" ${columnTypes[kind]}`);
+      const columns = specs.map(([field, { valueType }]) => `"${field}" ${columnTypes[valueType]}`);
       await tx.run(`DROP TABLE IF EXISTS ${name}`);
       await tx.run(`CREATE TABLE ${name} (_seq INTEGER PRIMARY KEY, _owner TEXT, ${columns.join(", ")}) STRICT`);
       const names = ["_owner", ...specs.map(([field]) => `"${field}"`)];
       const sql = `INSERT INTO ${name} (${names.join(", ")}) VALUES (${names.map(() => "?").join(", ")})`;
       for (const record of records[name]) {
         const owner = record["_owner"];
-        const values = specs.map(([field, { kind }]) => stored(kind, record[field] ?? null));
+        const values = specs.map(([field, { valueType }]) => stored(valueType, record[field] ?? null));
         await tx.run(sql, typeof owner === "string" ? owner : null, ...values);
       }
     }

@@ -1,0 +1,3 @@
+/** Field types: their columns, their stored and JSON forms, the rules that apply. Everything that depends on a type asks here. */
+export type { ValueType } from "./field-type.ts";
+export { decode, isEmptySql, needsDecoding, typeNamed, typeOf, typesWith } from "./registry.ts";

@@ -1,0 +1,59 @@
+/** The registry of field types: every question about a type is asked here. A new type is a file in `types/` and its line below. */
+import type { FieldDefinition, FieldType as FieldTypeName, JsonValue } from "@socle/protocol";
+import type { Value } from "../database/index.ts";
+import type { FieldType } from "./field-type.ts";
+import { boolean } from "./types/boolean.ts";
+import { datetime } from "./types/datetime.ts";
+import { file } from "./types/file.ts";
+import { float } from "./types/float.ts";
+import { integer } from "./types/integer.ts";
+import { json } from "./types/json.ts";
+import { relation } from "./types/relation.ts";
+import { string } from "./types/string.ts";
+import { text } from "./types/text.ts";
+
+const types: { readonly [name in FieldTypeName]: FieldType } = {
+  string,
+  text,
+  integer,
+  float,
+  boolean,
+  datetime,
+  json,
+  relation,
+  file,
+};
+
+/** The type of a field. */
+export function typeOf({ type }: Pick<FieldDefinition, "type">): FieldType {
+  return types[type];
+}
+
+/** The type of a name that may be none. */
+export function typeNamed(name: unknown): FieldType | undefined {
+  return typeof name === "string" && Object.hasOwn(types, name) ? types[name as FieldTypeName] : undefined;
+}
+
+/** The names of the types for which a rule means something, as an error message lists them: "string and text". */
+export function typesWith(holds: (type: FieldType) => boolean): string[] {
+  return Object.values(types)
+    .filter(holds)
+    .map(({ name }) => name);
+}
+
+/** The JSON value of a stored one. */
+export function decode(field: FieldDefinition, stored: Value): JsonValue {
+  const { decode: decodeStored } = typeOf(field);
+  return stored === null || decodeStored === undefined ? stored : decodeStored(stored);
+}
+
+/** Whether `decode` changes values of the field. */
+export function needsDecoding(field: FieldDefinition): boolean {
+  return typeOf(field).decode !== undefined;
+}
+
+/** A condition, as SQL, that holds where `required` refuses a value of the field. `value` is an SQL expression. */
+export function isEmptySql(field: FieldDefinition, value: string): string {
+  const { emptyLiteral } = typeOf(field);
+  return emptyLiteral === null ? `${value} IS NULL` : `(${value} IS NULL OR ${value} = ${emptyLiteral})`;
+}

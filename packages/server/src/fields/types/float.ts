@@ -1,0 +1,17 @@
+/** The field type float: a finite double. */
+import type { FieldType } from "../field-type.ts";
+
+export const float: FieldType = {
+  name: "float",
+  column: "REAL",
+  valueType: "number",
+  expected: "a finite number",
+  // `+ 0` turns -0 into 0.
+  encode: (value) => (typeof value === "number" && Number.isFinite(value) ? value + 0 : undefined),
+  rules: { bounds: "value", regex: false, unique: true },
+  emptyLiteral: null,
+  isIndexable: true,
+  reference: null,
+  mayBeLong: () => false,
+  typescript: { type: "number" },
+};
