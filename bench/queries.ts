@@ -111,12 +111,11 @@ async function latency(url: string, { path }: LoadRequest): Promise<number> {
 const shape: ExpressionSchema = {
   name: "items",
   table: "items",
-  ownColumn: null,
+  condition: null,
   field: (name) => ({
     name,
     valueType: name === "count" ? "number" : "text",
     column: name,
-    isLong: name === "title",
     isRelation: false,
   }),
   fieldNames: () => item.fields.map(({ name }) => name),

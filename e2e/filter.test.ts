@@ -6,12 +6,11 @@ import { type ExpressionSchema, parseExpression } from "../packages/server/src/e
 const shape: ExpressionSchema = {
   name: "posts",
   table: "posts",
-  ownColumn: null,
+  condition: null,
   field: (name) => ({
     name,
     valueType: name === "n" ? "number" : "text",
     column: name,
-    isLong: false,
     isRelation: false,
   }),
   fieldNames: () => [],

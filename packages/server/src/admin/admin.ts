@@ -9,6 +9,7 @@ import type { Functions } from "../functions/index.ts";
 import type { Jobs } from "../jobs/index.ts";
 import type { Clock } from "../kernel/index.ts";
 import type { EventLoopLag, LimitMeter, Logger, LogRing, RequestMeter } from "../logging/index.ts";
+import type { Queries } from "../queries/index.ts";
 import type { Realtime } from "../realtime/index.ts";
 import type { Records } from "../records/index.ts";
 import type { Storage } from "../storage/index.ts";
@@ -29,6 +30,7 @@ export interface AdminOptions {
   events: EventLog;
   collections: Collections;
   records: Records;
+  queries: Queries;
   auth: Auth;
   storage: Storage;
   realtime: Realtime;

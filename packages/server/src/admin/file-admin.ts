@@ -2,7 +2,7 @@
 import { type FileUse, type StoredFile, VISIBILITIES, type Visibility } from "@socle/protocol";
 import type { Waiter } from "../database/index.ts";
 import { AppError, oneOf, quote, type SignedIn } from "../kernel/index.ts";
-import type { Records } from "../records/index.ts";
+import type { Queries } from "../queries/index.ts";
 import { type FileFilter, missingFile, type Storage } from "../storage/index.ts";
 import { type AdminChanges, refuseOthers } from "./admin-changes.ts";
 import type { Audit } from "./audit.ts";
@@ -16,13 +16,13 @@ interface Page {
 export class FileAdmin {
   readonly #changes: AdminChanges;
   readonly #storage: Storage;
-  readonly #records: Records;
+  readonly #queries: Queries;
   readonly #audit: Audit;
 
-  constructor(options: { changes: AdminChanges; storage: Storage; records: Records; audit: Audit }) {
+  constructor(options: { changes: AdminChanges; storage: Storage; queries: Queries; audit: Audit }) {
     this.#changes = options.changes;
     this.#storage = options.storage;
-    this.#records = options.records;
+    this.#queries = options.queries;
     this.#audit = options.audit;
   }
 
@@ -69,9 +69,10 @@ export class FileAdmin {
    * The records of any collection that hold the file's id.
    * @throws AppError `not_found`, `unavailable` when it takes too long.
    */
-  async uses(id: string, page: Page): Promise<{ items: FileUse[]; total: number }> {
+  async uses(id: string, { waiter, limit, offset }: Page): Promise<{ items: FileUse[]; total: number }> {
     await this.get(id);
-    return this.#records.fileUses(id, page);
+    const caller = { principal: waiter.principal ?? null, caller: waiter.caller, signal: () => waiter.signal };
+    return this.#queries.fileUses(id, { limit, offset }, caller);
   }
 }
 

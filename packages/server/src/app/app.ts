@@ -145,6 +145,7 @@ export class App {
       http = new HttpServer({
         auth: service.auth,
         records: service.records,
+        queries: service.queries,
         storage: service.storage,
         realtime,
         admin,

@@ -67,10 +67,11 @@ export async function firstSteps(service: Service, url: string, config: Config):
   const collections = service.collections.all();
   for (const collection of collections) if ((await service.records.count(collection)) > 0) return [];
   for (const collection of collections) {
-    const { name, rules } = collection;
+    const { name, policies } = collection;
+    const { create, read } = policies;
     const body = exampleBody(collection);
-    const needsUser = rules.create !== "public" || rules.read !== "public";
-    if (body === null || rules.create === "admin" || rules.read === "admin") continue;
+    const needsUser = !create.isOpen || !read.isOpen;
+    if (body === null || create.audience === "admins" || read.audience === "admins") continue;
     if (needsUser && !config["auth.registration"]) continue;
     const password = "a long password".padEnd(config["auth.passwordMinLength"], "!");
     const credentials = JSON.stringify({ email: await freeEmail(service), password });

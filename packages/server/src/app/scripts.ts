@@ -44,7 +44,7 @@ export class Scripts {
   #isStopped = false;
 
   constructor({ service, config, logger, environment, now }: ScriptsOptions) {
-    const { database, events, auth, clock, records, storage } = service;
+    const { database, events, auth, clock, records, queries: lists, storage } = service;
     const timeoutMs = config["scripts.timeout"];
     const processes = config["scripts.processes"];
     // Modules know themselves by their real paths.
@@ -70,7 +70,15 @@ export class Scripts {
       timeoutMs: Math.min(timeoutMs, 30_000),
     });
     database.joinGaps(this.#queries);
-    const calls = new ScriptCalls({ database, records, auth, storage, queries: this.#queries, logger: this.#logger });
+    const calls = new ScriptCalls({
+      database,
+      records,
+      lists,
+      auth,
+      storage,
+      queries: this.#queries,
+      logger: this.#logger,
+    });
     const run = (task: ScriptTask): Promise<ScriptOutcome> => this.#host.run(task);
     const jobOptions = { database, events, clock, logger: logger.for("jobs"), timeoutMs, run };
     this.jobs = new Jobs(now === undefined ? jobOptions : { ...jobOptions, now });

@@ -7,8 +7,9 @@ import { asSetupError, Database, type ModuleSchema } from "../database/index.ts"
 import { EventLog, eventSchema } from "../events/index.ts";
 import { functionSchema } from "../functions/index.ts";
 import { jobSchema } from "../jobs/index.ts";
-import { Clock, toTimestamp } from "../kernel/index.ts";
+import { Clock, threadEntry, toTimestamp } from "../kernel/index.ts";
 import { LimitMeter, type Logger } from "../logging/index.ts";
+import { Queries } from "../queries/index.ts";
 import { Records } from "../records/index.ts";
 import { openDriver, Storage, storageSchema } from "../storage/index.ts";
 import { keepFilesPrivate, warnOfOpenFiles } from "./file-modes.ts";
@@ -30,6 +31,7 @@ export interface Service {
   readonly collections: Collections;
   readonly auth: Auth;
   readonly records: Records;
+  readonly queries: Queries;
   readonly storage: Storage;
   /** See `Database`. */
   giveUp(): void;
@@ -83,6 +85,7 @@ export async function openService({ config, logger, onFatal }: ServiceOptions): 
       if (putRight(places)) databaseLogger.info("A restore that was interrupted has been brought to its end");
     },
     logLimit: config["limits.wal"],
+    queryThread: threadEntry("queries/query-thread"),
     maxQueries: config["limits.queries"],
     threadLimitMs: config["limits.queryTime"],
   });
@@ -128,9 +131,15 @@ export async function openService({ config, logger, onFatal }: ServiceOptions): 
         userExists: (reader, id) => auth.users.exists(reader, id),
         fileExists: (reader, id) => storage.exists(reader, id),
       },
+      logger: logger.for("records"),
+    });
+    const queries = new Queries({
+      database,
+      collections,
+      records,
       users: userTable,
       cursorKey: () => auth.secretFor("cursors"),
-      logger: logger.for("records"),
+      logger: logger.for("queries"),
       slowQueryMs: config["log.slowQuery"],
     });
 
@@ -154,6 +163,7 @@ export async function openService({ config, logger, onFatal }: ServiceOptions): 
       collections,
       auth,
       records,
+      queries,
       storage,
       giveUp: () => database.giveUp(),
       async close(graceMs) {

@@ -1,8 +1,7 @@
+/** A collection in force, and the names of its table and columns. */
 import type { CollectionDefinition, FieldDefinition, Operation, PermissionRule } from "@socle/protocol";
+import { ownerColumn, type Policy } from "../permissions/index.ts";
 import type { Pattern } from "./pattern.ts";
-
-/** The column of a record's owner; an owner field shows it and has no column of its own. */
-export const ownerColumn = "_owner";
 
 /** The times that every record has, in columns of the same names. */
 export const recordTimes = ["createdAt", "updatedAt"] as const;
@@ -13,8 +12,8 @@ export interface Collection {
   readonly definition: CollectionDefinition;
   /** The name of its table. */
   readonly table: string;
-  /** The rule of every operation, with what was left out filled in. */
-  readonly rules: { readonly [operation in Operation]: PermissionRule };
+  /** Who may do each operation. */
+  readonly policies: { readonly [operation in Operation]: Policy };
   /** The compiled `regex` rules by field name. */
   readonly patterns: ReadonlyMap<string, Pattern>;
   readonly createdAt: string;
@@ -35,19 +34,6 @@ export interface Places {
   readonly widened: { readonly [rule in PermissionRule]?: number };
 }
 
-/** Read rules, from the one that lets nobody but admins read to the one that lets everybody. */
-const width: readonly PermissionRule[] = ["admin", "owner", "authenticated", "public"];
-
-/** Whether a read rule lets more callers read than another. */
-export function isWider(rule: PermissionRule, than: PermissionRule): boolean {
-  return width.indexOf(rule) > width.indexOf(than);
-}
-
-/** Every read rule that lets fewer callers read than this one. */
-export function narrowerThan(rule: PermissionRule): readonly PermissionRule[] {
-  return width.slice(0, width.indexOf(rule));
-}
-
 /** SQLite keeps names that start with `sqlite_` for itself. */
 export function tableName(collection: string): string {
   return collection.toLowerCase().startsWith("sqlite_") ? `_${collection}` : collection;
@@ -55,7 +41,7 @@ export function tableName(collection: string): string {
 
 /** The column that holds a field. */
 export function columnName(field: FieldDefinition): string {
-  return field.owner === true ? ownerColumn : ownColumn(field.name);
+  return field.owner === true ? ownerColumn : plainColumn(field.name);
 }
 
 /** The columns of what an index names: fields, and times of the record. */
@@ -67,15 +53,6 @@ export function columnsOf({ fields }: CollectionDefinition, names: readonly stri
 }
 
 /** The column of a field that is not the owner. SQLite keeps two names for the place of a row. */
-export function ownColumn(field: string): string {
+export function plainColumn(field: string): string {
   return ["rowid", "oid"].includes(field.toLowerCase()) ? `_field_${field}` : field;
-}
-
-/** Every operation's rule: one that is left out takes that of the operation before it; `read` is public. */
-export function resolveRules(definition: CollectionDefinition): Collection["rules"] {
-  const given = definition.permissions ?? {};
-  const read = given.read ?? "public";
-  const create = given.create ?? read;
-  const update = given.update ?? create;
-  return { read, create, update, delete: given.delete ?? update };
 }

@@ -9,7 +9,8 @@ import {
 } from "../database/index.ts";
 import type { EventLog } from "../events/index.ts";
 import { AppError, type Clock, nearest, type Principal, quote, toTimestamp } from "../kernel/index.ts";
-import { type Collection, isWider, narrowerThan, type Places, resolveRules, tableName } from "./collection.ts";
+import { isWider, narrowerThan, Policy, resolveRules } from "../permissions/index.ts";
+import { type Collection, type Places, tableName } from "./collection.ts";
 import { DataCheck } from "./data-check.ts";
 import type { ParsedDefinition } from "./definition.ts";
 import { compilePattern, type Pattern } from "./pattern.ts";
@@ -36,6 +37,16 @@ interface Row {
 
 const columns = "definition, createdAt, updatedAt, places";
 
+function policiesOf({ name, permissions }: CollectionDefinition): Collection["policies"] {
+  const rules = resolveRules(permissions);
+  return {
+    read: new Policy(name, "read", rules.read),
+    create: new Policy(name, "create", rules.create),
+    update: new Policy(name, "update", rules.update),
+    delete: new Policy(name, "delete", rules.delete),
+  };
+}
+
 async function toCollection(row: Row): Promise<Collection> {
   // It was checked when it was stored.
   const definition = JSON.parse(row.definition) as CollectionDefinition;
@@ -46,7 +57,7 @@ async function toCollection(row: Row): Promise<Collection> {
     name: definition.name,
     definition,
     table: tableName(definition.name),
-    rules: resolveRules(definition),
+    policies: policiesOf(definition),
     patterns,
     createdAt: row.createdAt,
     updatedAt: row.updatedAt,
@@ -60,8 +71,8 @@ function placesAfter({ after, steps }: Plan, before: Collection | null, place: n
   if (before === null) return { created: place, fields: place, widened: {} };
   const { created, fields, widened } = before.places;
   const movesFields = steps.some(({ step }) => step === "drop" || step === "rename");
-  const rule = before.rules.read;
-  const isWidened = isWider(resolveRules(after).read, rule);
+  const { rule } = before.policies.read;
+  const isWidened = isWider(resolveRules(after.permissions).read, rule);
   return {
     created,
     fields: movesFields ? place : fields,
@@ -143,7 +154,7 @@ export class Collections {
       for (const row of await tx.all<Pick<Row, "definition">>(older)) {
         // It was checked when it was stored.
         const definition = JSON.parse(row.definition) as CollectionDefinition;
-        const narrower = narrowerThan(resolveRules(definition).read);
+        const narrower = narrowerThan(resolveRules(definition.permissions).read);
         const widened = Object.fromEntries(narrower.map((rule) => [rule, place]));
         const places: Places = { created: 0, fields: place, widened };
         await tx.run("UPDATE _collections SET places = ? WHERE name = ?", JSON.stringify(places), definition.name);

@@ -2,7 +2,8 @@ import type { ErrorDetail, FieldDefinition } from "@socle/protocol";
 import { identifier, type Reader, type Value } from "../database/index.ts";
 import { isEmptySql, typeOf } from "../fields/index.ts";
 import { AppError, count, nextTurn, quote } from "../kernel/index.ts";
-import { columnName, ownerColumn, recordTimes, tableName } from "./collection.ts";
+import { ownerColumn } from "../permissions/index.ts";
+import { columnName, recordTimes, tableName } from "./collection.ts";
 import { compilePattern } from "./pattern.ts";
 import { type BoundRule, originOf, type Plan, type PlanStep } from "./plan.ts";
 

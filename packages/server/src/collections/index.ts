@@ -1,5 +1,5 @@
 /** Collections: definitions and their validation, plans and migrations, definition files. */
-export { type Collection, columnName, columnsOf, isWider, ownerColumn } from "./collection.ts";
+export { type Collection, columnName, columnsOf } from "./collection.ts";
 export { Collections, collectionSchema, type Definitions, MigrationError, type SchemaChange } from "./collections.ts";
 export type { ParsedDefinition } from "./definition.ts";
 export { applyDefinitionFiles, changedDefinitions, readDefinitionFiles } from "./definition-files.ts";
@@ -7,3 +7,4 @@ export { indexesOf, keepIndexes } from "./indexes.ts";
 export { parseDefinition } from "./parse-definition.ts";
 export type { Pattern } from "./pattern.ts";
 export type { Plan } from "./plan.ts";
+export { tableIndexes } from "./table-indexes.ts";

@@ -1,6 +1,7 @@
 import type { CollectionDefinition } from "@socle/protocol";
 import { typeOf } from "../fields/index.ts";
-import { columnName, columnsOf, ownerColumn, resolveRules } from "./collection.ts";
+import { ownerColumn, Policy, resolveRules } from "../permissions/index.ts";
+import { columnName, columnsOf } from "./collection.ts";
 import { indexesOf } from "./indexes.ts";
 
 /** An index of a collection's table. */
@@ -26,12 +27,13 @@ export function isSameIndex(a: TableIndex, b: TableIndex): boolean {
  * What is indexed without asking (unique fields, relations, and the owner where it is searched by), and what the
  * definition asks for. None is there twice, and a unique one serves as the other kind, too.
  */
-export function wantedIndexes(definition: CollectionDefinition): TableIndex[] {
+export function tableIndexes(definition: CollectionDefinition): TableIndex[] {
   const wanted: TableIndex[] = definition.fields
     .filter((field) => field.unique === true || typeOf(field).reference === "record")
     .map((field) => ({ columns: [columnName(field)], unique: field.unique === true }));
   const hasOwner = wanted.some(({ columns }) => columns[0] === ownerColumn);
-  if (!hasOwner && resolveRules(definition).read === "owner") wanted.push({ columns: [ownerColumn], unique: false });
+  const read = new Policy(definition.name, "read", resolveRules(definition.permissions).read);
+  if (!hasOwner && read.selectsByOwner) wanted.push({ columns: [ownerColumn], unique: false });
   for (const { fields, unique } of indexesOf(definition)) {
     const index = { columns: columnsOf(definition, fields), unique };
     const twin = wanted.findIndex((other) => hasSameColumns(index, other));

@@ -1,9 +1,10 @@
 import type { CollectionDefinition, FieldDefinition } from "@socle/protocol";
 import { identifier, type Transactor } from "../database/index.ts";
 import { typeOf } from "../fields/index.ts";
-import { columnName, ownColumn, ownerColumn, tableName } from "./collection.ts";
+import { ownerColumn } from "../permissions/index.ts";
+import { columnName, plainColumn, tableName } from "./collection.ts";
 import { originOf, type Plan, type PlanStep } from "./plan.ts";
-import { isSameColumn, isSameIndex, type TableIndex, wantedIndexes } from "./table-indexes.ts";
+import { isSameColumn, isSameIndex, type TableIndex, tableIndexes } from "./table-indexes.ts";
 
 /** Whether a plan reads or writes every record, rather than the schema alone. */
 export function touchesRecords(plan: Plan): boolean {
@@ -20,8 +21,8 @@ function makesIndex(before: CollectionDefinition, plan: Plan): boolean {
   const oldColumns = new Map(
     plan.after.fields.map((field) => [columnName(field), columnName({ ...field, name: originOf(plan, field.name) })]),
   );
-  const present = wantedIndexes(before);
-  return wantedIndexes(plan.after).some(({ columns, unique }) => {
+  const present = tableIndexes(before);
+  return tableIndexes(plan.after).some(({ columns, unique }) => {
     const old = { columns: columns.map((column) => oldColumns.get(column) ?? column), unique };
     return !present.some((index) => isSameIndex(index, old));
   });
@@ -48,7 +49,7 @@ export class Table {
     const { before, after } = plan;
     if (before === null) await this.#create(after);
     else await this.#change(before, plan);
-    await this.#reconcileIndexes(wantedIndexes(after));
+    await this.#reconcileIndexes(tableIndexes(after));
   }
 
   async #create(definition: CollectionDefinition): Promise<void> {
@@ -66,13 +67,13 @@ export class Table {
     // Through a name that no field can have, so that two fields may swap names or one may take the name of a dropped one.
     const moved = plan.steps.filter((step) => step.step === "rename" && oldField.get(step.from)?.owner !== true);
     for (const step of moved)
-      if (step.step === "rename") await this.#rename(ownColumn(step.from), `_new_${step.field}`);
+      if (step.step === "rename") await this.#rename(plainColumn(step.from), `_new_${step.field}`);
     for (const step of plan.steps) {
       if (step.step !== "drop" || oldField.get(step.field)?.owner === true) continue;
-      await this.#dropColumn(ownColumn(step.field));
+      await this.#dropColumn(plainColumn(step.field));
     }
     for (const step of moved)
-      if (step.step === "rename") await this.#rename(`_new_${step.field}`, ownColumn(step.field));
+      if (step.step === "rename") await this.#rename(`_new_${step.field}`, plainColumn(step.field));
 
     for (const step of plan.steps) {
       const field = "field" in step ? newField.get(step.field) : undefined;
@@ -81,7 +82,7 @@ export class Table {
   }
 
   async #applyStep(step: PlanStep, field: FieldDefinition): Promise<void> {
-    const column = identifier(ownColumn(field.name));
+    const column = identifier(plainColumn(field.name));
     switch (step.step) {
       case "add":
         if (field.owner !== true)
@@ -91,7 +92,7 @@ export class Table {
         if (step.on) {
           // Where the field is silent, the creator stays the owner.
           await this.#tx.run(`UPDATE ${this.#sqlName} SET ${ownerColumn} = coalesce(${column}, ${ownerColumn})`);
-          await this.#dropColumn(ownColumn(field.name));
+          await this.#dropColumn(plainColumn(field.name));
         } else {
           await this.#tx.run(`ALTER TABLE ${this.#sqlName} ADD COLUMN ${this.#declaration(field)}`);
           await this.#tx.run(`UPDATE ${this.#sqlName} SET ${column} = ${ownerColumn}`);
@@ -102,7 +103,7 @@ export class Table {
   }
 
   #declaration(field: FieldDefinition): string {
-    return `${identifier(ownColumn(field.name))} ${typeOf(field).column}`;
+    return `${identifier(plainColumn(field.name))} ${typeOf(field).column}`;
   }
 
   async #rename(from: string, to: string): Promise<void> {

@@ -102,7 +102,7 @@ export const keys = {
     "requests and sockets of one address at a time",
   ),
   "limits.subscriptions": key(wholeNumber(50, 100_000_000), 100_000, "subscriptions of all sockets"),
-  "limits.queries": key(wholeNumber(1, 10_000), 64, "queries of one caller that wait for a reader thread"),
+  "limits.queries": key(wholeNumber(1, 10_000), 256, "queries of one caller that wait for a reader thread"),
   "limits.queryTime": key(duration(10), "10s", "how long a query may run on a reader thread"),
   "limits.thumbnails": key(
     wholeNumber(1, 10_000),

@@ -1,10 +1,9 @@
 import { statSync } from "node:fs";
-import { AppError, type Awaitable, BoundedMap, type Principal, SetupError } from "../kernel/index.ts";
+import { AppError, type Awaitable, type Principal, SetupError } from "../kernel/index.ts";
 import type { Logger } from "../logging/index.ts";
 import { Checkpointer, type PausableReads } from "./checkpointer.ts";
 import type { Connection } from "./connection.ts";
 import { Flusher } from "./flusher.ts";
-import { FrugalReader, TooManyVisits, VisitBudget } from "./frugal-reader.ts";
 import { addFunctions } from "./functions.ts";
 import { type HeldState, holdState } from "./held-state.ts";
 import { DatabaseLock } from "./lock.ts";
@@ -13,8 +12,9 @@ import { DatabaseMeter } from "./meter.ts";
 import { asSetupError, openDatabaseFile, openLogSync, openReader, openWriter, resolvePath } from "./open-file.ts";
 import { ReaderThreads } from "./reader-threads.ts";
 import { SnapshotReader } from "./snapshot-reader.ts";
-import { ThreadConnection } from "./thread-connection.ts";
-import type { CallerGuard, Reader, Transactor, Waiter } from "./types.ts";
+import { statementThread, ThreadConnection } from "./thread-connection.ts";
+import { schemaVersionOf } from "./thread-server.ts";
+import type { CallerGuard, Reader, RowReader, Transactor, Waiter } from "./types.ts";
 import { type MigrationPlace, Writer } from "./writer.ts";
 
 export interface DatabaseOptions {
@@ -32,7 +32,9 @@ export interface DatabaseOptions {
   onLocked?: () => void;
   /** Bytes of the write-ahead log from which writes wait for it (`limits.wal`). Default 64 MiB. */
   logLimit?: number;
-  /** How many queries of one caller may wait for a thread (`limits.queries`). Default 64. */
+  /** The module of the threads for `query`, which calls `serveThread` with the tasks that it knows. */
+  queryThread?: string;
+  /** How many queries of one caller may wait for a thread (`limits.queries`). Default 256. */
   maxQueries?: number;
   /** How long a query may run on a thread, in milliseconds (`limits.queryTime`). Default ten seconds. */
   threadLimitMs?: number;
@@ -48,8 +50,20 @@ export interface ModuleSchema {
 
 type CallersWork<T> = (tx: Transactor, caller: Principal) => Awaitable<T>;
 
-/** So long a kind of query that was too much for the event loop goes to a thread at once. Then it is tried again. */
-const heavyMs = 1_000;
+type ThreadWork<T> = (thread: ThreadConnection) => Promise<T>;
+
+/** Statements of one snapshot. */
+function inSnapshot<T>(work: (reader: Reader) => Promise<T>): ThreadWork<T> {
+  return async (thread) => {
+    await thread.run("BEGIN");
+    try {
+      return await work(thread);
+    } finally {
+      // Damage, and whoever abandons the thread, end the transaction by themselves.
+      await thread.run("ROLLBACK").catch(() => undefined);
+    }
+  };
+}
 
 /** Queries that wait for a thread: so many times those of one caller. */
 const callersAtOnce = 4;
@@ -73,9 +87,6 @@ export class Database {
   readonly #threads: ReaderThreads;
   /** Looks at what everybody asks for, for a limited time. */
   readonly #queryThreads: ReaderThreads;
-  readonly #frugalReader: FrugalReader;
-  /** Kinds of queries that were too much for the event loop, and until when that counts. */
-  readonly #heavy = new BoundedMap<string, number>(1_000);
   #callerGuard: CallerGuard | null = null;
   #outsideVersion = 0;
   /** Those that run or wait. */
@@ -84,7 +95,7 @@ export class Database {
   /** @throws SetupError with one readable line when the file cannot be used. */
   constructor(options: DatabaseOptions) {
     const path = resolvePath(options.path);
-    const { logger, logLimit = 64 * 1024 ** 2, maxQueries = 64, threadLimitMs = 10_000 } = options;
+    const { logger, logLimit = 64 * 1024 ** 2, maxQueries = 256, threadLimitMs = 10_000 } = options;
     this.path = path;
     this.#logger = logger;
     try {
@@ -94,23 +105,23 @@ export class Database {
       const writer = openWriter(path);
       this.#writeConnection = writer;
       this.#closers.push(() => writer.close());
-      const budget = new VisitBudget();
       this.#reader = new SnapshotReader(() => {
         const connection = openReader(path);
-        addFunctions(connection, budget.visit);
+        addFunctions(connection, () => undefined);
         return connection;
       });
       this.#closers.push(() => this.#reader.close());
-      this.#frugalReader = new FrugalReader(this.#reader, budget);
       const log = openLogSync(path);
       this.#closers.push(log.close);
       const { file, close } = openDatabaseFile(path);
       this.#file = file;
       // At the very end: see `openDatabaseFile`.
       this.#closers.unshift(close);
-      this.#threads = new ReaderThreads({ path, ...adminReads });
+      this.#threads = new ReaderThreads({ path, entry: statementThread(), ...adminReads });
       const maxWaiting = callersAtOnce * maxQueries;
-      this.#queryThreads = new ReaderThreads({ path, maxWaiting, waitingShare: maxQueries, limitMs: threadLimitMs });
+      const entry = options.queryThread ?? statementThread();
+      const share = { maxWaiting, waitingShare: maxQueries, limitMs: threadLimitMs };
+      this.#queryThreads = new ReaderThreads({ path, entry, ...share });
       this.#checkpointer = new Checkpointer({ path, file, writer, limit: logLimit, logger });
       for (const reads of [this.#threads, this.#queryThreads, this.#reader]) this.#checkpointer.add(reads);
       this.#writer = new Writer({
@@ -132,6 +143,11 @@ export class Database {
   }
 
   get reader(): Reader {
+    return this.#reader;
+  }
+
+  /** Reads on the event loop, for what an index answers in a moment. All reads of one turn are of one snapshot. */
+  get rows(): RowReader {
     return this.#reader;
   }
 
@@ -206,11 +222,11 @@ export class Database {
   }
 
   /**
-   * Reads that would hold up the event loop, on a thread, all of them of one moment. Two at a time; some others wait.
+   * Reads without a limit of time, on a thread, all of one snapshot: for admins. Two run at a time; some others wait.
    * @throws AppError `unavailable` when too many wait, the write-ahead log needs room, or the disk cannot be read.
    */
   readOnThread<T>(work: (reader: Reader) => Promise<T>, waiter: Waiter): Promise<T> {
-    return this.#threads.run(this.#asAllowed(waiter.principal ?? null, work), waiter);
+    return this.#threads.run(this.#asAllowed(waiter, inSnapshot(work)), waiter);
   }
 
   /**
@@ -222,36 +238,29 @@ export class Database {
   }
 
   /**
-   * Reads that belong together and may look at many rows: on the event loop as long as they look at few, else once more
-   * on a thread, for a limited time. Their statements say what they look at, see `visited`.
-   * @param kind the same for queries of which one is probably as much as another.
-   * @param options `principal` and `caller` as in `Waiter`; `signal`, asked for with a thread alone, as asking takes its time.
+   * Reads with a limit of time, on a thread, all of one snapshot. Their statements carry a `stopProbe`.
    * @throws AppError as `readOnThread`, also when it takes too long.
    */
-  async query<T>(
-    kind: string,
-    work: (reader: Reader, place: MigrationPlace) => Awaitable<T>,
-    options: Pick<Waiter, "caller" | "principal"> & { signal: () => AbortSignal },
-  ): Promise<T> {
-    if (performance.now() >= (this.#heavy.get(kind) ?? 0)) {
-      try {
-        return await work(this.#frugalReader, "here");
-      } catch (thrown) {
-        if (!(thrown instanceof TooManyVisits)) throw thrown;
-        this.#heavy.set(kind, performance.now() + heavyMs);
-      }
-    }
-    const { principal = null, caller, signal } = options;
-    const read = this.#asAllowed(principal, async (reader: Reader) => work(reader, "thread"));
-    return this.#queryThreads.run(read, { caller, signal: signal() });
+  query<T>(work: (reader: Reader) => Promise<T>, waiter: Waiter): Promise<T> {
+    return this.#queryThreads.run(this.#asAllowed(waiter, inSnapshot(work)), waiter);
+  }
+
+  /**
+   * Like `query`, for a task of the module of these threads.
+   * @param makeInput is called when the turn of the task has come, and sees the definitions of that moment.
+   * @throws SchemaChanged when a migration has changed the tables in the moment between that and the snapshot.
+   */
+  task<T>(makeInput: () => unknown, waiter: Waiter): Promise<T> {
+    const run: ThreadWork<T> = (thread) => thread.task<T>(makeInput(), schemaVersionOf(this.#reader));
+    return this.#queryThreads.run(this.#asAllowed(waiter, run), waiter);
   }
 
   /** Reads that were allowed to a caller who has waited since: session and role must be the same when their turn comes. */
-  #asAllowed<T>(principal: Principal, work: (reader: Reader) => Promise<T>): (reader: Reader) => Promise<T> {
-    return async (reader) => {
+  #asAllowed<T>({ principal = null }: Waiter, work: ThreadWork<T>): ThreadWork<T> {
+    return async (thread) => {
       const current = await this.recheck(principal);
       if (current?.role !== principal?.role) throw new AppError("forbidden", "Your role has changed; ask again.");
-      return work(reader);
+      return work(thread);
     };
   }
 

@@ -1,22 +1,21 @@
+/** The SQL functions that our statements use and SQLite does not have. */
 import { containsText } from "../kernel/index.ts";
 import type { Connection } from "./connection.ts";
 
 /**
- * A condition that is true and lets a reader notice how far a statement has come. As the first of a WHERE it is asked of
- * every row that the statement looks at, before anything that costs more.
- * @param alias of the table.
- * @param weight the bytes that are looked at in a row, as SQL; null where they are few.
+ * A condition that is always true and calls back once for each row that a statement looks at, so that a statement on a
+ * thread can be stopped. It stands first in a WHERE, before anything that costs more.
  */
-export function visited(alias: string, weight: string | null = null): string {
-  return weight === null ? `_visit(${alias}.rowid)` : `_visit(${alias}.rowid, ${weight})`;
+export function stopProbe(alias: string): string {
+  return `_probe(${alias}.rowid)`;
 }
 
 /**
- * Adds what our SQL uses and SQLite does not have: `_contains(text, wanted)`, without regard to case in every alphabet;
- * `_contains_item(json, wanted)`, the same of a text in a JSON array; and `_visit`, see `visited`.
- * @param onVisit called with the bytes of each row; what it throws ends the statement.
+ * Adds `_contains(text, wanted)`, without regard to case in every alphabet; `_contains_item(json, wanted)`, the same of a
+ * text in a JSON array; and `_probe`, see `stopProbe`.
+ * @param onProbe what it throws ends the statement.
  */
-export function addFunctions(connection: Connection, onVisit: (bytes: number) => void): void {
+export function addFunctions(connection: Connection, onProbe: () => void): void {
   connection.define("_contains", (text, wanted) => {
     if (typeof text !== "string" || typeof wanted !== "string") return null;
     return containsText(text, wanted) ? 1 : 0;
@@ -27,12 +26,8 @@ export function addFunctions(connection: Connection, onVisit: (bytes: number) =>
     if (!Array.isArray(items)) return null;
     return items.some((item) => typeof item === "string" && containsText(item, wanted)) ? 1 : 0;
   });
-  connection.define("_visit", (_row) => {
-    onVisit(0);
-    return 1;
-  });
-  connection.define("_visit", (_row, bytes) => {
-    onVisit(typeof bytes === "number" ? bytes : 0);
+  connection.define("_probe", (_row) => {
+    onProbe();
     return 1;
   });
 }

@@ -3,16 +3,19 @@ export type { PausableReads } from "./checkpointer.ts";
 export { Database, type DatabaseOptions, type ModuleSchema } from "./database.ts";
 export { DatabaseFile, vacuumDatabase, vacuumPath } from "./database-file.ts";
 export { hasMetDamage, isOutOfRoom, isUniqueViolation } from "./errors.ts";
-export { visited } from "./functions.ts";
+export { stopProbe } from "./functions.ts";
 export type { HeldState } from "./held-state.ts";
 export { DatabaseLock } from "./lock.ts";
 export type { LongRead } from "./long-read.ts";
 export type { DatabaseMeter } from "./meter.ts";
 export { asSetupError, syncFolder } from "./open-file.ts";
+export { serveThread } from "./thread-server.ts";
 export {
   identifier,
   type QueryParameters,
   type Reader,
+  type RowReader,
+  SchemaChanged,
   type Transactor,
   type Value,
   type Waiter,

@@ -105,7 +105,7 @@ test("reads on threads of admins take part: what holds the log is ended with 503
   const { database } = await open();
   await write(database);
   const endless =
-    "WITH RECURSIVE c (n) AS (SELECT rowid FROM big UNION ALL SELECT n + 1 FROM c WHERE _visit(n)) SELECT max(n) FROM c";
+    "WITH RECURSIVE c (n) AS (SELECT rowid FROM big UNION ALL SELECT n + 1 FROM c WHERE _probe(n)) SELECT max(n) FROM c";
   const signal = new AbortController().signal;
   const asked = database
     .readOnThread(async (reader) => reader.get(endless), { caller: "a", signal })

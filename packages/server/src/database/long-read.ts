@@ -1,4 +1,4 @@
-import { AppError, type Awaitable } from "../kernel/index.ts";
+import { AppError } from "../kernel/index.ts";
 import type { Connection } from "./connection.ts";
 import type { RowReader, Value } from "./types.ts";
 
@@ -18,11 +18,11 @@ export class LongRead implements RowReader {
     this.#onEnd = onEnd;
   }
 
-  get<T>(sql: string, ...values: Value[]): Awaitable<T | null> {
+  get<T>(sql: string, ...values: Value[]): T | null {
     return this.#source.get<T>(sql, ...values);
   }
 
-  all<T>(sql: string, ...values: Value[]): Awaitable<T[]> {
+  all<T>(sql: string, ...values: Value[]): T[] {
     return this.#source.all<T>(sql, ...values);
   }
 

@@ -1,10 +1,9 @@
 import { expect, test } from "bun:test";
 import { quietLogger, temporaryFolder } from "../../test/kit.ts";
-import type { Awaitable } from "../kernel/index.ts";
 import { Database, type Reader } from "./index.ts";
 
-const signal = (): AbortSignal => new AbortController().signal;
-const waiting = { caller: "test", signal };
+const { signal } = new AbortController();
+const waiter = { caller: "test", signal };
 
 async function withRows(count: number, threadLimitMs = 10_000): Promise<Database> {
   const path = `${temporaryFolder()}/test.db`;
@@ -22,10 +21,10 @@ async function withRows(count: number, threadLimitMs = 10_000): Promise<Database
   return database;
 }
 
-const all = "SELECT count(*) AS n FROM t WHERE _visit(t.rowid)";
+const all = "SELECT count(*) AS n FROM t WHERE _probe(t.rowid)";
 /** Looks at every pair of rows: much longer than any test waits. */
 const endless =
-  "SELECT count(*) AS n FROM t WHERE _visit(t.rowid) AND (SELECT count(*) FROM t AS u WHERE u.body || t.body = '') > 0";
+  "SELECT count(*) AS n FROM t WHERE _probe(t.rowid) AND (SELECT count(*) FROM t AS u WHERE u.body || t.body = '') > 0";
 
 async function failure(promise: Promise<unknown>): Promise<unknown> {
   return promise.then(
@@ -43,31 +42,10 @@ test("an EXPLAIN does not keep its snapshot: what comes after it sees what was w
   await database.close();
 });
 
-test("what looks at few rows runs on the event loop, what looks at many on a thread, at once the next time", async () => {
-  const database = await withRows(20_000);
-  const places: string[] = [];
-  const run = (kind: string, sql: string): Promise<{ n: number } | null> =>
-    database.query(
-      kind,
-      (reader, place) => {
-        places.push(place);
-        return reader.get<{ n: number }>(sql);
-      },
-      waiting,
-    );
-  expect(await run("few", `${all} AND t.n < 0 LIMIT 1`)).toEqual({ n: 0 });
-  expect(await run("few", "SELECT n FROM t WHERE _visit(t.rowid) LIMIT 1")).toEqual({ n: 1 });
-  expect(places.splice(0)).toEqual(["here", "thread", "thread"]);
-  expect(await run("many", all)).toEqual({ n: 20_000 });
-  expect(await run("many", all)).toEqual({ n: 20_000 });
-  expect(places.splice(0)).toEqual(["here", "thread", "thread"]);
-  await database.close();
-});
-
 test("a thread that is kept sees what was written since it last read, and pins nothing", async () => {
   const database = await withRows(20_000);
   const count = (): Promise<{ n: number } | null> =>
-    database.query("k", (reader) => reader.get<{ n: number }>(all), waiting);
+    database.query(async (reader) => reader.get<{ n: number }>(all), waiter);
   for (let n = 0; n < 5; n++) {
     expect(await count()).toEqual({ n: 20_000 + n });
     await database.transact((tx) => tx.run("INSERT INTO t VALUES (0, 'x')"));
@@ -77,15 +55,11 @@ test("a thread that is kept sees what was written since it last read, and pins n
 
 test("all reads of one query on a thread are of one moment", async () => {
   const database = await withRows(20_000);
-  const found = await database.query(
-    "k",
-    async (reader, place) => {
-      const before = await reader.get<{ n: number }>(all);
-      if (place === "thread") await database.transact((tx) => tx.run("INSERT INTO t VALUES (0, 'x')"));
-      return [before, await reader.get<{ n: number }>(all)];
-    },
-    waiting,
-  );
+  const found = await database.query(async (reader) => {
+    const before = await reader.get<{ n: number }>(all);
+    await database.transact((tx) => tx.run("INSERT INTO t VALUES (0, 'x')"));
+    return [before, await reader.get<{ n: number }>(all)];
+  }, waiter);
   expect(found).toEqual([{ n: 20_000 }, { n: 20_000 }]);
   await database.close();
 });
@@ -95,37 +69,35 @@ test("nobody waits any more: the statement ends, and the thread's place is free"
   for (let i = 0; i < 6; i++) {
     const gone = new AbortController();
     const asked = failure(
-      database.query("endless", (reader) => reader.get(endless), { caller: "test", signal: () => gone.signal }),
+      database.query(async (reader) => reader.get(endless), { caller: "test", signal: gone.signal }),
     );
     await Bun.sleep(20);
     gone.abort();
     expect(await asked).toMatchObject({ code: "bad_request" });
   }
   // With two places, each of which ran an endless statement, this would never come.
-  expect(await database.query("many", (reader) => reader.get<{ n: number }>(all), waiting)).toEqual({ n: 60_000 });
+  expect(await database.query(async (reader) => reader.get<{ n: number }>(all), waiter)).toEqual({ n: 60_000 });
   await database.close();
 });
 
 test("who has gone before it begins on a thread costs nothing", async () => {
   const database = await withRows(20_000);
-  const ran: string[] = [];
-  const work = (reader: Reader, place: string): Awaitable<unknown> => {
-    ran.push(place);
+  let ran = 0;
+  const work = async (reader: Reader): Promise<unknown> => {
+    ran += 1;
     return reader.get(all);
   };
-  expect(await failure(database.query("k", work, { caller: "test", signal: () => AbortSignal.abort() }))).toMatchObject(
-    { code: "bad_request" },
-  );
-  expect(ran).toEqual(["here"]);
+  expect(await failure(database.query(work, { caller: "test", signal: AbortSignal.abort() }))).toMatchObject({
+    code: "bad_request",
+  });
+  expect(ran).toBe(0);
   await database.close();
 });
 
 test("what waits too long for its turn is told that, and not that it took long", async () => {
   const database = await withRows(60_000, 200);
   const reasons = await Promise.all(
-    Array.from({ length: 6 }, (_, n) =>
-      failure(database.query(`endless ${n}`, (reader) => reader.get(endless), waiting)),
-    ),
+    Array.from({ length: 6 }, () => failure(database.query(async (reader) => reader.get(endless), waiter))),
   );
   const messages = reasons.map((reason) => (reason instanceof Error ? reason.message : ""));
   expect(messages).toContain("This takes longer than 0.2 seconds to look up; narrow it down.");
@@ -135,21 +107,21 @@ test("what waits too long for its turn is told that, and not that it took long",
 
 test("reads of admins have places of their own", async () => {
   const database = await withRows(60_000, 400);
-  const asked = [1, 2, 3].map((n) => failure(database.query(`endless ${n}`, (reader) => reader.get(endless), waiting)));
+  const asked = [1, 2, 3].map(() => failure(database.query(async (reader) => reader.get(endless), waiter)));
   const read = (reader: Reader): Promise<{ n: number } | null> => Promise.resolve(reader.get<{ n: number }>(all));
-  expect(await database.readOnThread(read, { caller: "test", signal: signal() })).toEqual({ n: 60_000 });
+  expect(await database.readOnThread(read, { caller: "test", signal })).toEqual({ n: 60_000 });
   await Promise.all(asked);
   await database.close();
 });
 
 test("what takes too long is given up", async () => {
   const database = await withRows(60_000, 100);
-  const asked = await failure(database.query("endless", (reader) => reader.get(endless), waiting));
+  const asked = await failure(database.query(async (reader) => reader.get(endless), waiter));
   expect(asked).toMatchObject({
     code: "unavailable",
     message: "This takes longer than 0.1 seconds to look up; narrow it down.",
   });
-  expect(await database.query("many", (reader) => reader.get<{ n: number }>(`${all} AND n < 9000`), waiting)).toEqual({
+  expect(await database.query(async (reader) => reader.get<{ n: number }>(`${all} AND n < 9000`), waiter)).toEqual({
     n: 8_999,
   });
   await database.close();
@@ -157,7 +129,7 @@ test("what takes too long is given up", async () => {
 
 test("a stop does not wait for what would not end", async () => {
   const database = await withRows(60_000);
-  const asked = failure(database.query("endless", (reader) => reader.get(endless), waiting));
+  const asked = failure(database.query(async (reader) => reader.get(endless), waiter));
   await Bun.sleep(20);
   database.giveUp();
   expect(await asked).toMatchObject({ code: "unavailable" });
@@ -167,29 +139,9 @@ test("a stop does not wait for what would not end", async () => {
 test("what is wrong with a statement is told, and costs nobody their place", async () => {
   const database = await withRows(20_000);
   const heavy = (sql: string): Promise<unknown> =>
-    failure(database.query("k", async (reader) => [await reader.get(all), await reader.get(sql)], waiting));
+    failure(database.query(async (reader) => [await reader.get(all), await reader.get(sql)], waiter));
   for (let i = 0; i < 5; i++) expect(String(await heavy("SELECT missing FROM t"))).toContain("no such column: missing");
   expect(await heavy(all)).toBeNull();
-  await database.close();
-});
-
-test("a kind of query that was too much once is tried on the event loop again", async () => {
-  const database = await withRows(20_000);
-  const places: string[] = [];
-  const count = (sql: string): Promise<unknown> =>
-    database.query(
-      "k",
-      (reader, place) => {
-        places.push(place);
-        return reader.get(sql);
-      },
-      waiting,
-    );
-  await count(all);
-  await count(all);
-  await Bun.sleep(1_100);
-  await count(`${all} AND n < 0 LIMIT 1`.replace("count(*) AS n", "1 AS n").replace(" AND n < 0", ""));
-  expect(places).toEqual(["here", "thread", "thread", "here"]);
   await database.close();
 });
 
@@ -198,20 +150,16 @@ test("queries that follow each other without a gap make room for the log to star
   let isOver = false;
   let pinned = 0;
   /** Keeps an old state for a while; two of three overlap at any time. */
-  const read = async (kind: string): Promise<void> => {
+  const read = async (): Promise<void> => {
     while (!isOver)
-      await database.query(
-        kind,
-        async (reader, place) => {
-          await reader.get(all);
-          if (place === "thread") pinned += 1;
-          await Bun.sleep(60);
-          return reader.get("SELECT 1");
-        },
-        waiting,
-      );
+      await database.query(async (reader) => {
+        await reader.get(all);
+        pinned += 1;
+        await Bun.sleep(60);
+        return reader.get("SELECT 1");
+      }, waiter);
   };
-  const reading = Promise.all([read("a"), read("b"), read("c")]);
+  const reading = Promise.all([read(), read(), read()]);
   // What a row had is not written again, so each text is another. Some 800 MB; the log may have 64 MiB, and what is written until
   // it is noticed and the queries have ended.
   const texts = Array.from({ length: 7 }, (_, n) => String(n).repeat(200_000));
@@ -228,14 +176,14 @@ test("queries that follow each other without a gap make room for the log to star
 test("a caller whose queries take long leaves a thread to the others", async () => {
   const database = await withRows(60_000, 2_000);
   let hasEnded = false;
-  const slow = Array.from({ length: 10 }, (_, n) =>
-    failure(database.query(`endless ${n}`, (reader) => reader.get(endless), { caller: "a", signal })).then(() => {
+  const slow = Array.from({ length: 10 }, () =>
+    failure(database.query(async (reader) => reader.get(endless), { caller: "a", signal })).then(() => {
       hasEnded = true;
     }),
   );
   await Bun.sleep(50);
   for (let n = 0; n < 3; n++)
-    expect(await database.query("many", (reader) => reader.get<{ n: number }>(all), { caller: "b", signal })).toEqual({
+    expect(await database.query(async (reader) => reader.get<{ n: number }>(all), { caller: "b", signal })).toEqual({
       n: 60_000,
     });
   expect(hasEnded).toBe(false);
@@ -248,10 +196,10 @@ test("of one caller, only so many queries wait; those of others still find a pla
   const options = { path: `${temporaryFolder()}/bounded.db`, logger: quietLogger(), onFatal: () => undefined };
   const bounded = new Database({ ...options, maxQueries: 2, threadLimitMs: 2_000 });
   const endlessThere =
-    "WITH RECURSIVE c (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM c WHERE _visit(n)) SELECT max(n) FROM c";
+    "WITH RECURSIVE c (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM c WHERE _probe(n)) SELECT max(n) FROM c";
   const gone = new AbortController();
   const ask = (caller: string): Promise<unknown> =>
-    failure(bounded.query(`k ${caller}`, (reader) => reader.get(endlessThere), { caller, signal: () => gone.signal }));
+    failure(bounded.query(async (reader) => reader.get(endlessThere), { caller, signal: gone.signal }));
   const waiting = [ask("a"), ask("a"), ask("a")];
   await Bun.sleep(50);
   expect(await ask("a")).toMatchObject({ code: "unavailable", limit: "queries", retryAfter: 1 });
@@ -259,7 +207,7 @@ test("of one caller, only so many queries wait; those of others still find a pla
   // When the callers have gone, their places are free at once.
   gone.abort();
   for (const asked of [...waiting, other]) expect(await asked).toMatchObject({ code: "bad_request" });
-  expect(await bounded.query("few", (reader) => reader.get("SELECT 1 AS n"), { caller: "a", signal })).toEqual({
+  expect(await bounded.query(async (reader) => reader.get("SELECT 1 AS n"), { caller: "a", signal })).toEqual({
     n: 1,
   });
   await bounded.close();

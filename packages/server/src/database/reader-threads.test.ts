@@ -5,13 +5,20 @@ import { temporaryFolder } from "../../test/kit.ts";
 import { AppError } from "../kernel/index.ts";
 import { openWriter } from "./open-file.ts";
 import { ReaderThreads } from "./reader-threads.ts";
+import { statementThread } from "./thread-connection.ts";
 
 test("no gap before a statement has ended that nobody waits for any more", async () => {
   const path = `${temporaryFolder()}/test.db`;
   const writer = openWriter(path);
   writer.execute("CREATE TABLE big (x INTEGER) STRICT");
   writer.execute("INSERT INTO big VALUES (1)");
-  const threads = new ReaderThreads({ path, maxWaiting: 10, waitingShare: 5, limitMs: Number.POSITIVE_INFINITY });
+  const threads = new ReaderThreads({
+    path,
+    entry: statementThread(),
+    maxWaiting: 10,
+    waitingShare: 5,
+    limitMs: Number.POSITIVE_INFINITY,
+  });
   // It does not say what it looks at, so it cannot be stopped.
   const long =
     "WITH RECURSIVE c (n) AS (SELECT x FROM big UNION ALL SELECT n + 1 FROM c WHERE n < 20000000) SELECT max(n) FROM c";

@@ -3,7 +3,7 @@ import { AppError, callerGone, FairGate, overloaded } from "../kernel/index.ts";
 import type { PausableReads } from "./checkpointer.ts";
 import { asUnavailable, stopping } from "./errors.ts";
 import { ThreadConnection } from "./thread-connection.ts";
-import type { Reader, Waiter } from "./types.ts";
+import type { Waiter } from "./types.ts";
 
 /** Threads; one caller has half of them at most, so that there is always one for the others. */
 const width = 2;
@@ -17,6 +17,8 @@ const tooMuch = "Too much is being looked at already; try again in a moment.";
 export interface ReaderThreadsOptions {
   /** Of the database file. */
   path: string;
+  /** The module that the threads run; see `ThreadConnection`. */
+  entry: string;
   /** Reads that wait, of all callers. */
   maxWaiting: number;
   /** Of these, at most so many of one caller. */
@@ -28,6 +30,7 @@ export interface ReaderThreadsOptions {
 /** Two reads run at a time, one of each caller; the caller who has used the least time of late comes next. */
 export class ReaderThreads implements PausableReads {
   readonly #path: string;
+  readonly #entry: string;
   readonly #limitMs: number;
   readonly #gate: FairGate;
   readonly #busy = new Set<ThreadConnection>();
@@ -39,8 +42,9 @@ export class ReaderThreads implements PausableReads {
   #isClosing = false;
   #isOutOfTime = false;
 
-  constructor({ path, limitMs, maxWaiting, waitingShare }: ReaderThreadsOptions) {
+  constructor({ path, entry, limitMs, maxWaiting, waitingShare }: ReaderThreadsOptions) {
     this.#path = path;
+    this.#entry = entry;
     this.#limitMs = limitMs;
     const share = width / 2;
     this.#gate = new FairGate({ limit: "queries", message: tooMuch, width, share, maxWaiting, waitingShare });
@@ -50,7 +54,7 @@ export class ReaderThreads implements PausableReads {
    * @throws AppError `unavailable` when too many wait, it takes too long, the log needs room, or the disk cannot be read.
    */
   async run<T>(
-    work: (reader: Reader) => Promise<T>,
+    work: (thread: ThreadConnection) => Promise<T>,
     { caller, signal }: Pick<Waiter, "caller" | "signal">,
   ): Promise<T> {
     if (signal.aborted) throw callerGone();
@@ -124,27 +128,17 @@ export class ReaderThreads implements PausableReads {
     return new AppError("unavailable", message, { limit: "queries" });
   }
 
-  async #read<T>(work: (reader: Reader) => Promise<T>, signal: AbortSignal): Promise<T> {
+  async #read<T>(work: (thread: ThreadConnection) => Promise<T>, signal: AbortSignal): Promise<T> {
     if (signal.aborted) throw signal.reason;
     if (this.#isClosing) throw stopping();
     const thread = this.#take();
-    let isSpent = false;
-    const abandon = (): void => {
-      isSpent = true;
-      thread.abandon(signal.reason);
-    };
+    const abandon = (): void => thread.abandon(signal.reason);
     signal.addEventListener("abort", abandon);
     try {
-      await thread.run("BEGIN");
-      const answer = await work(thread);
-      await thread.run("COMMIT");
-      return answer;
-    } catch (thrown) {
-      isSpent = true;
-      throw thrown;
+      return await work(thread);
     } finally {
       signal.removeEventListener("abort", abandon);
-      if (isSpent || this.#isClosing) {
+      if (!thread.isUsable || this.#isClosing) {
         const closed = thread.close();
         // At the end nobody can wait for a statement that does not end.
         if (!this.#isOutOfTime) await closed;
@@ -163,7 +157,7 @@ export class ReaderThreads implements PausableReads {
       clearTimeout(this.#idle.get(kept));
       this.#idle.delete(kept);
     }
-    const thread = kept ?? new ThreadConnection(this.#path);
+    const thread = kept ?? new ThreadConnection(this.#path, this.#entry);
     this.#busy.add(thread);
     return thread;
   }

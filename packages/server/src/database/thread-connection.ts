@@ -1,10 +1,16 @@
+/** A connection on a thread: the side of the event loop. */
 import { AppError, canStartThread, threadEntry } from "../kernel/index.ts";
 import { SqliteFailure } from "./damage.ts";
-import type { StatementReply, StatementRequest } from "./thread-worker.ts";
-import type { Reader, Value } from "./types.ts";
+import type { StatementRequest, TaskRequest, ThreadReply } from "./thread-server.ts";
+import { SchemaChanged, type ThreadReader, type Value } from "./types.ts";
 
-/** A connection on a thread of its own, for work that would hold up the event loop. One statement runs at a time. */
-export class ThreadConnection implements Reader {
+/** The entry of a thread that runs statements and no tasks. */
+export function statementThread(): string {
+  return threadEntry("database/thread-worker");
+}
+
+/** A connection on a thread of its own, for work that would hold up the event loop. One request runs at a time. */
+export class ThreadConnection implements ThreadReader {
   readonly #path: string;
   readonly #worker: Worker;
   #waiting: PromiseWithResolvers<unknown> | null = null;
@@ -15,19 +21,25 @@ export class ThreadConnection implements Reader {
 
   /**
    * @param path of the database file.
+   * @param entry the module that the thread runs, which calls `serveThread`.
    * @throws AppError `unavailable` when too few file descriptors are left: the runtime would end the process.
    */
-  constructor(path: string) {
+  constructor(path: string, entry: string = statementThread()) {
     if (!canStartThread())
       throw new AppError("unavailable", "The service has too many open files. Try again in a moment.", {
         limit: "connections",
         retryAfter: 1,
       });
     this.#path = path;
-    this.#worker = new Worker(threadEntry("database/thread-worker"));
-    this.#worker.onmessage = ({ data }: MessageEvent<StatementReply>) => this.#replied(data);
+    this.#worker = new Worker(entry);
+    this.#worker.onmessage = ({ data }: MessageEvent<ThreadReply>) => this.#replied(data);
     this.#worker.addEventListener("close", () => this.#ended.resolve());
     this.#worker.onerror = ({ message }) => this.#fail(new Error(`The database thread failed: ${message}`));
+  }
+
+  /** False once it was abandoned or has failed. */
+  get isUsable(): boolean {
+    return this.#failure === null;
   }
 
   get<T>(sql: string, ...values: Value[]): Promise<T | null> {
@@ -42,9 +54,14 @@ export class ThreadConnection implements Reader {
     return this.#ask<number>("run", sql, values);
   }
 
+  task<T>(input: unknown, schemaVersion: number): Promise<T> {
+    // The shape of the result is that of the task, whose author names it.
+    return this.#send({ path: this.#path, stop: this.#stop, do: "task", input, schemaVersion }) as Promise<T>;
+  }
+
   /**
    * Ends it in the middle of what it does, which fails with `reason`; what was not committed is taken back. A statement
-   * that says what it looks at (`visited`) ends at once, any other when it is done.
+   * with a `stopProbe` ends at once, any other when it is done.
    */
   abandon(reason: AppError): void {
     this.#fail(reason);
@@ -65,7 +82,7 @@ export class ThreadConnection implements Reader {
     return this.#send({ path: this.#path, stop: this.#stop, do: action, sql, values }) as Promise<T>;
   }
 
-  #send(request: StatementRequest | null): Promise<unknown> {
+  #send(request: StatementRequest | TaskRequest | null): Promise<unknown> {
     if (this.#failure !== null) return Promise.reject(this.#failure);
     if (this.#waiting !== null) return Promise.reject(new Error("A database thread takes one statement at a time"));
     const waiting = Promise.withResolvers<unknown>();
@@ -74,10 +91,12 @@ export class ThreadConnection implements Reader {
     return waiting.promise;
   }
 
-  #replied(reply: StatementReply): void {
+  #replied(reply: ThreadReply): void {
     const waiting = this.#waiting;
     this.#waiting = null;
     if ("result" in reply) waiting?.resolve(reply.result);
+    else if ("isStale" in reply) waiting?.reject(new SchemaChanged());
+    else if ("refusal" in reply) waiting?.reject(new AppError(reply.refusal.code, reply.refusal.message));
     else waiting?.reject(new SqliteFailure(reply.error.message, reply.error.code));
   }
 

@@ -15,10 +15,26 @@ export interface Reader {
   all<T>(sql: string, ...values: Value[]): Awaitable<T[]>;
 }
 
-/** A reader that can leave a result before its end. */
+/** A reader whose answers are there at once: on the event loop, or on the thread that asks. */
 export interface RowReader extends Reader {
+  get<T>(sql: string, ...values: Value[]): T | null;
+  all<T>(sql: string, ...values: Value[]): T[];
   /** The rows up to and with the first of which `isLast` says so. The rows behind it are not read. */
   some<T>(statement: { sql: string; values: readonly Value[] }, isLast: (row: T) => boolean): T[];
+}
+
+/** A reader on a thread. */
+export interface ThreadReader extends Reader {
+  /**
+   * Runs a task of the thread's module, in one snapshot.
+   * @throws SchemaChanged when the tables have another version.
+   */
+  task<T>(input: unknown, schemaVersion: number): Promise<T>;
+}
+
+/** A migration has come between the moment in which a task was made and its snapshot. */
+export class SchemaChanged extends Error {
+  override readonly name = "SchemaChanged";
 }
 
 /** Reads and writes inside one transaction; it ends with the function that it was given to. */

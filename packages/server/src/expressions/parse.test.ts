@@ -185,7 +185,7 @@ describe("whatever the text", () => {
     "%",
     ".",
     "..",
-    "_visit(1)",
+    "_probe(1)",
     "$",
     "constructor",
   );

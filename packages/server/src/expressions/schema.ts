@@ -1,5 +1,6 @@
 /** The schema of an expression: the fields that it can name, and the collections that their relations lead to. */
 import type { ValueType } from "../fields/index.ts";
+import type { Expression } from "./expression.ts";
 
 /** A field that an expression can name. */
 export interface SchemaField {
@@ -7,8 +8,6 @@ export interface SchemaField {
   readonly valueType: ValueType;
   /** Its column, unquoted. */
   readonly column: string;
-  /** Whether its values may be long: texts and JSON that clients write. */
-  readonly isLong: boolean;
   /** Whether it is the id of a record elsewhere, so that a path can go on. */
   readonly isRelation: boolean;
 }
@@ -19,8 +18,8 @@ export interface ExpressionSchema {
   readonly name: string;
   /** The SQL name of its table, unquoted. */
   readonly table: string;
-  /** The column that must hold the caller's id in a record that is reached through a relation; null where all may be read. */
-  readonly ownColumn: string | null;
+  /** The condition on a record that is entered through a relation, under which the caller may read it; null for all records. */
+  readonly condition: Expression | null;
   field(name: string): SchemaField | undefined;
   fieldNames(): readonly string[];
   /**

@@ -1,6 +1,13 @@
-import { identifier, visited } from "../database/index.ts";
+/**
+ * Expressions as SQL conditions.
+ *
+ * A path through relations becomes a correlated subquery, or, where it is compared with a constant for equality, a lookup
+ * the other way round: the records that meet the condition are found once, by an index where there is one, and then those
+ * that point to them. Each collection that is entered adds the condition under which its records may be read.
+ */
+import { identifier, stopProbe } from "../database/index.ts";
 import { isAscii } from "../kernel/index.ts";
-import { type Constant, type Expression, isNull, type Operand, type Path } from "./expression.ts";
+import { type Constant, type Expression, type Hop, isNull, type Operand, type Path } from "./expression.ts";
 import type { Comparison } from "./tokens.ts";
 
 /** A part of an SQL text and the constants that stand for its `?`, in their order. */
@@ -9,97 +16,25 @@ export interface Sql {
   readonly values: readonly Constant[];
 }
 
-/** The id of whoever asks. */
-export const caller: Constant = { type: "macro", name: "user.id", valueType: "text" };
+export interface SqlOptions {
+  /** Whether subqueries say how far they have come, so that a thread can be stopped. */
+  readonly isProbed?: boolean;
+}
 
 function constant(value: string): Constant {
   return { type: "value", value, valueType: "text" };
 }
 
-/** What SQLite calls the types of JSON that are one valueType. */
+/** What SQLite calls the types of JSON that are one value type. */
 const jsonTypes = { text: "('text')", number: "('integer', 'real')" } as const;
 
 function pathIn({ members }: Path): string {
   return `$${members.map((member) => `."${member}"`).join("")}`;
 }
 
-/** The bytes of a value, as SQL; they are known without reading it. */
-export function lengthOf(column: string): string {
-  return `coalesce(octet_length(${column}), 0)`;
-}
-
-/**
- * The value of a field as SQL.
- * @param place the alias of the table in which the path begins.
- * @param read what is read of the column, as `"a"."b"` gives it.
- */
-function reach(path: Path, place: string, read: (column: string) => Sql): Sql {
-  let from = place;
-  const opening: string[] = [];
-  const owners: Constant[] = [];
-  const conditions: string[] = [];
-  for (const [i, { field, target }] of path.hops.entries()) {
-    const alias = `_r${i + 1}`;
-    const own = target.ownColumn === null ? "" : ` AND ${alias}.${identifier(target.ownColumn)} = ?`;
-    if (own !== "") owners.push(caller);
-    opening.push(`${identifier(target.table)} ${alias}`);
-    conditions.push(`${alias}.id = ${from}.${identifier(field.column)}${own}`);
-    from = alias;
-  }
-  const column = `${from}.${identifier(path.field.column)}`;
-  const inner = read(column);
-  if (opening.length === 0) return inner;
-  // What is here is looked at for each row elsewhere; that it is long is noticed here alone.
-  if (path.field.isLong) conditions.push(visited(from, lengthOf(column)));
-  return {
-    text: `(SELECT ${inner.text} FROM ${opening.join(", ")} WHERE ${conditions.join(" AND ")})`,
-    values: [...inner.values, ...owners],
-  };
-}
-
-/** A number in JSON may have more digits than a number of ours: what we write back must be the same one. */
+/** A number in JSON may have more digits than a double: what is written back must be the same one. */
 function jsonScalar(column: string): string {
   return `CASE json_type(${column}, ?) WHEN 'integer' THEN CAST(json_extract(${column}, ?) AS REAL) ELSE json_extract(${column}, ?) END`;
-}
-
-/** The scalar that a path leads to, as SQL: also what inside JSON is a text, a number or, as 0 and 1, a boolean. */
-export function pathSql(path: Path, place: string): Sql {
-  return reach(path, place, (column) => {
-    if (path.members.length === 0) return { text: column, values: [] };
-    const way = constant(pathIn(path));
-    return { text: jsonScalar(column), values: [way, way, way] };
-  });
-}
-
-/**
- * A condition on what a path leads to, asked the other way round: the records that meet it are looked up once, and then
- * those that point to them. `condition` is one that NULL does not meet.
- */
-function lookUp(path: Path, place: string, condition: (column: string) => Sql): Sql {
-  const places = [place, ...path.hops.map((_, i) => `_r${i + 1}`)];
-  let inner = condition(`${places.at(-1)}.${identifier(path.field.column)}`);
-  for (const [i, { field, target }] of [...path.hops.entries()].reverse()) {
-    const [from, alias] = [places[i], places[i + 1]];
-    const opening = `${from}.${identifier(field.column)} IN (SELECT ${alias}.id FROM ${identifier(target.table)} ${alias} WHERE `;
-    const own = target.ownColumn === null ? "" : ` AND ${alias}.${identifier(target.ownColumn)} = ?`;
-    const owner: Sql = { text: own, values: own === "" ? [] : [caller] };
-    const weight =
-      i === path.hops.length - 1 && path.field.isLong ? lengthOf(`${alias}.${identifier(path.field.column)}`) : null;
-    inner = join([`${opening}${visited(alias ?? "", weight)} AND `, inner, owner, ")"]);
-  }
-  return inner;
-}
-
-function jsonSql(path: Path, place: string, called: "json_type" | "json_extract"): Sql {
-  return reach(path, place, (column) => ({ text: `${called}(${column}, ?)`, values: [constant(pathIn(path))] }));
-}
-
-/** A number inside JSON; see `jsonScalar`. */
-function jsonNumber(path: Path, place: string): Sql {
-  return reach(path, place, (column) => ({
-    text: `CAST(json_extract(${column}, ?) AS REAL)`,
-    values: [constant(pathIn(path))],
-  }));
 }
 
 function join(parts: readonly (string | Sql)[]): Sql {
@@ -113,15 +48,88 @@ function separated(parts: readonly Sql[], separator: string): (Sql | string)[] {
   return parts.flatMap((part, i) => (i === 0 ? [part] : [separator, part]));
 }
 
+/** A condition on a column that NULL does not meet. */
+type ColumnCondition = (column: string) => Sql;
+
 /**
  * Compiles expressions to SQL conditions. A condition may be NULL where it does not hold; `negated` ones say the exact
  * opposite, so that nothing is lost between the two.
  */
 class Compiler {
-  readonly #place: string;
+  readonly #alias: string;
+  readonly #options: SqlOptions;
+  /** The number of the next alias: conditions may enter further collections, and no alias hides another. */
+  readonly #next: { alias: number };
 
-  constructor(place: string) {
-    this.#place = place;
+  constructor(alias: string, options: SqlOptions, next = { alias: 1 }) {
+    this.#alias = alias;
+    this.#options = options;
+    this.#next = next;
+  }
+
+  /** The scalar that a path leads to, as SQL: also a text, a number or, as 0 and 1, a boolean inside JSON. */
+  path(path: Path): Sql {
+    return this.#along(path, (column) => {
+      if (path.members.length === 0) return { text: column, values: [] };
+      const way = constant(pathIn(path));
+      return { text: jsonScalar(column), values: [way, way, way] };
+    });
+  }
+
+  /** The value of a field. @param read what is read of its column, as `"a"."b"` gives it. */
+  #along(path: Path, read: (column: string) => Sql): Sql {
+    if (path.hops.length === 0) return read(`${this.#alias}.${identifier(path.field.column)}`);
+    let from = this.#alias;
+    const tables: string[] = [];
+    const conditions: Sql[] = [];
+    for (const hop of path.hops) {
+      const alias = this.#newAlias();
+      tables.push(`${identifier(hop.target.table)} ${alias}`);
+      conditions.push(
+        { text: `${alias}.id = ${from}.${identifier(hop.field.column)}`, values: [] },
+        ...this.#readable(hop, alias),
+      );
+      from = alias;
+    }
+    const inner = read(`${from}.${identifier(path.field.column)}`);
+    return join(["(SELECT ", inner, ` FROM ${tables.join(", ")} WHERE `, ...separated(conditions, " AND "), ")"]);
+  }
+
+  /** The records whose path meets a condition, looked up from its end. */
+  #lookUp({ hops, field }: Path, condition: ColumnCondition): Sql {
+    const [hop, ...rest] = hops;
+    if (hop === undefined) return condition(`${this.#alias}.${identifier(field.column)}`);
+    const alias = this.#newAlias();
+    const at = new Compiler(alias, this.#options, this.#next);
+    const inner = at.#lookUp({ type: "path", hops: rest, field, members: [], valueType: field.valueType }, condition);
+    const probe = this.#options.isProbed === true ? [{ text: stopProbe(alias), values: [] }] : [];
+    const conditions = [...probe, inner, ...this.#readable(hop, alias)];
+    const opening = `${this.#alias}.${identifier(hop.field.column)} IN (SELECT ${alias}.id FROM ${identifier(hop.target.table)} ${alias} WHERE `;
+    return join([opening, ...separated(conditions, " AND "), ")"]);
+  }
+
+  /** The condition under which the caller may read the records that a hop leads to. */
+  #readable({ target }: Hop, alias: string): Sql[] {
+    if (target.condition === null) return [];
+    return [new Compiler(alias, this.#options, this.#next).compile(target.condition, false)];
+  }
+
+  #newAlias(): string {
+    const alias = `_r${this.#next.alias}`;
+    this.#next.alias += 1;
+    return alias;
+  }
+
+  #jsonSql(path: Path, called: "json_type" | "json_extract"): Sql {
+    return this.#along(path, (column) => ({ text: `${called}(${column}, ?)`, values: [constant(pathIn(path))] }));
+  }
+
+  /** A number inside JSON; see `jsonScalar`. */
+  #jsonNumber(path: Path): Sql {
+    return this.#along(path, (column) => ({
+      text: `CAST(json_extract(${column}, ?) AS REAL)`,
+      values: [constant(pathIn(path))],
+    }));
   }
 
   compile(expression: Expression, negated: boolean): Sql {
@@ -159,10 +167,10 @@ class Compiler {
     if (operator === "=" && isNull(right)) return this.#isNull(left);
     if (operator === "=" && isNull(left)) return this.#isNull(right);
     if (left.valueType === "json") return this.#ofJson(operator, left, right);
-    if (right.valueType === "json") return this.#ofJson(turned[operator], right, left);
-    if (operator === "=" && isReached(left) && right.type !== "path")
-      return lookUp(left, this.#place, (column) => join([`${column} = `, this.#value(right)]));
-    if (operator === "=" && isReached(right) && left.type !== "path") return this.#positive("=", right, left);
+    if (right.valueType === "json") return this.#ofJson(swapped[operator], right, left);
+    if (operator === "=" && crossesRelation(left) && right.type !== "path")
+      return this.#lookUp(left, (column) => join([`${column} = `, this.#value(right)]));
+    if (operator === "=" && crossesRelation(right) && left.type !== "path") return this.#positive("=", right, left);
     // Two fields without a value are equal; the caller that is nobody equals none of them.
     const areFields = left.type === "path" && right.type === "path";
     const sign = operator === "=" && areFields ? "IS" : operator;
@@ -172,17 +180,17 @@ class Compiler {
   #isNull(operand: Operand): Sql {
     if (operand.valueType === "json" && operand.type === "path") {
       // JSON's null, no such member and no value at all.
-      return join(["coalesce(", jsonSql(operand, this.#place, "json_type"), ", 'null') = 'null'"]);
+      return join(["coalesce(", this.#jsonSql(operand, "json_type"), ", 'null') = 'null'"]);
     }
     return join([this.#value(operand), " IS NULL"]);
   }
 
   #ofJson(operator: Ordering | "=", json: Operand, other: Operand): Sql {
     if (json.type !== "path") throw new Error("JSON is in fields alone");
-    const type = jsonSql(json, this.#place, "json_type");
+    const type = this.#jsonSql(json, "json_type");
     const scalar = this.#value(other);
     const isNumber = other.valueType === "number";
-    const value = isNumber ? jsonNumber(json, this.#place) : jsonSql(json, this.#place, "json_extract");
+    const value = isNumber ? this.#jsonNumber(json) : this.#jsonSql(json, "json_extract");
     const types = jsonTypes[isNumber ? "number" : "text"];
     const condition =
       other.valueType === "boolean"
@@ -195,9 +203,9 @@ class Compiler {
   #contains(left: Operand, right: Operand): Sql {
     if (left.type !== "path" || left.valueType !== "json")
       return holds(this.#value(left), right, (other) => this.#value(other));
-    const type = jsonSql(left, this.#place, "json_type");
-    const text = holds(jsonSql(left, this.#place, "json_extract"), right, (other) => this.#value(other));
-    const array = jsonSql(left, this.#place, "json_extract");
+    const type = this.#jsonSql(left, "json_type");
+    const text = holds(this.#jsonSql(left, "json_extract"), right, (other) => this.#value(other));
+    const array = this.#jsonSql(left, "json_extract");
     const list = join(["_contains_item(", array, ", ", this.#value(right), ")"]);
     return join(["CASE ", type, " WHEN 'text' THEN ", text, " WHEN 'array' THEN ", list, " END"]);
   }
@@ -217,8 +225,8 @@ class Compiler {
 
   #plainIn(left: Operand, constants: readonly Operand[]): Sql {
     const within = (column: Sql): Sql => join([column, " IN ", this.#list(constants)]);
-    if (!isReached(left)) return within(this.#value(left));
-    return lookUp(left, this.#place, (column) => within({ text: column, values: [] }));
+    if (!crossesRelation(left)) return within(this.#value(left));
+    return this.#lookUp(left, (column) => within({ text: column, values: [] }));
   }
 
   /** One list for each type that JSON knows. */
@@ -229,8 +237,8 @@ class Compiler {
     for (const valueType of ["text", "number"] as const) {
       const alike = constants.filter((item) => item.valueType === valueType);
       if (alike.length === 0) continue;
-      const value = valueType === "number" ? jsonNumber(json, this.#place) : jsonSql(json, this.#place, "json_extract");
-      const type = jsonSql(json, this.#place, "json_type");
+      const value = valueType === "number" ? this.#jsonNumber(json) : this.#jsonSql(json, "json_extract");
+      const type = this.#jsonSql(json, "json_type");
       parts.push(join(["(", type, ` IN ${jsonTypes[valueType]} AND `, value, " IN ", this.#list(alike), ")"]));
     }
     return parts;
@@ -248,12 +256,12 @@ class Compiler {
   }
 
   #value(operand: Operand): Sql {
-    return operand.type === "path" ? pathSql(operand, this.#place) : { text: "?", values: [operand] };
+    return operand.type === "path" ? this.path(operand) : { text: "?", values: [operand] };
   }
 }
 
-/** Whether a path goes through relations to a column. */
-function isReached(operand: Operand): operand is Path {
+/** Whether an operand is a path through relations to a column. */
+function crossesRelation(operand: Operand): operand is Path {
   return operand.type === "path" && operand.hops.length > 0 && operand.members.length === 0;
 }
 
@@ -262,7 +270,7 @@ type Compare = Extract<Expression, { type: "compare" }>;
 type Ordering = ">" | ">=" | "<" | "<=";
 
 /** The same comparison with its sides changed. */
-const turned: { readonly [operator in Ordering | "="]: Ordering | "=" } = {
+const swapped: { readonly [operator in Ordering | "="]: Ordering | "=" } = {
   "=": "=",
   ">": "<",
   ">=": "<=",
@@ -277,10 +285,12 @@ function holds(text: Sql, wanted: Operand, toValue: (operand: Operand) => Sql): 
   return join(["_contains(", text, ", ", toValue(wanted), ")"]);
 }
 
-/**
- * An expression as an SQL condition over the table with the alias `place`; it holds where it is true, not where it is
- * false or NULL.
- */
-export function toSql(expression: Expression, place: string): Sql {
-  return new Compiler(place).compile(expression, false);
+/** The scalar that a path leads to from a row of the table with this alias, as SQL. */
+export function pathSql(path: Path, alias: string): Sql {
+  return new Compiler(alias, {}).path(path);
+}
+
+/** An expression as an SQL condition over the table with this alias: it holds where it is true, not where it is false or NULL. */
+export function toSql(expression: Expression, alias: string, options: SqlOptions = {}): Sql {
+  return new Compiler(alias, options).compile(expression, false);
 }

@@ -2,6 +2,7 @@
 import type { Database, Value } from "../database/index.ts";
 import type { ValueType } from "../fields/index.ts";
 import { AppError } from "../kernel/index.ts";
+import type { Expression } from "./expression.ts";
 import type { Fields } from "./predicate.ts";
 import type { ExpressionSchema, SchemaField } from "./schema.ts";
 
@@ -34,7 +35,21 @@ const fields: { readonly [collection: string]: { readonly [field: string]: Field
   },
 };
 
-/** What a caller sees of authors is their own; of the vault, nothing. */
+/** The record's owner is the caller. */
+const isOwn: Expression = {
+  type: "compare",
+  operator: "=",
+  left: {
+    type: "path",
+    hops: [],
+    field: { name: "_owner", valueType: "text", column: "_owner", isRelation: false },
+    members: [],
+    valueType: "text",
+  },
+  right: { type: "macro", name: "user.id", valueType: "text" },
+};
+
+/** A caller may read the authors that they own, and nothing of the vault. */
 const owned = new Set(["authors"]);
 
 export function schemaOf(name: string): ExpressionSchema {
@@ -42,7 +57,7 @@ export function schemaOf(name: string): ExpressionSchema {
   return {
     name,
     table: name,
-    ownColumn: owned.has(name) ? "_owner" : null,
+    condition: owned.has(name) ? isOwn : null,
     field(fieldName): SchemaField | undefined {
       const spec = Object.hasOwn(specs, fieldName) ? specs[fieldName] : undefined;
       if (spec === undefined) return undefined;
@@ -50,7 +65,6 @@ export function schemaOf(name: string): ExpressionSchema {
         name: fieldName,
         valueType: spec.valueType,
         column: fieldName,
-        isLong: true,
         isRelation: spec.target !== undefined,
       };
     },

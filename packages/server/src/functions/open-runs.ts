@@ -1,5 +1,5 @@
 /** The runs that are not over, as they are listed: from the table of deliveries. */
-import { type Database, type Value, visited, type Waiter } from "../database/index.ts";
+import { type Database, stopProbe, type Value, type Waiter } from "../database/index.ts";
 import { type DeliveryHead, joined, maxPerEvent } from "./deliveries.ts";
 
 /** A delivery that is not over. */
@@ -37,23 +37,19 @@ export async function openDeliveries(
   if (filter.among !== null) ask("d.id IN (SELECT value FROM json_each(?))", JSON.stringify(filter.among));
   if (filter.except !== null) ask("d.id NOT IN (SELECT value FROM json_each(?))", JSON.stringify(filter.except));
   const isFiltered = values.length > 0;
-  const where = [...(isFiltered ? [visited("d")] : []), ...conditions].join(" AND ");
+  const where = [...(isFiltered ? [stopProbe("d")] : []), ...conditions].join(" AND ");
   const countSql = `SELECT count(*) AS n FROM ${joined} WHERE ${where}`;
-  return database.query(
-    "function runs",
-    async (reader) => {
-      const total = isFiltered ? ((await reader.get<{ n: number }>(countSql, ...values))?.n ?? 0) : await countAll();
-      const items = await reader.all<OpenDelivery>(
-        `SELECT d.id, h.path, h.handler, coalesce(e.at, json_extract(d.event, '$.at')) AS at,
+  return database.query(async (reader) => {
+    const total = isFiltered ? ((await reader.get<{ n: number }>(countSql, ...values))?.n ?? 0) : await countAll();
+    const items = await reader.all<OpenDelivery>(
+      `SELECT d.id, h.path, h.handler, coalesce(e.at, json_extract(d.event, '$.at')) AS at,
            coalesce(e.type, json_extract(d.event, '$.type')) AS eventType
          FROM ${joined} LEFT JOIN _events AS e ON e.seq = d.id / ${maxPerEvent}
          WHERE ${where} ORDER BY d.id DESC LIMIT ? OFFSET ?`,
-        ...values,
-        limit,
-        offset,
-      );
-      return { items, total };
-    },
-    { ...waiter, signal: () => waiter.signal },
-  );
+      ...values,
+      limit,
+      offset,
+    );
+    return { items, total };
+  }, waiter);
 }

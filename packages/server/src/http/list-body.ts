@@ -1,5 +1,5 @@
 import { nextTurn } from "../kernel/index.ts";
-import type { LaterPages, RecordPages } from "../records/index.ts";
+import type { LaterPages, RecordPages } from "../queries/index.ts";
 import type { Pieces } from "./answer-stream.ts";
 
 const encoder = new TextEncoder();

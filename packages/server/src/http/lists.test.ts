@@ -263,8 +263,8 @@ test("a definition that changes takes effect at once, also on what is kept", asy
 });
 
 test("what is asked again while nothing changes comes from memory, whoever asks", async () => {
-  const list = spyOn(service.records, "list");
-  const page = spyOn(service.records, "page");
+  const list = spyOn(service.queries, "whole");
+  const page = spyOn(service.queries, "page");
   const reads = async (path: string, token?: string): Promise<number> => {
     const before = list.mock.calls.length + page.mock.calls.length;
     expect((await get(path, token)).status).toBe(200);

@@ -1,6 +1,6 @@
 import type { Collection } from "../collections/index.ts";
 import { type Principal, randomToken } from "../kernel/index.ts";
-import type { PreparedList, Records } from "../records/index.ts";
+import type { PreparedList, Queries } from "../queries/index.ts";
 import { hasTag } from "./conditions.ts";
 import type { Exchange } from "./exchange.ts";
 import { ListPieces, openingOf } from "./list-body.ts";
@@ -25,21 +25,21 @@ interface Asked {
  * the same, else from the database.
  */
 export class Lists {
-  readonly #records: Records;
+  readonly #queries: Queries;
   readonly #cache: ListCache;
   /** Of this run, as the versions are. */
   readonly #secret = randomToken(32);
 
   /** @param options `cacheSize` in bytes. */
-  constructor(options: { records: Records; cacheSize: number }) {
-    this.#records = options.records;
+  constructor(options: { queries: Queries; cacheSize: number }) {
+    this.#queries = options.queries;
     this.#cache = new ListCache(options.cacheSize);
   }
 
   /** The caller may read the collection. */
   answer(exchange: Exchange, collection: Collection, principal: Principal): Response | Promise<Response> {
-    const list = this.#records.prepareList(collection, principal, exchange.search);
-    const { version, isShared } = this.#records.listState(collection, principal, list);
+    const list = this.#queries.prepare(collection, principal, exchange.search);
+    const { version, isShared } = this.#queries.state(collection, principal, list);
     // Cursors are their caller's own, so whoever is signed in has their own pages.
     const reader = isShared && list.query === null ? "" : (principal?.userId ?? "");
     const address = `${reader} ${collection.name}?${list.search}`;
@@ -56,7 +56,7 @@ export class Lists {
   }
 
   async #whole(exchange: Exchange, { collection, principal, tag, keep, keepable }: Asked): Promise<Response> {
-    const pages = await this.#records.list(collection, principal);
+    const pages = await this.#queries.whole(collection, principal);
     const { rest } = pages;
     if (rest === null)
       return this.#once(exchange, { principal, tag, keep, keepable }, JSON.stringify({ items: pages.first }));
@@ -75,8 +75,7 @@ export class Lists {
     const { collection, principal, list } = asked;
     const signal = (): AbortSignal => exchange.request.signal;
     const caller = exchange.callerKey(principal);
-    const page = await this.#records.page(list, { name: collection.name, principal, caller, signal });
-    return this.#once(exchange, asked, JSON.stringify(page));
+    return this.#once(exchange, asked, await this.#queries.page(collection, list, { principal, caller, signal }));
   }
 
   #once(exchange: Exchange, asked: Omit<Asked, "collection" | "list">, text: string): Response {

@@ -3,6 +3,7 @@ import type { Admin } from "../admin/index.ts";
 import type { Auth } from "../auth/index.ts";
 import { isObject, messageOf, type Secret, SetupError } from "../kernel/index.ts";
 import type { LimitMeter, Logger, RequestMeter } from "../logging/index.ts";
+import type { Queries } from "../queries/index.ts";
 import type { Connection, Realtime } from "../realtime/index.ts";
 import type { Records } from "../records/index.ts";
 import type { Storage } from "../storage/index.ts";
@@ -26,6 +27,7 @@ import type { StaticFiles } from "./static-files.ts";
 export interface HttpOptions {
   auth: Auth;
   records: Records;
+  queries: Queries;
   storage: Storage;
   realtime: Realtime;
   admin: Admin;

@@ -18,6 +18,11 @@ export class JsonText {
   static of(value: object): JsonText {
     return new JsonText(JSON.stringify(value));
   }
+
+  /** A text that is JSON already. */
+  static from(text: string): JsonText {
+    return new JsonText(text);
+  }
 }
 
 /**

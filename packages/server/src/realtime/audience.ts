@@ -1,10 +1,11 @@
-import type { PermissionRule, Visibility } from "@socle/protocol";
+import type { Visibility } from "@socle/protocol";
 import type { LoggedEvent } from "../events/index.ts";
 import { isAdmin, type SignedIn } from "../kernel/index.ts";
+import type { Audience } from "../permissions/index.ts";
 
 /**
  * Who may hear an event is a choice of topics, not a question asked of each socket: the socket joins the topics of its
- * listener, the event goes to those that the rule in force names. No event goes to two topics that one listener has
+ * listener, the event goes to those of its audience, which the policy in force names. No event goes to two topics that one listener has
  * joined, so that nobody hears it twice.
  */
 
@@ -19,23 +20,23 @@ export function topicsOfListener(type: string, listener: Listener): string[] {
 }
 
 /** The topics that an event goes to. `owner` is the id of the user who owns the record. */
-export function topicsOfEvent(type: string, rule: PermissionRule, owner: string | null): string[] {
-  switch (rule) {
-    case "public":
+export function topicsOfEvent(type: string, audience: Audience, owner: string | null): string[] {
+  switch (audience) {
+    case "everybody":
       return [`${type}/anonymous`, `${type}/users`, `${type}/admins`];
-    case "authenticated":
+    case "users":
       return [`${type}/users`, `${type}/admins`];
     case "owner":
       return owner === null ? [`${type}/admins`] : [`${type}/${owner}`, `${type}/admins`];
-    case "admin":
+    case "admins":
       return [`${type}/admins`];
   }
 }
 
 /** The same question for one listener: it is answered by the same topics. */
-export function mayHear(listener: Listener, type: string, rule: PermissionRule, owner: string | null): boolean {
+export function mayHear(listener: Listener, type: string, audience: Audience, owner: string | null): boolean {
   const joined = topicsOfListener(type, listener);
-  return topicsOfEvent(type, rule, owner).some((topic) => joined.includes(topic));
+  return topicsOfEvent(type, audience, owner).some((topic) => joined.includes(topic));
 }
 
 /** An event whose payload is not for everybody who hears it. */

@@ -129,8 +129,8 @@ export class Realtime {
     if (heard === undefined) return undefined;
     const reserved = heard.collection === null ? reservedOf(event) : null;
     if (reserved !== null) return this.#publishReserved(event, reserved);
-    const rule = this.#visibility.rule(event, heard.collection);
-    return this.#send(eventText(event.toText()), topicsOfEvent(event.type, rule, event.owner));
+    const audience = this.#visibility.audience(event, heard.collection);
+    return this.#send(eventText(event.toText()), topicsOfEvent(event.type, audience, event.owner));
   }
 
   /** Two texts for two sets of topics. A user who gets the whole one has joined the others' topic, and steps aside. */
@@ -175,7 +175,7 @@ export class Realtime {
       page: (after, width, types): Promise<EventPage | null> =>
         events.page({ after, until: events.flushedSeq, width, types }),
       mayHear: (listener: Listener, event, collection) =>
-        mayHear(listener, event.type, this.#visibility.rule(event, collection), event.owner),
+        mayHear(listener, event.type, this.#visibility.audience(event, collection), event.owner),
       isClosedAfter: (place, listener, collection) => this.#visibility.isClosedAfter(place, listener, collection),
       replayText: (event, listener, collection) => this.#visibility.replayText(event, listener, collection),
       exists: (collection) => collection === null || collections.get(collection) !== undefined,

@@ -1,13 +1,11 @@
-/** Visibility: the read rule for an event of the log, now and in a replay, and the text that a replay sends of it. */
-import type { PermissionRule } from "@socle/protocol";
-import { type Collection, type Collections, isWider } from "../collections/index.ts";
+/** Visibility: the audience of an event of the log, now and in a replay, and the text that a replay sends of it. */
+import type { Collection, Collections } from "../collections/index.ts";
 import type { EventHead, EventLog, LoggedEvent } from "../events/index.ts";
 import { AppError } from "../kernel/index.ts";
+import { type Audience, audienceOf, narrowerThan } from "../permissions/index.ts";
 import type { Records } from "../records/index.ts";
 import type { Storage } from "../storage/index.ts";
 import { type Listener, mayHear, reducedFor } from "./audience.ts";
-
-const rules: readonly PermissionRule[] = ["admin", "owner", "authenticated"];
 
 /** `trimmed`: the log does not hold the event any more. `null`: the listener is to hear nothing of it. */
 export type ReplayText = string | null | "trimmed";
@@ -26,26 +24,29 @@ export class Visibility {
   }
 
   /**
-   * The rule for an event: the one in force, or a narrower one that was in force when it was written. Other events than
-   * those of records are for all who are signed in (spec, "Authentication" 9 and realtime rule 4); what is left of a
-   * collection that is gone is for admins, also when there is another of its name.
+   * The audience of an event: by the rule in force, or by a narrower one that was in force when it was written. Other events
+   * than those of records are for all who are signed in (spec, "Authentication" 9 and realtime rule 4); those of a collection
+   * that is gone are for admins, also when there is another of its name.
    */
-  rule(event: EventHead, name: string | null): PermissionRule {
-    if (name === null) return "authenticated";
+  audience(event: EventHead, name: string | null): Audience {
+    if (name === null) return "users";
     const collection = this.#collections.get(name);
-    if (collection === undefined || isOfPredecessor(event, collection)) return "admin";
-    const { read } = collection.rules;
-    const narrower = rules.find((rule) => isWider(read, rule) && event.seq <= (collection.places.widened[rule] ?? 0));
-    return narrower ?? read;
+    if (collection === undefined || isOfPredecessor(event, collection)) return "admins";
+    const { read } = collection.policies;
+    const { widened } = collection.places;
+    const narrower = narrowerThan(read.rule).find((rule) => event.seq <= (widened[rule] ?? 0));
+    return narrower === undefined ? read.audience : audienceOf(narrower);
   }
 
   /** Whether some of the events after a place were not for this listener when they were written, and would be now. */
   isClosedAfter(place: number, listener: Listener, name: string | null): boolean {
     const collection = name === null ? undefined : this.#collections.get(name);
     if (collection === undefined) return false;
-    const { places } = collection;
+    const { widened } = collection.places;
     // The owner of a record could hear it; the records of others were closed.
-    return rules.some((rule) => place < (places.widened[rule] ?? 0) && !mayHear(listener, "", rule, null));
+    return narrowerThan(collection.policies.read.rule).some(
+      (rule) => place < (widened[rule] ?? 0) && !mayHear(listener, "", audienceOf(rule), null),
+    );
   }
 
   /** The text that a listener gets in a replay of an event whose rule lets it pass. */

@@ -1,3 +1,4 @@
+/** Record counts: a collection is counted once; from then on each commit tells what it changed. */
 import type { Collection } from "../collections/index.ts";
 import { type Database, identifier } from "../database/index.ts";
 
@@ -9,7 +10,6 @@ interface Counted {
   records: number;
 }
 
-/** How many records there are: a collection is counted once; from then on each commit tells what it changed. */
 export class RecordCounts {
   readonly #database: Database;
   readonly #counted = new Map<string, Counted>();

@@ -1,4 +1,3 @@
-/** Records: validation of values, permissions, create, read, update, delete, lists. */
-export type { LaterPages, RecordPages } from "./list.ts";
-export type { PreparedList } from "./queries.ts";
-export { type RecordBody, Records } from "./records.ts";
+/** Records: create, read, update and delete one record, with validation, permissions and events. */
+export { type RecordTable, recordTableOf } from "./record-table.ts";
+export { missingRecord, Records } from "./records.ts";

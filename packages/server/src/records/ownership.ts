@@ -1,51 +1,51 @@
 import type { ErrorDetail } from "@socle/protocol";
 import type { Value } from "../database/index.ts";
 import { isAdmin, type Principal } from "../kernel/index.ts";
-import type { Model } from "./model.ts";
+import type { RecordTable } from "./record-table.ts";
 
 /**
  * Who owns a new record: its creator. An owner field shows that; only an admin may name somebody else, or nobody. In
  * `values`, the field's place then holds the owner.
  */
 export function ownerOfNew(
-  model: Model,
+  table: RecordTable,
   principal: Principal,
   values: (Value | undefined)[],
   problems: ErrorDetail[],
 ): string | null {
   const creator = principal?.userId ?? null;
-  const field = model.fields[model.ownerPosition];
+  const field = table.fields[table.ownerPosition];
   if (field === undefined) return creator;
-  const given = values[model.ownerPosition];
+  const given = values[table.ownerPosition];
   const isLeftToUs = given === undefined || given === creator || (given === null && !isAdmin(principal));
-  if (!isLeftToUs && !isAdmin(principal)) refuse(model, values, problems);
+  if (!isLeftToUs && !isAdmin(principal)) refuse(table, values, problems);
   const named = typeof given === "string" ? given : null;
   const owner = isLeftToUs ? creator : named;
   const isRefused = problems.some((problem) => problem.field === field.name);
   if (isRefused) return owner;
   if (owner === null && field.required === true)
     problems.push({ field: field.name, rule: "required", message: `${field.name} is required` });
-  values[model.ownerPosition] = owner;
+  values[table.ownerPosition] = owner;
   return owner;
 }
 
 /** Who owns a record after a change. In `values`, the owner field's place is undefined unless the owner changes. */
 export function ownerOfChanged(
-  model: Model,
+  table: RecordTable,
   principal: Principal,
   values: (Value | undefined)[],
   problems: ErrorDetail[],
   current: string | null,
 ): string | null {
-  const field = model.fields[model.ownerPosition];
-  const given = values[model.ownerPosition];
+  const field = table.fields[table.ownerPosition];
+  const given = values[table.ownerPosition];
   if (field === undefined || given === undefined) return current;
   if (given === current) {
-    values[model.ownerPosition] = undefined;
+    values[table.ownerPosition] = undefined;
     return current;
   }
   if (!isAdmin(principal)) {
-    refuse(model, values, problems);
+    refuse(table, values, problems);
     return current;
   }
   if (given === null && field.required === true)
@@ -54,8 +54,8 @@ export function ownerOfChanged(
 }
 
 /** The value is forgotten, so that nobody learns from a further problem whether it is somebody's id. */
-function refuse(model: Model, values: (Value | undefined)[], problems: ErrorDetail[]): void {
-  const name = model.fields[model.ownerPosition]?.name ?? "";
-  values[model.ownerPosition] = undefined;
+function refuse(table: RecordTable, values: (Value | undefined)[], problems: ErrorDetail[]): void {
+  const name = table.fields[table.ownerPosition]?.name ?? "";
+  values[table.ownerPosition] = undefined;
   problems.push({ field: name, rule: "readonly", message: `${name} can only be set or changed by an admin` });
 }

@@ -247,11 +247,11 @@ test("lists are newest first, also within one millisecond", async () => {
 });
 
 test("a long list is whole, also when records go while it is read", async () => {
-  const { records, collections } = api.service;
+  const { queries, collections } = api.service;
   const collection = collections.get("read_only");
   if (collection === undefined) throw new Error("read_only is missing");
   const total = (await request("GET", "/api/read_only")).body["items"]?.["length"] as unknown;
-  const pages = await records.list(collection, null);
+  const pages = await queries.whole(collection, null);
   const last = pages.first.at(-1);
   await request("DELETE", `/api/read_only/${last?.id}`, { token: admin });
   let read = pages.first.length;

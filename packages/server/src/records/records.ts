@@ -1,4 +1,5 @@
-import type { FieldDefinition, Operation, RecordPage, StoredRecord } from "@socle/protocol";
+/** Records of every collection: create, read, update and delete one, each with its permission, its rules and its event. */
+import type { FieldDefinition, Operation, StoredRecord } from "@socle/protocol";
 import type { Collection, Collections } from "../collections/index.ts";
 import { type Database, hasMetDamage, type Transactor, type Value } from "../database/index.ts";
 import type { EventLog } from "../events/index.ts";
@@ -15,38 +16,27 @@ import {
 } from "../kernel/index.ts";
 import type { Logger } from "../logging/index.ts";
 import { RecordCounts } from "./counts.ts";
-import { fileUses } from "./file-uses.ts";
-import { listRecords, type RecordPages } from "./list.ts";
-import { type Model, modelOf, type OwnedRow } from "./model.ts";
 import { ownerOfChanged, ownerOfNew } from "./ownership.ts";
-import { authorize, authorizeOwner, mayRead, onlyOwn } from "./permissions.ts";
-import { type OneRequest, type PageRequest, type PreparedList, Queries } from "./queries.ts";
-import { readQueryText, selectionParameters } from "./query-text.ts";
-import type { Access, UserTable } from "./reach.ts";
+import { type OwnedRow, type RecordTable, recordTableOf } from "./record-table.ts";
 import { type Lookups, References } from "./references.ts";
 import { answerOf, changesOf, type SavedRecord } from "./saved-record.ts";
-import type { Row } from "./source.ts";
 import { type ValidatedBody, validateBody } from "./validate.ts";
 import { Versions } from "./versions.ts";
 
-/** A request's body, or why it is none: the body's turn comes after the caller's rights and the record's existence. */
-export type RecordBody = Record<string, unknown> | AppError;
+type Body = Record<string, unknown>;
 
-/** What can be said of a list before it is read. */
-export interface ListState {
-  /** Changes when the list may have; null where nothing tells that. */
-  readonly version: string | null;
-  /** Whether everybody who may read it gets the same. */
-  readonly isShared: boolean;
-}
-
-/** Ids are made by the service; what has another form is not worth a look. */
+/** Ids are made by the service; a text of another form is none. */
 const idPattern = /^rec_[0-9a-f-]{36}$/;
 
+/** A record that is to be changed, with its table. */
+interface Found {
+  readonly table: RecordTable;
+  readonly row: OwnedRow;
+}
+
 /**
- * Records of every collection: create, read, update, delete and list, each with the caller's permissions, the
- * definition's rules and the event of the change. Every method throws AppError: `not_found`, `unauthorized`,
- * `forbidden`, `bad_request`, `validation_error`, `unavailable`, in this order of checks.
+ * Every method throws AppError: `not_found`, `unauthorized`, `forbidden`, `bad_request`, `validation_error`, `unavailable`, in
+ * this order of checks. A change looks at the caller's right inside its transaction, by the definition of that moment.
  */
 export class Records {
   readonly #database: Database;
@@ -55,9 +45,9 @@ export class Records {
   readonly #clock: Clock;
   readonly #references: References;
   readonly #counts: RecordCounts;
-  readonly #queries: Queries;
-  readonly #versions = new Versions();
   readonly #logger: Logger;
+  /** When the records of each collection changed last. */
+  readonly versions = new Versions();
 
   constructor(options: {
     database: Database;
@@ -65,12 +55,7 @@ export class Records {
     events: EventLog;
     clock: Clock;
     lookups: Lookups;
-    users: UserTable;
-    /** The secret that signs cursors; asked for when it is needed. */
-    cursorKey: () => string;
     logger: Logger;
-    /** Queries that take longer, in milliseconds, are logged with advice. */
-    slowQueryMs: number;
   }) {
     this.#database = options.database;
     this.#collections = options.collections;
@@ -78,7 +63,6 @@ export class Records {
     this.#clock = options.clock;
     this.#logger = options.logger;
     this.#counts = new RecordCounts(options);
-    this.#queries = new Queries(options);
     this.#references = new References({ collections: options.collections, lookups: options.lookups });
   }
 
@@ -93,7 +77,7 @@ export class Records {
   /** A collection that is damaged costs its own requests, and not the start. */
   async #newest(collection: Collection): Promise<{ createdAt: string } | null> {
     try {
-      return await this.#database.reader.get<{ createdAt: string }>(modelOf(collection).newest);
+      return await this.#database.reader.get<{ createdAt: string }>(recordTableOf(collection).newest);
     } catch (thrown) {
       if (!hasMetDamage(thrown)) throw thrown;
       this.#logger.error(`The collection ${collection.name} cannot be read: ${messageOf(thrown)}`);
@@ -101,89 +85,10 @@ export class Records {
     }
   }
 
-  /** The collection of a path. */
+  /** The collection of a path. @throws AppError `not_found`. */
   collection(name: string): Collection {
     const collection = this.#collections.get(name);
     if (collection === undefined) throw new AppError("not_found", `There is no collection ${quote(name)}.`);
-    return collection;
-  }
-
-  /** What can be said before the record and the body are looked at. */
-  authorize(collection: Collection, operation: Operation, principal: Principal): void {
-    authorize(collection, operation, principal);
-  }
-
-  async list(collection: Collection, principal: Principal): Promise<RecordPages> {
-    authorize(collection, "read", principal);
-    const owner = onlyOwn(collection, "read", principal) ? (principal?.userId ?? "") : null;
-    const mayGoOn = async (): Promise<void> => {
-      const current = this.collection(collection.name);
-      const caller = await this.#database.recheck(principal);
-      authorize(current, "read", caller);
-      // Under another rule, or with another role, the caller is owed another list.
-      const isOther = onlyOwn(current, "read", caller) !== (owner !== null);
-      if (isOther || current.createdAt !== collection.createdAt) throw listChanged();
-    };
-    return listRecords(this.#database, modelOf(collection), { owner, mayGoOn });
-  }
-
-  /**
-   * What somebody asks for of a list, with the parameters as they were sent.
-   * @throws AppError `bad_request` for parameters that are wrong.
-   */
-  prepareList(collection: Collection, principal: Principal, search: string): PreparedList {
-    return this.#queries.prepare(collection, principal, search);
-  }
-
-  /** A page of a list that is filtered, sorted, or shows more or less of its records. */
-  page(
-    list: PreparedList,
-    request: Pick<PageRequest, "name" | "principal" | "caller" | "signal">,
-  ): Promise<RecordPage<Row>> {
-    return this.#queries.page(list, {
-      ...request,
-      collectionOf: (name) => this.#readable(name, request.principal),
-      countAll: (collection) => this.count(collection),
-    });
-  }
-
-  /** The records that hold the id of a file, for admins: no rule is asked. It throws what `fileUses` throws. */
-  fileUses(fileId: string, page: Parameters<typeof fileUses>[2]): ReturnType<typeof fileUses> {
-    return fileUses({ database: this.#database, collections: this.#collections }, fileId, page);
-  }
-
-  listState(collection: Collection, principal: Principal, { query }: PreparedList): ListState {
-    const userId = principal?.userId ?? null;
-    if (query === null) {
-      const access: Access = onlyOwn(collection, "read", principal) ? "own" : "all";
-      const version = this.#versions.of(new Map([[collection, access]]), userId);
-      return { version, isShared: collection.rules.read === "public" };
-    }
-    const version = query.isFleeting ? null : this.#versions.of(query.reached, userId);
-    return { version, isShared: query.isOpen };
-  }
-
-  /**
-   * A record with what was asked for of it, and beside it.
-   * @param search the parameters as they were sent; those that are not for one record are ignored.
-   */
-  async getSelected(collection: Collection, search: string, request: OneRequest): Promise<Row> {
-    const { principal, id } = request;
-    authorize(collection, "read", principal);
-    const row = await this.#database.reader.get<{ owner: string | null }>(modelOf(collection).owner, id);
-    if (row === null) throw missing(collection, id);
-    authorizeOwner(collection, "read", principal, row.owner);
-    const text = readQueryText(new URLSearchParams(search), selectionParameters);
-    if (text === null) return this.get(collection, principal, id);
-    const readable = (): Collection => this.#readable(collection.name, principal);
-    const selected = await this.#queries.one(text, request, readable);
-    if (selected === null) throw missing(collection, id);
-    return selected;
-  }
-
-  #readable(name: string, principal: Principal): Collection {
-    const collection = this.collection(name);
-    authorize(collection, "read", principal);
     return collection;
   }
 
@@ -193,105 +98,109 @@ export class Records {
   }
 
   async get(collection: Collection, principal: Principal, id: string): Promise<StoredRecord> {
-    authorize(collection, "read", principal);
-    const model = modelOf(collection);
-    if (onlyOwn(collection, "read", principal)) {
-      const row = await this.#database.reader.get<StoredRecord>(model.byIdWithOwner, id);
-      if (row === null) throw missing(collection, id);
-      const { record, owner } = model.toOwned(row);
-      authorizeOwner(collection, "read", principal, owner);
-      return record;
+    const { read } = collection.policies;
+    const { access } = read.admit(principal);
+    const table = recordTableOf(collection);
+    if (access === "all") {
+      const row = await this.#database.reader.get<StoredRecord>(table.byId, id);
+      if (row === null) throw missingRecord(collection, id);
+      return table.toRecord(row);
     }
-    const row = await this.#database.reader.get<StoredRecord>(model.byId, id);
-    if (row === null) throw missing(collection, id);
-    return model.toRecord(row);
+    const row = await this.#database.reader.get<StoredRecord>(table.byIdWithOwner, id);
+    if (row === null) throw missingRecord(collection, id);
+    const { record, owner } = table.toOwned(row);
+    read.admitRecord(principal, owner);
+    return record;
   }
 
-  /** Whether somebody may read a record that is there. */
+  /** Whether a caller may read a record that is there. */
   async isReadable(collection: Collection, principal: Principal, id: string): Promise<boolean> {
-    const row = await this.#database.reader.get<{ owner: string | null }>(modelOf(collection).owner, id);
-    return row !== null && mayRead(collection, principal, row.owner);
+    const row = await this.#database.reader.get<{ owner: string | null }>(recordTableOf(collection).owner, id);
+    return row !== null && collection.policies.read.allows(principal, row.owner);
   }
 
-  async create(name: string, principal: Principal, body: RecordBody): Promise<SavedRecord> {
-    authorize(this.collection(name), "create", principal);
-    if (body instanceof AppError) throw body;
+  /** Looks whether a record is there and the caller is allowed the operation on it, without doing it. */
+  async admit(
+    name: string,
+    operation: Exclude<Operation, "create">,
+    target: { principal: Principal; id: string },
+  ): Promise<void> {
+    const { principal, id } = target;
+    const collection = this.collection(name);
+    const policy = collection.policies[operation];
+    policy.admit(principal);
+    if (!idPattern.test(id)) throw missingRecord(collection, id);
+    const row = await this.#database.reader.get<{ owner: string | null }>(recordTableOf(collection).owner, id);
+    if (row === null) throw missingRecord(collection, id);
+    policy.admitRecord(principal, row.owner);
+  }
+
+  async create(name: string, principal: Principal, body: Body): Promise<SavedRecord> {
     return this.#database.transactFor(principal, (tx, caller) => this.#create(tx, name, caller, body));
   }
 
-  async update(name: string, principal: Principal, id: string, body: RecordBody): Promise<SavedRecord> {
-    this.#admit(name, "update", { principal, id });
+  async update(name: string, principal: Principal, id: string, body: Body): Promise<SavedRecord> {
+    this.#precheck(name, id);
     return this.#database.transactFor(principal, async (tx, caller) => {
-      const { model, row } = await this.#find(tx, name, caller, "update", id);
-      if (body instanceof AppError) throw body;
-      return this.#update(tx, model, caller, row, body);
+      const found = await this.#find(tx, name, caller, { operation: "update", id });
+      return this.#update(tx, found, caller, body);
     });
   }
 
   async delete(name: string, principal: Principal, id: string): Promise<void> {
-    this.#admit(name, "delete", { principal, id });
+    this.#precheck(name, id);
     await this.#database.transactFor(principal, async (tx, caller) => {
-      const { model, row } = await this.#find(tx, name, caller, "delete", id);
-      await tx.run(model.delete, id);
-      tx.whenVisible(() => this.#changed(model.collection, -1, row.owner));
+      const { table, row } = await this.#find(tx, name, caller, { operation: "delete", id });
+      await tx.run(table.delete, id);
+      tx.whenVisible(() => this.#changed(table.collection, -1, row.owner));
       await this.#events.append(tx, {
         type: `${name}.deleted`,
         source: "collections",
         payload: { id },
-        principal,
+        principal: caller,
         owner: row.owner,
         previous: row.record,
       });
     });
   }
 
-  async #create(
-    tx: Transactor,
-    name: string,
-    principal: Principal,
-    body: Record<string, unknown>,
-  ): Promise<SavedRecord> {
-    // The definition may have changed while the request waited for its turn.
-    const model = modelOf(this.collection(name));
-    authorize(model.collection, "create", principal);
-    const { values, problems } = validateBody(model, body, "create");
-    const owner = ownerOfNew(model, principal, values, problems);
+  async #create(tx: Transactor, name: string, principal: Principal, body: Body): Promise<SavedRecord> {
+    const table = recordTableOf(this.collection(name));
+    const { collection } = table;
+    collection.policies.create.admit(principal);
+    const { values, problems } = validateBody(table, body, "create");
+    const owner = ownerOfNew(table, principal, values, problems);
     const now = this.#clock.now();
     const id = newId("rec", now);
     const timestamp = toTimestamp(now);
-    if (problems.length > 0 || model.references.length > 0) await this.#refuse(tx, model, { values, problems }, id);
+    if (problems.length > 0 || table.references.length > 0) await this.#refuse(tx, table, { values, problems }, id);
     const stored: Value[] = [];
     const record: StoredRecord = { id, createdAt: timestamp, updatedAt: timestamp };
-    for (const [position, field] of model.fields.entries()) {
+    for (const [position, field] of table.fields.entries()) {
       const value = values[position] ?? null;
       if (field.owner !== true) stored.push(value);
       record[field.name] = decode(field, value);
     }
     await this.#references.write(
-      () => tx.run(model.insert, id, timestamp, timestamp, owner, ...stored),
-      () => this.#references.duplicates(tx, model, { id, values, createdAt: timestamp, updatedAt: timestamp }),
+      () => tx.run(table.insert, id, timestamp, timestamp, owner, ...stored),
+      () => this.#references.duplicates(tx, table, { id, values, createdAt: timestamp, updatedAt: timestamp }),
     );
-    tx.whenVisible(() => this.#changed(model.collection, 1, owner));
+    tx.whenVisible(() => this.#changed(collection, 1, owner));
     const type = `${name}.created`;
     const json = JsonText.of(record);
     await this.#events.append(tx, { type, source: "collections", payload: json, principal, owner }, now);
-    return { record, json: answerOf(model.collection, principal, { record, json, owner, body }) };
+    return { record, json: answerOf(collection, principal, { record, json, owner, body }) };
   }
 
-  async #update(
-    tx: Transactor,
-    model: Model,
-    principal: Principal,
-    row: OwnedRow,
-    body: Record<string, unknown>,
-  ): Promise<SavedRecord> {
-    const { values, problems } = validateBody(model, body, "update");
-    const owner = ownerOfChanged(model, principal, values, problems, row.owner);
+  async #update(tx: Transactor, { table, row }: Found, principal: Principal, body: Body): Promise<SavedRecord> {
+    const { collection } = table;
+    const { values, problems } = validateBody(table, body, "update");
+    const owner = ownerOfChanged(table, principal, values, problems, row.owner);
     const id = row.record.id;
-    await this.#refuse(tx, model, { values: changedReferences(model, values, row.record), problems }, id);
+    await this.#refuse(tx, table, { values: changedReferences(table, values, row.record), problems }, id);
     const changed: FieldDefinition[] = [];
     const stored: Value[] = [];
-    for (const [position, field] of model.fields.entries()) {
+    for (const [position, field] of table.fields.entries()) {
       const value = values[position];
       if (value === undefined) continue;
       changed.push(field);
@@ -300,38 +209,37 @@ export class Records {
     if (changed.length === 0) {
       const { record } = row;
       const json = JsonText.of(record);
-      return { record, json: answerOf(model.collection, principal, { record, json, owner: row.owner, body }) };
+      return { record, json: answerOf(collection, principal, { record, json, owner: row.owner, body }) };
     }
     const now = this.#clock.now();
     // Strictly later than before, also within one millisecond.
     const updatedAt = toTimestamp(Math.max(now, Date.parse(row.record.updatedAt) + 1));
     const updated = await this.#references.write(
-      () => tx.get<StoredRecord>(model.update(changed), ...stored, updatedAt, id),
-      () => this.#references.duplicates(tx, model, { id, values, updatedAt }),
+      () => tx.get<StoredRecord>(table.update(changed), ...stored, updatedAt, id),
+      () => this.#references.duplicates(tx, table, { id, values, updatedAt }),
     );
-    if (updated === null) throw missing(model.collection, id);
-    const record = model.toRecord(updated);
-    tx.whenVisible(() => this.#versions.changed(model.collection.name, owner, row.owner));
-    const type = `${model.collection.name}.updated`;
+    if (updated === null) throw missingRecord(collection, id);
+    const record = table.toRecord(updated);
+    tx.whenVisible(() => this.versions.changed(collection.name, owner, row.owner));
+    const type = `${collection.name}.updated`;
     const json = JsonText.of(record);
     const previous = row.record;
     const changes = (): object => changesOf(record, previous);
     const event = { type, source: "collections", payload: json, changes, principal, owner, previous } as const;
     await this.#events.append(tx, event, now);
-    return { record, json: answerOf(model.collection, principal, { record, json, owner, body }) };
+    return { record, json: answerOf(collection, principal, { record, json, owner, body }) };
   }
 
   /** In the moment of the commit: there is one record more or less. */
   #changed(collection: Collection, by: 1 | -1, owner: string | null): void {
-    this.#versions.changed(collection.name, owner);
+    this.versions.changed(collection.name, owner);
     this.#counts.changed(collection, by);
   }
 
-  /** Before a change waits for its turn: an id that no record can have is answered at once. */
-  #admit(name: string, operation: Operation, { principal, id }: { principal: Principal; id: string }): void {
+  /** An id that no record can have is answered without waiting for the writer. */
+  #precheck(name: string, id: string): void {
     const collection = this.collection(name);
-    authorize(collection, operation, principal);
-    if (!idPattern.test(id)) throw missing(collection, id);
+    if (!idPattern.test(id)) throw missingRecord(collection, id);
   }
 
   /** The record that an update or delete is about, once the caller may do that. */
@@ -339,49 +247,45 @@ export class Records {
     tx: Transactor,
     name: string,
     principal: Principal,
-    operation: Operation,
-    id: string,
-  ): Promise<{ model: Model; row: OwnedRow }> {
+    { operation, id }: { operation: "update" | "delete"; id: string },
+  ): Promise<Found> {
     const collection = this.collection(name);
-    authorize(collection, operation, principal);
-    const model = modelOf(collection);
-    const found = await tx.get<StoredRecord>(model.byIdWithOwner, id);
-    if (found === null) throw missing(collection, id);
-    const row = model.toOwned(found);
-    authorizeOwner(collection, operation, principal, row.owner);
-    return { model, row };
+    const policy = collection.policies[operation];
+    policy.admit(principal);
+    const table = recordTableOf(collection);
+    const found = await tx.get<StoredRecord>(table.byIdWithOwner, id);
+    if (found === null) throw missingRecord(collection, id);
+    const row = table.toOwned(found);
+    policy.admitRecord(principal, row.owner);
+    return { table, row };
   }
 
-  /** Throws everything that is wrong with a body, at once. */
-  async #refuse(tx: Transactor, model: Model, body: ValidatedBody, id: string): Promise<void> {
+  /** Throws every problem of a body at once. */
+  async #refuse(tx: Transactor, table: RecordTable, body: ValidatedBody, id: string): Promise<void> {
     const { values, problems } = body;
-    await this.#references.check(tx, model, values, problems);
+    await this.#references.check(tx, table, values, problems);
     if (problems.length === 0) return;
-    problems.push(...(await this.#references.duplicates(tx, model, { id, values, problems })));
+    problems.push(...(await this.#references.duplicates(tx, table, { id, values, problems })));
     throw AppError.validation(problems);
   }
 }
 
 /**
- * The values without the references that stay as they are: what they point to may be gone, and what GET returned can be
- * PUT all the same.
+ * The values without the references that stay as they are: the record that one points to may be gone, and what GET returned
+ * can be PUT all the same.
  */
 function changedReferences(
-  model: Model,
+  table: RecordTable,
   values: readonly (Value | undefined)[],
   record: StoredRecord,
 ): (Value | undefined)[] {
   return values.map((value, position) => {
-    const field = model.fields[position];
+    const field = table.fields[position];
     const isSame = field !== undefined && value === record[field.name];
-    return isSame && model.references.includes(position) ? undefined : value;
+    return isSame && table.references.includes(position) ? undefined : value;
   });
 }
 
-function listChanged(): AppError {
-  return new AppError("unavailable", "What you may read of the collection has changed while the list was read.");
-}
-
-function missing(collection: Collection, id: string): AppError {
+export function missingRecord(collection: Collection, id: string): AppError {
   return new AppError("not_found", `There is no record ${quote(id)} in "${collection.name}".`);
 }

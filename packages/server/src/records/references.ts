@@ -3,7 +3,7 @@ import type { Collections } from "../collections/index.ts";
 import { isUniqueViolation, type Reader, type Transactor, type Value } from "../database/index.ts";
 import { typeOf } from "../fields/index.ts";
 import { AppError, type Awaitable, allOf, quote } from "../kernel/index.ts";
-import { type Model, modelOf } from "./model.ts";
+import { type RecordTable, recordTableOf } from "./record-table.ts";
 
 /** How records ask about what other modules keep. */
 export interface Lookups {
@@ -35,12 +35,12 @@ export class References {
   /** Adds a problem for each value that points to nothing. */
   async check(
     tx: Transactor,
-    model: Model,
+    table: RecordTable,
     values: readonly (Value | undefined)[],
     problems: ErrorDetail[],
   ): Promise<void> {
-    for (const position of model.references) {
-      const [field, value] = [model.fields[position], values[position]];
+    for (const position of table.references) {
+      const [field, value] = [table.fields[position], values[position]];
       if (field === undefined || typeof value !== "string" || (await this.#exists(tx, field, value))) continue;
       const isFile = typeOf(field).reference === "file";
       const what = isFile ? "stored file" : `record of "${field.collection}"`;
@@ -67,15 +67,15 @@ export class References {
   }
 
   /** What another record has that only one may have; a problem for each field. */
-  async duplicates(tx: Transactor, model: Model, candidate: Candidate): Promise<ErrorDetail[]> {
+  async duplicates(tx: Transactor, table: RecordTable, candidate: Candidate): Promise<ErrorDetail[]> {
     const { id, values, createdAt, updatedAt, problems = [] } = candidate;
     const known = new Map([
       ["createdAt", createdAt],
       ["updatedAt", updatedAt],
-      ...model.fields.map(({ name }, position) => [name, values[position]] as const),
+      ...table.fields.map(({ name }, position) => [name, values[position]] as const),
     ]);
     const found: ErrorDetail[] = [];
-    for (const { fields, duplicate } of model.uniqueKeys) {
+    for (const { fields, duplicate } of table.uniqueKeys) {
       const key = fields.map((name) => known.get(name));
       const isRefused = fields.some((name, i) => key[i] === undefined && problems.some(({ field }) => field === name));
       // Null never counts, and what does not change was no duplicate before.
@@ -95,7 +95,7 @@ export class References {
     if (field.collection === "users") return this.#lookups.userExists(tx, id);
     const target = this.#collections.get(field.collection ?? "");
     if (target === undefined) return false;
-    const row = tx.get(modelOf(target).exists, id);
+    const row = tx.get(recordTableOf(target).exists, id);
     return row instanceof Promise ? row.then((found) => found !== null) : row !== null;
   }
 }

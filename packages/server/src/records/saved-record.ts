@@ -2,7 +2,6 @@
 import type { StoredRecord } from "@socle/protocol";
 import type { Collection } from "../collections/index.ts";
 import { JsonText, type Principal } from "../kernel/index.ts";
-import { mayRead } from "./permissions.ts";
 
 /** A record as it was just written. */
 export interface SavedRecord {
@@ -21,7 +20,7 @@ export function answerOf(
   saved: SavedRecord & { owner: string | null; body: Record<string, unknown> },
 ): JsonText {
   const { record, json, owner, body } = saved;
-  if (mayRead(collection, principal, owner)) return json;
+  if (collection.policies.read.allows(principal, owner)) return json;
   const { id, createdAt, updatedAt } = record;
   const named = Object.entries(record).filter(([name]) => Object.hasOwn(body, name));
   return JsonText.of({ id, createdAt, updatedAt, ...Object.fromEntries(named) });

@@ -3,7 +3,7 @@ import type { Pattern } from "../collections/index.ts";
 import type { Value } from "../database/index.ts";
 import { typeOf } from "../fields/index.ts";
 import { count, nearest, quote } from "../kernel/index.ts";
-import type { Model } from "./model.ts";
+import type { RecordTable } from "./record-table.ts";
 
 export type ValidationMode = "create" | "update";
 
@@ -66,11 +66,11 @@ const maxKeyLength = 100;
 /** Each one is compared with the name of every field. */
 const maxHints = 5;
 
-function keyProblems(model: Model, body: object, mode: ValidationMode): ErrorDetail[] {
+function keyProblems(table: RecordTable, body: object, mode: ValidationMode): ErrorDetail[] {
   const problems: ErrorDetail[] = [];
   let unknown = 0;
   for (const key of Object.keys(body)) {
-    if (model.positions.has(key)) continue;
+    if (table.positions.has(key)) continue;
     if (systemFields.has(key)) {
       if (mode === "create")
         problems.push({ field: key, rule: "readonly", message: `${key} is managed by the service` });
@@ -78,7 +78,7 @@ function keyProblems(model: Model, body: object, mode: ValidationMode): ErrorDet
     }
     unknown += 1;
     if (unknown > maxUnknownKeys) continue;
-    const near = unknown > maxHints ? null : nearest(key, model.positions.keys());
+    const near = unknown > maxHints ? null : nearest(key, table.positions.keys());
     const hint = near === null ? "" : `; did you mean ${near}?`;
     const field = key.length <= maxKeyLength ? key : `${key.slice(0, maxKeyLength)}…`;
     problems.push({ field, rule: "unknown", message: `${quote(key)} is not a field of this collection${hint}` });
@@ -92,17 +92,17 @@ function keyProblems(model: Model, body: object, mode: ValidationMode): ErrorDet
  * Checks a body against everything that needs no database. In `create` mode an absent field is null; in `update` mode it
  * is left as it is. The owner field's presence is for whoever knows the caller.
  */
-export function validateBody(model: Model, body: Record<string, unknown>, mode: ValidationMode): ValidatedBody {
-  const problems = keyProblems(model, body, mode);
+export function validateBody(table: RecordTable, body: Record<string, unknown>, mode: ValidationMode): ValidatedBody {
+  const problems = keyProblems(table, body, mode);
   const values: (Value | undefined)[] = [];
-  for (const field of model.fields) {
+  for (const field of table.fields) {
     if (!Object.hasOwn(body, field.name)) {
       const isFilled = mode === "update" || field.owner === true;
       values.push(isFilled ? undefined : validateValue(field, null, undefined, problems));
     } else if (field.owner === true && body[field.name] === null) {
       values.push(null);
     } else {
-      const pattern = model.collection.patterns.get(field.name);
+      const pattern = table.collection.patterns.get(field.name);
       values.push(validateValue(field, body[field.name], pattern, problems));
     }
   }

@@ -1,5 +1,6 @@
+/** Versions: a number for each collection that changes with its records, for caches and conditional requests. */
 import type { Collection } from "../collections/index.ts";
-import type { Access } from "./reach.ts";
+import type { Decision } from "../permissions/index.ts";
 
 /** Owners of one collection whose last change is remembered; beyond, all of them count as changed. */
 const maxOwners = 10_000;
@@ -19,7 +20,7 @@ interface Changes {
  * those alone.
  */
 export class Versions {
-  /** Numbers start over with the service, what they stand for does not come back. */
+  /** Random for each run of the service, so that a version of an earlier run never fits. */
   readonly #run = crypto.randomUUID().slice(0, 8);
   readonly #changes = new Map<string, Changes>();
   readonly #collections = new WeakMap<Collection, number>();
@@ -41,9 +42,9 @@ export class Versions {
   }
 
   /** The version of all that a caller can see of some collections, and of their definitions. */
-  of(reached: ReadonlyMap<Collection, Access>, userId: string | null): string {
+  of(entered: ReadonlyMap<Collection, Decision>, userId: string | null): string {
     let version = this.#run;
-    for (const [collection, access] of reached) {
+    for (const [collection, { access }] of entered) {
       version += `.${this.#definitionOf(collection).toString(36)}`;
       if (access === "none") continue;
       const { last, byOwner, ofOthers } = this.#of(collection.name);

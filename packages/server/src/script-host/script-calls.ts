@@ -3,6 +3,7 @@ import { type Auth, readCredentials, readRole } from "../auth/index.ts";
 import type { Database } from "../database/index.ts";
 import { AppError, actorOf, isObject, oneOf, quote, type System } from "../kernel/index.ts";
 import type { Logger } from "../logging/index.ts";
+import type { Queries } from "../queries/index.ts";
 import type { Records } from "../records/index.ts";
 import { cleanName, type Storage } from "../storage/index.ts";
 import type { Caller } from "./calls.ts";
@@ -23,6 +24,7 @@ const maxUsers = 1_000;
 export class ScriptCalls {
   readonly #database: Database;
   readonly #records: Records;
+  readonly #lists: Queries;
   readonly #auth: Auth;
   readonly #storage: Storage;
   readonly #queries: QueryPool;
@@ -32,6 +34,7 @@ export class ScriptCalls {
   constructor(options: {
     database: Database;
     records: Records;
+    lists: Queries;
     auth: Auth;
     storage: Storage;
     queries: QueryPool;
@@ -39,6 +42,7 @@ export class ScriptCalls {
   }) {
     this.#database = options.database;
     this.#records = options.records;
+    this.#lists = options.lists;
     this.#auth = options.auth;
     this.#storage = options.storage;
     this.#queries = options.queries;
@@ -69,7 +73,7 @@ export class ScriptCalls {
     const records = this.#records;
     return {
       "db.list": async (principal, [name], { part }) => {
-        const pages = await records.list(records.collection(text(name, "collection")), principal);
+        const pages = await this.#lists.whole(records.collection(text(name, "collection")), principal);
         try {
           await sendRecords(pages.first, part);
           while (pages.rest !== null) {
@@ -203,9 +207,10 @@ function parsedObject(json: unknown, name: string): Record<string, unknown> {
   throw new AppError("bad_request", `${name} must be an object, not ${quote(value)}.`);
 }
 
-function bodyOf(json: unknown): Record<string, unknown> | AppError {
+function bodyOf(json: unknown): Record<string, unknown> {
   const value: unknown = JSON.parse(text(json, "values"));
-  return isObject(value) ? value : new AppError("bad_request", `The values must be an object, not ${quote(value)}.`);
+  if (isObject(value)) return value;
+  throw new AppError("bad_request", `The values must be an object, not ${quote(value)}.`);
 }
 
 function visibilityOf(value: unknown): Visibility {

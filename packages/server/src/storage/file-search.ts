@@ -1,6 +1,6 @@
 /** The search among the metadata of all stored files. */
 import type { StoredFile, Visibility } from "@socle/protocol";
-import { type Reader, type Value, visited } from "../database/index.ts";
+import { type Reader, stopProbe, type Value } from "../database/index.ts";
 
 /** Which files are meant; null for any. */
 export interface FileFilter {
@@ -25,7 +25,7 @@ export async function searchFiles(
   if (filter.visibility !== null) conditions.push(["visibility = ?", filter.visibility]);
   if (filter.userId !== null) conditions.push(["userId = ?", filter.userId]);
   if (filter.search !== null) conditions.push(["_contains(filename, ?)", filter.search]);
-  const where = [visited("_files"), ...conditions.map(([sql]) => sql)].join(" AND ");
+  const where = [stopProbe("_files"), ...conditions.map(([sql]) => sql)].join(" AND ");
   const values = conditions.map(([, value]) => value);
   const row = await reader.get<{ n: number }>(`SELECT count(*) AS n FROM _files WHERE ${where}`, ...values);
   const total = row?.n ?? 0;

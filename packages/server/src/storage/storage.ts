@@ -134,7 +134,7 @@ export class Storage {
   }
 
   /**
-   * The files of a filter, newest first, and how many there are in all: on a thread where many must be looked at.
+   * The files of a filter, newest first, and how many there are in all: on a thread, because many may have to be looked at.
    * @throws AppError `unavailable` when it takes too long, or too many queries wait.
    */
   async search(
@@ -142,11 +142,7 @@ export class Storage {
     { waiter, ...page }: { limit: number; offset: number; waiter: Waiter },
   ): Promise<{ items: StoredFile[]; total: number }> {
     if (Object.values(filter).every((value) => value === null)) return this.list(page);
-    const { items, total } = await this.#options.database.query(
-      "files",
-      (reader) => searchFiles(reader, filter, page),
-      { ...waiter, signal: () => waiter.signal },
-    );
+    const { items, total } = await this.#options.database.query((reader) => searchFiles(reader, filter, page), waiter);
     return { items: items.map(toFile), total };
   }
 

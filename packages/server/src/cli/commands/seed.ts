@@ -81,8 +81,8 @@ class Seeder {
   }
 
   async #hasRecords(name: string): Promise<boolean> {
-    const { records } = this.#service;
-    const pages = await records.list(records.collection(name), system);
+    const { records, queries } = this.#service;
+    const pages = await queries.whole(records.collection(name), system);
     await pages.rest?.return();
     return pages.first.length > 0;
   }

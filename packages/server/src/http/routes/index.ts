@@ -1,6 +1,7 @@
 import type { Admin } from "../../admin/index.ts";
 import type { Auth } from "../../auth/index.ts";
 import type { Secret } from "../../kernel/index.ts";
+import type { Queries } from "../../queries/index.ts";
 import type { Realtime } from "../../realtime/index.ts";
 import type { Records } from "../../records/index.ts";
 import type { Storage } from "../../storage/index.ts";
@@ -22,6 +23,7 @@ import { storageRoutes } from "./storage.ts";
 export interface RouteOptions {
   auth: Auth;
   records: Records;
+  queries: Queries;
   storage: Storage;
   realtime: Realtime;
   admin: Admin;

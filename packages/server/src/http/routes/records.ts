@@ -1,22 +1,24 @@
+/** The routes of records: `/api/{collection}` and `/api/{collection}/:id` (spec, "Collection records"). */
 import { isReservedCollectionName, type Operation } from "@socle/protocol";
 import type { Collection } from "../../collections/index.ts";
 import { AppError, type Principal } from "../../kernel/index.ts";
-import type { RecordBody, Records } from "../../records/index.ts";
+import type { Queries } from "../../queries/index.ts";
+import type { Records } from "../../records/index.ts";
 import { isJsonType, readObject } from "../body.ts";
 import type { Exchange } from "../exchange.ts";
 import { Lists } from "../lists.ts";
 import type { RateLimiter } from "../rate-limiter.ts";
 import type { Route } from "../router.ts";
 
-/** `/api/{collection}` and `/api/{collection}/:id` (spec, "Collection records"). */
 export function recordRoutes(options: {
   records: Records;
+  queries: Queries;
   bodyLimit: number;
   listCacheSize: number;
   rates: RateLimiter;
 }): Route[] {
-  const { records, bodyLimit, rates } = options;
-  const lists = new Lists({ records, cacheSize: options.listCacheSize });
+  const { records, queries, bodyLimit, rates } = options;
+  const lists = new Lists({ queries, cacheSize: options.listCacheSize });
 
   /** What the service keeps for itself is no collection that is missing: there is nothing at such a path. */
   function collectionOf(name: string): Collection {
@@ -29,20 +31,19 @@ export function recordRoutes(options: {
   }
 
   /**
-   * Collection (404), token (401) and role (401, 403), in this order. They are looked at before the body is read, and
-   * again once it is there, because a right may have ended while it came: in the transaction of the change, or before a
-   * body that is wrong is answered.
+   * Collection (404), token (401) and role (401, 403), in this order, before the body is read. The transaction of a change looks
+   * at them again, because a right may end while a body comes.
    */
-  async function admit(exchange: Exchange, operation: Operation): Promise<Principal> {
+  async function admit(exchange: Exchange, operation: Operation): Promise<[Collection, Principal]> {
     const collection = collectionOf(exchange.param("collection"));
     const found = exchange.principal();
     const principal = found instanceof Promise ? await found : found;
-    records.authorize(collection, operation, principal);
-    return principal;
+    collection.policies[operation].admit(principal);
+    return [collection, principal];
   }
 
-  /** The body, or what is wrong with it: the record and its owner are looked at first. */
-  async function body(exchange: Exchange): Promise<RecordBody> {
+  /** The body, or the error that it is. The record and its owner, or a right that has ended, are told before that. */
+  async function body(exchange: Exchange): Promise<Record<string, unknown> | AppError> {
     try {
       if (!isJsonType(exchange.request))
         throw new AppError("bad_request", "The request needs the header Content-Type: application/json.");
@@ -58,14 +59,17 @@ export function recordRoutes(options: {
       path: "/api/:collection",
       methods: {
         async GET(exchange) {
-          const principal = await admit(exchange, "read");
-          return lists.answer(exchange, records.collection(exchange.param("collection")), principal);
+          const [collection, principal] = await admit(exchange, "read");
+          return lists.answer(exchange, collection, principal);
         },
         async POST(exchange) {
-          const principal = await admit(exchange, "create");
+          const [{ name }, principal] = await admit(exchange, "create");
           const given = await body(exchange);
-          if (given instanceof AppError) await admit(exchange, "create");
-          const { json } = await records.create(exchange.param("collection"), principal, given);
+          if (given instanceof AppError) {
+            await admit(exchange, "create");
+            throw given;
+          }
+          const { json } = await records.create(name, principal, given);
           return exchange.json(201, json);
         },
       },
@@ -74,25 +78,28 @@ export function recordRoutes(options: {
       path: "/api/:collection/:id",
       methods: {
         async GET(exchange) {
-          const principal = await admit(exchange, "read");
-          const collection = records.collection(exchange.param("collection"));
+          const [collection, principal] = await admit(exchange, "read");
           const [id, { search }] = [exchange.param("id"), exchange];
           if (search === "") return exchange.json(200, await records.get(collection, principal, id));
           const signal = (): AbortSignal => exchange.request.signal;
           const caller = exchange.callerKey(principal);
-          return exchange.json(200, await records.getSelected(collection, search, { id, principal, caller, signal }));
+          return exchange.json(200, await queries.one(collection, id, { search, principal, caller, signal }));
         },
         async PUT(exchange) {
-          const principal = await admit(exchange, "update");
+          const [{ name }, principal] = await admit(exchange, "update");
           const given = await body(exchange);
-          if (given instanceof AppError) await admit(exchange, "update");
-          const [collection, id] = [exchange.param("collection"), exchange.param("id")];
-          const { json } = await records.update(collection, principal, id, given);
+          const id = exchange.param("id");
+          if (given instanceof AppError) {
+            const [, current] = await admit(exchange, "update");
+            await records.admit(name, "update", { principal: current, id });
+            throw given;
+          }
+          const { json } = await records.update(name, principal, id, given);
           return exchange.json(200, json);
         },
         async DELETE(exchange) {
-          const principal = await admit(exchange, "delete");
-          await records.delete(exchange.param("collection"), principal, exchange.param("id"));
+          const [{ name }, principal] = await admit(exchange, "delete");
+          await records.delete(name, principal, exchange.param("id"));
           return exchange.empty();
         },
       },

@@ -1,6 +1,10 @@
+/** Whole lists: all records of a collection that a caller may read, newest first, as a stream of pages. */
 import type { StoredRecord } from "@socle/protocol";
+import type { Collection } from "../collections/index.ts";
 import type { Database, LongRead } from "../database/index.ts";
-import type { Model } from "./model.ts";
+import { AppError, type Principal } from "../kernel/index.ts";
+import type { Decision } from "../permissions/index.ts";
+import { type Records, type RecordTable, recordTableOf } from "../records/index.ts";
 
 /** Most lists fit into the first page and are answered at once. */
 const firstPageSize = 64;
@@ -29,12 +33,12 @@ interface Page {
 /** Reads rows until they weigh `bytes`: a page is never heavier than that and one record. */
 function readPage(
   reader: LongRead,
-  model: Model,
+  table: RecordTable,
   page: { sql: string; values: (string | number)[]; bytes: number },
 ): Page {
   let weight = 0;
   const rows = reader.some<StoredRecord>(page, (row) => {
-    weight += model.weightOf(row);
+    weight += table.weightOf(row);
     return weight >= page.bytes;
   });
   return { rows, isFull: weight >= page.bytes };
@@ -48,7 +52,7 @@ function readPage(
  */
 export class LaterPages {
   readonly #reader: LongRead;
-  readonly #model: Model;
+  readonly #table: RecordTable;
   readonly #ownerValue: string[];
   readonly #mayGoOn: () => Promise<void>;
   /** The place where the next page starts; null behind the last. */
@@ -56,11 +60,11 @@ export class LaterPages {
 
   constructor(
     reader: LongRead,
-    model: Model,
+    table: RecordTable,
     from: { start: number; ownerValue: string[]; mayGoOn: () => Promise<void> },
   ) {
     this.#reader = reader;
-    this.#model = model;
+    this.#table = table;
     this.#ownerValue = from.ownerValue;
     this.#mayGoOn = from.mayGoOn;
     this.#start = from.start;
@@ -79,16 +83,16 @@ export class LaterPages {
 
   async #page(): Promise<IteratorResult<StoredRecord[], undefined>> {
     if (this.#start === null) return this.return();
-    const [reader, model] = [this.#reader, this.#model];
-    const sql = model.nextPage(this.#ownerValue.length > 0, maxPageSize);
+    const [reader, table] = [this.#reader, this.#table];
+    const sql = table.nextPage(this.#ownerValue.length > 0, maxPageSize);
     const values = [this.#start, ...this.#ownerValue];
-    const { rows, isFull } = readPage(reader, model, { sql, values, bytes: pageBytes });
+    const { rows, isFull } = readPage(reader, table, { sql, values, bytes: pageBytes });
     const last = rows.at(-1);
     if (last === undefined) return this.return();
     const hasMore = isFull || rows.length === maxPageSize;
     // In the same turn as the page: both are of one moment.
-    this.#start = hasMore ? ((await reader.get<{ seq: number }>(model.place, last.id))?.seq ?? null) : null;
-    return { done: false, value: model.toRecords(rows) };
+    this.#start = hasMore ? (reader.get<{ seq: number }>(table.place, last.id)?.seq ?? null) : null;
+    return { done: false, value: table.toRecords(rows) };
   }
 
   /** Ends the reading, before the end or at it. */
@@ -100,27 +104,48 @@ export class LaterPages {
 }
 
 /**
- * Lists a collection, or what one user owns of it.
- * @param options `mayGoOn` is asked before each later page, and throws when the caller may not read the list any more.
+ * Reads a collection, or the records of it that the caller owns. The right to go on is looked at before each later page.
+ * @throws AppError when the caller may read nothing of it.
  */
-export async function listRecords(
-  database: Database,
-  model: Model,
-  { owner, mayGoOn }: { owner: string | null; mayGoOn: () => Promise<void> },
+export async function readWhole(
+  { database, records }: { database: Database; records: Records },
+  collection: Collection,
+  principal: Principal,
 ): Promise<RecordPages> {
-  const ownerValue = owner === null ? [] : [owner];
+  const decision = collection.policies.read.admit(principal);
+  const mayGoOn = async (): Promise<void> => {
+    const current = records.collection(collection.name);
+    const now = current.policies.read.admit(await database.recheck(principal));
+    // Under another rule, or with another role, the caller is owed another list.
+    if (now.access !== decision.access || current.createdAt !== collection.createdAt) throw listChanged();
+  };
+  const table = recordTableOf(collection);
+  const ownerValue = ownerOf(decision, principal);
+  const byOwner = ownerValue.length > 0;
   const reader = database.longRead();
   let rest: LaterPages | null = null;
   try {
-    const sql = model.firstPage(owner !== null, firstPageSize + 1);
-    const { rows, isFull } = readPage(reader, model, { sql, values: ownerValue, bytes: firstPageBytes });
+    const sql = table.firstPage(byOwner, firstPageSize + 1);
+    const { rows, isFull } = readPage(reader, table, { sql, values: ownerValue, bytes: firstPageBytes });
     const last = isFull || rows.length > firstPageSize ? rows.at(-1) : undefined;
     if (last !== undefined) {
-      const start = (await reader.get<{ seq: number }>(model.place, last.id))?.seq ?? 0;
-      rest = new LaterPages(reader, model, { start, ownerValue, mayGoOn });
+      const start = reader.get<{ seq: number }>(table.place, last.id)?.seq ?? 0;
+      rest = new LaterPages(reader, table, { start, ownerValue, mayGoOn });
     }
-    return { first: model.toRecords(rows), rest };
+    return { first: table.toRecords(rows), rest };
   } finally {
     if (rest === null) reader.end();
   }
+}
+
+/** The value of the owner column by which records are selected; none for all records. */
+function ownerOf({ access }: Decision, principal: Principal): string[] {
+  return access === "own" ? [principal?.userId ?? ""] : [];
+}
+
+function listChanged(): AppError {
+  return new AppError(
+    "unavailable",
+    "The part of the collection that you may read has changed while the list was read.",
+  );
 }

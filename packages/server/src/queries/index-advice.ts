@@ -1,6 +1,8 @@
+/** Index advice: the indexes that would help a slow query, for the log. */
 import { indexesOf } from "../collections/index.ts";
 import type { Expression, Path } from "../expressions/index.ts";
 import type { ListQuery } from "./list-query.ts";
+import type { Sort } from "./sort.ts";
 
 /** The comparisons that must all hold, at the top of a filter. */
 function conjuncts(filter: Expression | null): Expression[] {
@@ -29,19 +31,31 @@ function listOf(fields: readonly string[]): string {
   return `[${fields.map((field) => `"${field}"`).join(", ")}]`;
 }
 
+/** The own fields by which a list is sorted, from the first, up to a key that is something else. */
+function leadingFields({ keys }: Sort): string[] {
+  const end = keys.findIndex(({ path }) => path.hops.length > 0 || path.members.length > 0);
+  return keys.slice(0, end < 0 ? keys.length : end).map(({ path }) => path.field.name);
+}
+
+/** Whether a list goes up by some keys and down by others. */
+function isMixed({ keys }: Sort): boolean {
+  return new Set(keys.map(({ isDescending }) => isDescending)).size > 1;
+}
+
 /** What is compared for equality, then what the list is sorted by, else what is compared for order. */
-function ownAdvice({ collection, source, sort }: ListQuery, searched: readonly Searched[]): string | null {
+function ownAdvice({ collection, entered, sort }: ListQuery, searched: readonly Searched[]): string | null {
   const { definition } = collection;
   const own = searched.filter(({ path }) => path.hops.length === 0 && path.valueType !== "json");
   const names = (isEqual: boolean): string[] =>
     own.filter((each) => each.isEqual === isEqual).map(({ path }) => path.field.name);
-  const owner = source.access === "own" ? definition.fields.filter((field) => field.owner === true) : [];
-  const sorted = sort.leadingFields;
+  const owner =
+    entered.get(collection)?.access === "own" ? definition.fields.filter((field) => field.owner === true) : [];
+  const sorted = leadingFields(sort);
   const range = sorted.length > 0 ? sorted : names(false).slice(0, 1);
   const fields = [...new Set([...owner.map(({ name }) => name), ...names(true), ...range])];
   if (fields.length === owner.length) return null;
   const isThere = indexesOf(definition).some((index) => fields.every((field, i) => index.fields[i] === field));
-  if (isThere && sort.isMixed) return `none: ${listOf(fields)} is there, but gives an order in one direction alone`;
+  if (isThere && isMixed(sort)) return `none: ${listOf(fields)} is there, but gives an order in one direction alone`;
   if (isThere && sorted.length === 0 && range.length > 0)
     return `${listOf(fields)} is there; it helps with "sort" by ${range[0]}`;
   if (isThere) return `none: ${listOf(fields)} is there`;

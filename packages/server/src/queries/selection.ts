@@ -1,18 +1,20 @@
-import { isName } from "../expressions/index.ts";
+/** The parameters `fields` and `expand`: which fields of a record are answered, and which records beside it. */
+import { isName, toSql } from "../expressions/index.ts";
 import { typeOf } from "../fields/index.ts";
 import { type AppError, quote } from "../kernel/index.ts";
-import { modelOf } from "./model.ts";
+import { recordTableOf } from "../records/index.ts";
+import type { ExpansionPlan, SelectionPlan } from "./plan.ts";
 import { hintFor, type QueryText, refuseParameter } from "./query-text.ts";
-import type { Reach } from "./reach.ts";
-import { type Row, recordSource, type Source, userSource } from "./source.ts";
+import { conditionOf, type ReadScope } from "./read-scope.ts";
+import { columnsSql, decodedFields, recordSource, type Source, userSource } from "./source.ts";
 
 /** How deep a path may lead, through relations in either direction. */
 const maxDepth = 3;
 /** Paths that one request may name. */
 const maxPaths = { fields: 200, expand: 20 } as const;
 
-/** What is answered beside a record under `expand`: the record that a field points to, or those that point to it. */
-export interface Expansion {
+/** Records that are answered beside a record under `expand`. */
+interface Expansion {
   /** As it was asked for, and stands in the answer. */
   readonly name: string;
   /** Whether records elsewhere point here, instead of one of ours to them. */
@@ -22,16 +24,13 @@ export interface Expansion {
   readonly selection: Selection;
 }
 
-/** What of a record is answered: which fields, and what its relations lead to. */
+/** The fields of a record that are answered, and the records beside it. */
 export class Selection {
   readonly source: Source;
   readonly expansions: Expansion[] = [];
-  /** The fields that were asked for, each with the ways into its JSON; null for all there are. */
+  /** The fields that were asked for, each with the paths into its JSON; null for all there are. */
   #fields: Map<string, string[][] | null> | null = null;
   readonly #pointer: string | null;
-  #columns: readonly string[] | null = null;
-  #sql: string | null = null;
-  #decode: ((rows: readonly Row[]) => void) | null = null;
 
   /** @param pointer the field by which records of the source point to others, where they are reached through it. */
   constructor(source: Source, pointer: string | null = null) {
@@ -39,45 +38,9 @@ export class Selection {
     this.#pointer = pointer;
   }
 
-  /** The same for selections of which one is about as much work as another. */
-  get kind(): string {
-    const beside = this.expansions.map((expansion) => `${expansion.name} ${expansion.selection.kind}`);
-    return `${this.sql} ${beside.join(" ")}`;
-  }
-
-  /** Whether even its names are none of the caller's business. Those of users are known. */
+  /** Whether even the names of its fields are hidden from the caller. Those of users are known. */
   get isHidden(): boolean {
-    return this.source.access === "none" && this.source.name !== "users";
-  }
-
-  /** Whether records go out as they are read. */
-  get isWhole(): boolean {
-    return this.#fields === null && this.expansions.length === 0;
-  }
-
-  /** The names that must be read: those that are answered, the id, and what relations are followed by. */
-  get columns(): readonly string[] {
-    this.#columns ??= this.source.names.filter(
-      (name) =>
-        name === "id" ||
-        name === this.#pointer ||
-        this.#fields === null ||
-        this.#fields.has(name) ||
-        this.expansions.some((expansion) => !expansion.isBackward && expansion.field === name),
-    );
-    return this.#columns;
-  }
-
-  /** The columns as SQL. From the first call on the selection must not change. */
-  get sql(): string {
-    this.#sql ??= this.source.columns(this.columns);
-    return this.#sql;
-  }
-
-  /** Turns what was read into values of records, in place. */
-  decode(rows: readonly Row[]): void {
-    this.#decode ??= this.source.decoder(this.columns);
-    this.#decode(rows);
+    return this.source.decision.access === "none" && this.source.name !== "users";
   }
 
   /** From now on only fields that were asked for are answered. */
@@ -85,56 +48,68 @@ export class Selection {
     this.#fields ??= new Map();
   }
 
-  /** `members` leads on into JSON; without any, the whole field is meant. */
+  /** @param members a path into JSON; without any, the whole field is answered. */
   ask(name: string, members: readonly string[]): void {
     this.narrow();
-    const ways = this.#fields?.get(name);
-    if (members.length === 0 || ways === null) this.#fields?.set(name, null);
-    else this.#fields?.set(name, [...(ways ?? []), [...members]]);
+    const paths = this.#fields?.get(name);
+    if (members.length === 0 || paths === null) this.#fields?.set(name, null);
+    else this.#fields?.set(name, [...(paths ?? []), [...members]]);
   }
 
   askAll(): void {
     for (const name of this.source.names) this.ask(name, []);
   }
 
-  /** The record that is answered for a row, which must have been decoded. */
-  shape(row: Row, expanded: Row | null): Row {
-    const record: Row = this.#fields === null ? row : {};
-    for (const name of this.source.names) {
-      const ways = this.#fields?.get(name);
-      if (ways === undefined) continue;
-      record[name] = ways === null ? (row[name] ?? null) : pick(row[name] ?? null, ways);
-    }
-    if (expanded !== null) record["expand"] = expanded;
-    return record;
+  plan(): SelectionPlan {
+    const { source } = this;
+    const fields = this.#fields;
+    const names = this.#readNames();
+    return {
+      table: source.table,
+      columns: columnsSql(source, names),
+      decoded: decodedFields(source, names),
+      answered:
+        fields === null
+          ? null
+          : source.names.filter((name) => fields.has(name)).map((name) => [name, fields.get(name) ?? null] as const),
+      expansions: this.expansions.map(expansionPlan),
+    };
+  }
+
+  /** The names that must be read: those that are answered, the id, and the fields by which relations are followed. */
+  #readNames(): string[] {
+    return this.source.names.filter(
+      (name) =>
+        name === "id" ||
+        name === this.#pointer ||
+        this.#fields === null ||
+        this.#fields.has(name) ||
+        this.expansions.some((expansion) => !expansion.isBackward && expansion.field === name),
+    );
   }
 }
 
-/** Only what lies on the given ways into a JSON value; what is not there is left out. */
-function pick(value: Row[string], ways: readonly (readonly string[])[]): Row[string] {
-  if (typeof value !== "object" || value === null || Array.isArray(value)) return null;
-  const picked: { [name: string]: Row[string] } = {};
-  for (const [name, inner] of Object.entries(value)) {
-    const further = ways.filter((way) => way[0] === name).map((way) => way.slice(1));
-    if (further.length === 0) continue;
-    const isWhole = further.some((way) => way.length === 0);
-    Object.defineProperty(picked, name, {
-      value: isWhole ? inner : pick(inner, further),
-      enumerable: true,
-      writable: true,
-      configurable: true,
-    });
-  }
-  return picked;
+function expansionPlan({ name, isBackward, field, selection }: Expansion): ExpansionPlan {
+  const { source } = selection;
+  const direction = isBackward ? "backward" : "forward";
+  if (source.decision.access === "none") return { name, direction, field, target: null };
+  const condition = conditionOf(source.decision);
+  const target = {
+    name: source.name,
+    selection: selection.plan(),
+    pointer: isBackward ? source.column(field) : null,
+    condition: condition === null ? null : toSql(condition, source.table),
+  };
+  return { name, direction, field, target };
 }
 
 /** Reads `fields` and `expand`. */
 class SelectionParser {
-  readonly #reach: Reach;
+  readonly #scope: ReadScope;
   readonly #parameter: "fields" | "expand";
 
-  constructor(reach: Reach, parameter: "fields" | "expand") {
-    this.#reach = reach;
+  constructor(scope: ReadScope, parameter: "fields" | "expand") {
+    this.#scope = scope;
     this.#parameter = parameter;
   }
 
@@ -205,11 +180,11 @@ class SelectionParser {
       throw this.#pointingHere(from, name) ?? this.#unknown(from, name);
     }
     if (typeOf(field).reference !== "record") throw this.#noRelation(name);
-    const target = this.#reach.target(field);
+    const target = this.#scope.target(field);
     const source =
       target === null
-        ? userSource(this.#reach.users, this.#reach.accessToUsers())
-        : recordSource(modelOf(target), this.#reach.accessTo(target));
+        ? userSource(this.#scope.users, this.#scope.enterUsers())
+        : recordSource(recordTableOf(target), this.#scope.enter(target));
     return { name, isBackward: false, field: name, selection: new Selection(source) };
   }
 
@@ -218,15 +193,15 @@ class SelectionParser {
     { name, collectionName, fieldName }: { name: string; collectionName: string; fieldName: string },
   ): Expansion {
     const target = from.source.name;
-    const collection = this.#reach.named(collectionName);
-    const fields = collection === undefined ? [] : modelOf(collection).fields;
+    const collection = this.#scope.named(collectionName);
+    const fields = collection === undefined ? [] : recordTableOf(collection).fields;
     const pointing = fields.filter((field) => typeOf(field).reference === "record" && field.collection === target);
     if (collection !== undefined && pointing.some((field) => field.name === fieldName)) {
-      const source = recordSource(modelOf(collection), this.#reach.accessTo(collection));
+      const source = recordSource(recordTableOf(collection), this.#scope.enter(collection));
       return { name, isBackward: true, field: fieldName, selection: new Selection(source, fieldName) };
     }
-    if (collection === undefined || !this.#reach.isOpen(collection)) {
-      const hint = hintFor(collectionName, this.#reach.openNames());
+    if (collection === undefined || !this.#scope.canRead(collection)) {
+      const hint = hintFor(collectionName, this.#scope.readableNames());
       throw refuseParameter(this.#parameter, `there is no ${quote(name)} that points to "${target}"${hint}`);
     }
     const hint =
@@ -238,9 +213,9 @@ class SelectionParser {
 
   /** Somebody who writes the name of a collection means the records of it that point here. */
   #pointingHere(from: Selection, name: string): AppError | null {
-    const collection = this.#reach.named(name);
-    if (collection === undefined || !this.#reach.isOpen(collection)) return null;
-    const field = modelOf(collection).fields.find((candidate) => candidate.collection === from.source.name);
+    const collection = this.#scope.named(name);
+    if (collection === undefined || !this.#scope.canRead(collection)) return null;
+    const field = recordTableOf(collection).fields.find((candidate) => candidate.collection === from.source.name);
     if (field === undefined) return null;
     return refuseParameter(this.#parameter, `${quote(name)} is no field; did you mean "${name}(${field.name})"?`);
   }
@@ -256,28 +231,22 @@ class SelectionParser {
   }
 }
 
-const wholes = new WeakMap<Source, Selection>();
-
-/** All fields of a source, and nothing beside them. */
-function wholeOf(source: Source): Selection {
-  const known = wholes.get(source) ?? new Selection(source);
-  wholes.set(source, known);
-  return known;
-}
-
 /**
- * What of each record of a source is answered.
+ * The fields of a source's records that are answered, and the records beside them.
  * @throws AppError `bad_request` for a path that leads nowhere or too deep.
  */
-export function parseSelection(source: Source, text: Pick<QueryText, "fields" | "expand">, reach: Reach): Selection {
-  if (text.expand === undefined && text.fields === undefined) return wholeOf(source);
+export function parseSelection(
+  source: Source,
+  text: Pick<QueryText, "fields" | "expand">,
+  scope: ReadScope,
+): Selection {
   const selection = new Selection(source);
   if (text.expand !== undefined) {
-    const parser = new SelectionParser(reach, "expand");
+    const parser = new SelectionParser(scope, "expand");
     for (const path of parser.paths(text.expand)) parser.expand(selection, path);
   }
   if (text.fields !== undefined) {
-    const parser = new SelectionParser(reach, "fields");
+    const parser = new SelectionParser(scope, "fields");
     selection.narrow();
     for (const path of parser.paths(text.fields)) parser.field(selection, path);
   }

@@ -9,8 +9,8 @@ const api = await openApi({
 });
 
 async function readPages(name: string): Promise<{ sizes: number[]; ids: string[] }> {
-  const { records } = api.service;
-  const { first, rest } = await records.list(records.collection(name), null);
+  const { records, queries } = api.service;
+  const { first, rest } = await queries.whole(records.collection(name), null);
   const pages = [first];
   for (let page = await rest?.next(); page?.done === false; page = await rest?.next()) pages.push(page.value);
   return { sizes: pages.map((page) => page.length), ids: pages.flat().map(({ id }) => id) };
@@ -40,8 +40,8 @@ test("a page ends with the record that makes it heavy; none is left out or comes
 });
 
 test("a list that is left before its end keeps no reading open", async () => {
-  const { records } = api.service;
-  const { rest } = await records.list(records.collection("big"), null);
+  const { records, queries } = api.service;
+  const { rest } = await queries.whole(records.collection("big"), null);
   await rest?.return();
   expect(await rest?.next()).toEqual({ done: true, value: undefined });
 });

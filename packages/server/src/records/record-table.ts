@@ -1,7 +1,9 @@
+/** Record tables: the SQL of a collection's records, and what is derived from its definition once for every request. */
 import type { FieldDefinition, StoredRecord } from "@socle/protocol";
-import { type Collection, columnName, columnsOf, indexesOf, ownerColumn } from "../collections/index.ts";
+import { type Collection, columnName, columnsOf, indexesOf } from "../collections/index.ts";
 import { identifier } from "../database/index.ts";
 import { decode, needsDecoding, typeOf } from "../fields/index.ts";
+import { ownerColumn } from "../permissions/index.ts";
 
 /** A row with the hidden owner beside the record's own columns. */
 export interface OwnedRow {
@@ -21,8 +23,7 @@ export interface UniqueKey {
   readonly duplicate: string;
 }
 
-/** What is derived from a collection once and used by every request: its fields by name and its SQL. */
-export class Model {
+export class RecordTable {
   readonly collection: Collection;
   readonly fields: readonly FieldDefinition[];
   readonly positions: ReadonlyMap<string, number>;
@@ -34,7 +35,8 @@ export class Model {
   /** The fields that have a column of their own, in the order of `insert`. */
   readonly storedFields: readonly FieldDefinition[];
   readonly #decoded: readonly FieldDefinition[];
-  readonly #table: string;
+  /** The quoted SQL name. */
+  readonly sqlName: string;
   readonly #columns: string;
   readonly insert: string;
   readonly delete: string;
@@ -63,39 +65,44 @@ export class Model {
     });
     this.storedFields = this.fields.filter((field) => field.owner !== true);
     this.#decoded = this.fields.filter(needsDecoding);
-    this.#table = identifier(collection.table);
+    this.sqlName = identifier(collection.table);
     this.uniqueKeys = this.#uniqueKeys();
     const selected = this.fields.map((field) => `${this.#column(field)} AS ${identifier(field.name)}`);
     this.#columns = ["id", "createdAt", "updatedAt", ...selected].join(", ");
     const stored = this.storedFields.map((field) => identifier(columnName(field)));
     const inserted = ["id", "createdAt", "updatedAt", ownerColumn, ...stored];
-    this.insert = `INSERT INTO ${this.#table} (${inserted.join(", ")}) VALUES (${inserted.map(() => "?").join(", ")})`;
-    this.delete = `DELETE FROM ${this.#table} WHERE id = ?`;
-    this.byId = `SELECT ${this.#columns} FROM ${this.#table} WHERE id = ?`;
-    this.byIdWithOwner = `SELECT ${this.#columns}, ${ownerColumn} AS ${owned} FROM ${this.#table} WHERE id = ?`;
-    this.newest = `SELECT createdAt FROM ${this.#table} ORDER BY _seq DESC LIMIT 1`;
-    this.owner = `SELECT ${ownerColumn} AS owner FROM ${this.#table} WHERE id = ?`;
-    this.exists = `SELECT 1 FROM ${this.#table} WHERE id = ?`;
-    this.place = `SELECT _seq AS seq FROM ${this.#table} WHERE id = ?`;
+    this.insert = `INSERT INTO ${this.sqlName} (${inserted.join(", ")}) VALUES (${inserted.map(() => "?").join(", ")})`;
+    this.delete = `DELETE FROM ${this.sqlName} WHERE id = ?`;
+    this.byId = `SELECT ${this.#columns} FROM ${this.sqlName} WHERE id = ?`;
+    this.byIdWithOwner = `SELECT ${this.#columns}, ${ownerColumn} AS ${owned} FROM ${this.sqlName} WHERE id = ?`;
+    this.newest = `SELECT createdAt FROM ${this.sqlName} ORDER BY _seq DESC LIMIT 1`;
+    this.owner = `SELECT ${ownerColumn} AS owner FROM ${this.sqlName} WHERE id = ?`;
+    this.exists = `SELECT 1 FROM ${this.sqlName} WHERE id = ?`;
+    this.place = `SELECT _seq AS seq FROM ${this.sqlName} WHERE id = ?`;
     this.#longFields = this.fields.filter((field) => typeOf(field).mayBeLong(field)).map(({ name }) => name);
     this.#leastWeight = this.fields.reduce((weight, { name }) => weight + name.length + 20, 150);
   }
 
   /** SQLite takes a quoted name that it does not know for a string, unless the name of its table stands before it. */
   #column(field: FieldDefinition): string {
-    return `${this.#table}.${identifier(columnName(field))}`;
+    return `${this.sqlName}.${identifier(columnName(field))}`;
+  }
+
+  /** The field of a name; null for a name that is none. */
+  field(name: string): FieldDefinition | null {
+    return this.fields[this.positions.get(name) ?? -1] ?? null;
   }
 
   /** The column of a field, or of what every record has. */
   column(name: string): string {
-    const field = this.fields[this.positions.get(name) ?? -1];
-    return field === undefined ? `${this.#table}.${identifier(name)}` : this.#column(field);
+    const field = this.field(name);
+    return field === null ? `${this.sqlName}.${identifier(name)}` : this.#column(field);
   }
 
   /** Changes the given columns and `updatedAt`, and answers the record. Parameters: their values, the time, the id. */
   update(fields: readonly FieldDefinition[]): string {
     const set = fields.map((field) => `${identifier(columnName(field))} = ?, `).join("");
-    return `UPDATE ${this.#table} SET ${set}updatedAt = ? WHERE id = ? RETURNING ${this.#columns}`;
+    return `UPDATE ${this.sqlName} SET ${set}updatedAt = ? WHERE id = ? RETURNING ${this.#columns}`;
   }
 
   #uniqueKeys(): UniqueKey[] {
@@ -106,23 +113,23 @@ export class Model {
     return [...keys.values()].map((fields) => {
       const conditions = columnsOf(definition, fields).map((name) => {
         const column = identifier(name);
-        const own = `SELECT own.${column} FROM ${this.#table} AS own WHERE own.id = ?`;
-        return `${this.#table}.${column} = coalesce(?, (${own})) AND `;
+        const own = `SELECT own.${column} FROM ${this.sqlName} AS own WHERE own.id = ?`;
+        return `${this.sqlName}.${column} = coalesce(?, (${own})) AND `;
       });
-      return { fields, duplicate: `SELECT 1 FROM ${this.#table} WHERE ${conditions.join("")}id <> ?` };
+      return { fields, duplicate: `SELECT 1 FROM ${this.sqlName} WHERE ${conditions.join("")}id <> ?` };
     });
   }
 
   /** The newest records, at most `limit` (in the text: a literal is measurably quicker). Parameter: the owner if `byOwner`. */
   firstPage(byOwner: boolean, limit: number): string {
     const where = byOwner ? ` WHERE ${ownerColumn} = ?` : "";
-    return `SELECT ${this.#columns} FROM ${this.#table}${where} ORDER BY _seq DESC LIMIT ${limit}`;
+    return `SELECT ${this.#columns} FROM ${this.sqlName}${where} ORDER BY _seq DESC LIMIT ${limit}`;
   }
 
   /** The newest records before a place, at most `limit`. Parameters: the place, the owner if `byOwner`. */
   nextPage(byOwner: boolean, limit: number): string {
     const where = byOwner ? ` AND ${ownerColumn} = ?` : "";
-    return `SELECT ${this.#columns} FROM ${this.#table} WHERE _seq < ?${where} ORDER BY _seq DESC LIMIT ${limit}`;
+    return `SELECT ${this.#columns} FROM ${this.sqlName} WHERE _seq < ?${where} ORDER BY _seq DESC LIMIT ${limit}`;
   }
 
   /** About the bytes of a record's JSON, from its row. */
@@ -158,14 +165,14 @@ export class Model {
   }
 }
 
-const models = new WeakMap<Collection, Model>();
+const tables = new WeakMap<Collection, RecordTable>();
 
-/** A collection is immutable, so its model is made once. */
-export function modelOf(collection: Collection): Model {
-  let model = models.get(collection);
-  if (model === undefined) {
-    model = new Model(collection);
-    models.set(collection, model);
+/** A collection is immutable, so its table is made once. */
+export function recordTableOf(collection: Collection): RecordTable {
+  let table = tables.get(collection);
+  if (table === undefined) {
+    table = new RecordTable(collection);
+    tables.set(collection, table);
   }
-  return model;
+  return table;
 }

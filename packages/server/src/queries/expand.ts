@@ -1,0 +1,204 @@
+/**
+ * Expansions: the records beside records. A path takes the same few statements whatever the number of rows, so a page of
+ * 1,000 records is no loop of 1,000 queries.
+ */
+import type { RowReader, Value } from "../database/index.ts";
+import { AppError } from "../kernel/index.ts";
+import type { ExpansionPlan, SelectionPlan, SqlPart } from "./plan.ts";
+import { decodeRows, type Row, shapeRecord } from "./shape.ts";
+import { bind, conditionSql, type Run } from "./sql/statement.ts";
+
+/** Records that one backward path may bring. */
+const maxRecords = 1_000;
+/** The bytes that may be read, and that may be answered: a record that many point to is read once and answered often. */
+const maxReadBytes = 8 * 1024 ** 2;
+const maxAnswerBytes = 16 * 1024 ** 2;
+
+type Target = NonNullable<ExpansionPlan["target"]>;
+
+/** A record that is answered, and its bytes with everything in it. */
+interface Weighed {
+  readonly record: Row;
+  readonly bytes: number;
+}
+
+/** The value that a path brings for a row. */
+type Expanded = (row: Row) => { readonly value: Row[string]; readonly bytes: number };
+
+const nothing = { value: null, bytes: 4 } as const;
+
+/** Makes the records of one answer, with the records beside them. */
+export class Expander {
+  readonly #run: Run;
+  readonly #reader: RowReader;
+  #readBytes = 0;
+
+  constructor(run: Run) {
+    this.#run = run;
+    this.#reader = run.reader;
+  }
+
+  /**
+   * The records for some rows, in their order.
+   * @throws AppError `bad_request` when paths bring too much.
+   */
+  records(selection: SelectionPlan, rows: Row[]): Row[] {
+    if (selection.expansions.length === 0) {
+      decodeRows(selection, rows);
+      return selection.answered === null ? rows : rows.map((row) => shapeRecord(selection, row, null));
+    }
+    const weighed = this.#weighed(selection, rows);
+    let bytes = 0;
+    for (const each of weighed) bytes += each.bytes;
+    if (bytes > maxAnswerBytes) throw tooHeavy("the answer", maxAnswerBytes);
+    return weighed.map(({ record }) => record);
+  }
+
+  #weighed(selection: SelectionPlan, rows: Row[]): Weighed[] {
+    const { expansions } = selection;
+    const weights = rows.map(rowBytes);
+    decodeRows(selection, rows);
+    if (expansions.length === 0)
+      return rows.map((row, i) => ({ record: shapeRecord(selection, row, null), bytes: weights[i] ?? 0 }));
+    const beside: Row[] = rows.map(() => ({}));
+    for (const expansion of expansions) {
+      const expanded = this.#expand(expansion, rows);
+      for (const [i, row] of rows.entries()) {
+        const { value, bytes } = expanded(row);
+        weights[i] = (weights[i] ?? 0) + bytes;
+        const into = beside[i];
+        if (into !== undefined) into[expansion.name] = value;
+      }
+    }
+    return rows.map((row, i) => ({ record: shapeRecord(selection, row, beside[i] ?? null), bytes: weights[i] ?? 0 }));
+  }
+
+  #expand({ direction, field, target }: ExpansionPlan, rows: readonly Row[]): Expanded {
+    if (rows.length === 0 || target === null) return () => nothing;
+    return direction === "forward" ? this.#forward(field, target, rows) : this.#backward(field, target, rows);
+  }
+
+  #forward(field: string, target: Target, rows: readonly Row[]): Expanded {
+    const ids = [...new Set(rows.map((row) => row[field]).filter((id) => typeof id === "string"))];
+    if (ids.length === 0) return () => nothing;
+    const found = this.#read(target, inList(`${target.selection.table}.id`, ids), "");
+    const keys = found.map((row) => row["id"]);
+    const weighed = this.#weighed(target.selection, found);
+    const byId = new Map(weighed.map(({ record, bytes }, i) => [keys[i], { value: record, bytes }]));
+    return (row) => byId.get(row[field] ?? null) ?? nothing;
+  }
+
+  /** The newest first. Where there are too many, each row gets its newest, at most the same number for each. */
+  #backward(field: string, target: Target, rows: readonly Row[]): Expanded {
+    const ids = rows.flatMap(({ id }) => (typeof id === "string" ? [id] : []));
+    const pointer = target.pointer ?? "";
+    const all = inList(pointer, ids);
+    const found = this.#read(
+      target,
+      this.#isTooMany(target, all) ? this.#newest(target, ids) : all,
+      " ORDER BY _seq DESC",
+    );
+    const parents = found.map((row) => row[field]);
+    const weighed = this.#weighed(target.selection, found);
+    const byParent = Map.groupBy(weighed.keys(), (i) => parents[i]);
+    return (row) => {
+      const own = (byParent.get(row["id"]) ?? []).flatMap((i) => weighed[i] ?? []);
+      let bytes = 2;
+      for (const each of own) bytes += each.bytes;
+      return { value: own.map(({ record }) => record), bytes };
+    };
+  }
+
+  #isTooMany(target: Target, matches: SqlPart): boolean {
+    const { table } = target.selection;
+    const where = this.#where(target, matches);
+    const sql = `SELECT count(*) AS n FROM (SELECT 1 FROM ${table}${where.text} LIMIT ${maxRecords + 1})`;
+    return (this.#reader.get<{ n: number }>(sql, ...this.#bind(where))?.n ?? 0) > maxRecords;
+  }
+
+  /** The newest of each parent, found by the index of the pointer: so many that all together are not too many. */
+  #newest(target: Target, ids: readonly string[]): SqlPart {
+    const { table } = target.selection;
+    const pointer = target.pointer ?? "";
+    const counted = this.#where(target, inList(pointer, ids));
+    const counts = this.#reader.all<{ n: number }>(
+      `SELECT count(*) AS n FROM ${table}${counted.text} GROUP BY ${pointer}`,
+      ...this.#bind(counted),
+    );
+    const each = shareOf(
+      counts.map(({ n }) => n),
+      maxRecords,
+    );
+    const ofParent = this.#where(target, { text: `${pointer} = _parents.column1`, values: [] });
+    const newest = `SELECT _seq FROM ${table}${ofParent.text} ORDER BY _seq DESC LIMIT ${each}`;
+    const parents = `(VALUES ${ids.map(() => "(?)").join(", ")}) _parents`;
+    return {
+      text: `${table}._seq IN (SELECT _each._seq FROM ${parents}, ${table} _each WHERE _each._seq IN (${newest}))`,
+      values: [...ids, ...ofParent.values],
+    };
+  }
+
+  #read(target: Target, matches: SqlPart, order: string): Row[] {
+    const { columns, table } = target.selection;
+    const where = this.#where(target, matches);
+    const sql = `SELECT ${columns} FROM ${table}${where.text}${order}`;
+    return this.#reader.some<Row>({ sql, values: this.#bind(where) }, (row) => {
+      this.#readBytes += rowBytes(row);
+      if (this.#readBytes > maxReadBytes) throw tooHeavy(`what it brings, up to "${target.name}",`, maxReadBytes);
+      return false;
+    });
+  }
+
+  /** The records of a target that match, and that the caller may read. */
+  #where({ selection, condition }: Target, matches: SqlPart): SqlPart {
+    // Unary + keeps SQLite from using an index of the condition, which would scan all records that the caller owns.
+    const readable = condition === null ? null : { ...condition, text: `+(${condition.text})` };
+    return conditionSql(this.#run, selection.table, [matches, readable]);
+  }
+
+  #bind(part: SqlPart): Value[] {
+    return bind(part, this.#run.context);
+  }
+}
+
+/** A column is one of some values. The list has one of few lengths, so that statements are met again: the last is repeated. */
+function inList(column: string, values: readonly string[]): SqlPart {
+  let length = 1;
+  while (length < values.length) length *= 2;
+  const last = values.at(-1) ?? "";
+  const all = [...values, ...Array.from({ length: length - values.length }, () => last)];
+  return { text: `${column} IN (${all.map(() => "?").join(", ")})`, values: all };
+}
+
+/** The most that each may have, so that all of them have no more than `total`; at least 1. */
+function shareOf(counts: readonly number[], total: number): number {
+  let [left, share] = [total, 0];
+  const ascending = [...counts].sort((a, b) => a - b);
+  for (const [i, count] of ascending.entries()) {
+    const others = ascending.length - i;
+    if ((count - share) * others > left) return Math.max(1, share + Math.floor(left / others));
+    left -= (count - share) * others;
+    share = count;
+  }
+  return Math.max(1, share);
+}
+
+function tooHeavy(subject: string, bytes: number): AppError {
+  const advice = 'ask for fewer records, or for less of each with "fields"';
+  return new AppError("bad_request", `"expand": ${subject} weighs more than ${bytes / 1024 ** 2} MiB; ${advice}.`);
+}
+
+/** The bytes that a row takes in an answer, at most. The row was not decoded yet. */
+export function rowBytes(row: Row): number {
+  let bytes = 2;
+  for (const name in row) {
+    const value = row[name];
+    bytes += name.length + 4 + (typeof value === "string" ? textBytes(value) : 8);
+  }
+  return bytes;
+}
+
+/** Short texts count as much as they might take, six bytes for a control character, which spares looking at them. */
+function textBytes(text: string): number {
+  return text.length <= 40 ? text.length * 6 : Buffer.byteLength(JSON.stringify(text));
+}

@@ -1,0 +1,124 @@
+/**
+ * Index use: whether one index answers a list, decided from the definition before the list is read.
+ *
+ * An index answers a list when all its conditions are comparisons of own fields with constants, and one index holds the
+ * fields that are compared for equality, then those of the order, and nothing more. SQLite then reads one range of it, in
+ * order, and no row in vain: the work is bounded by the size of the page. Such a list runs on the event loop, every other
+ * one on a reader thread.
+ */
+import { type Collection, columnsOf, tableIndexes } from "../collections/index.ts";
+import { type Expression, isNull, type Operand, type Path } from "../expressions/index.ts";
+import type { Sort } from "./sort.ts";
+
+/** Records that may be skipped on the event loop. */
+const maxOffset = 1_000;
+
+export interface IndexUse {
+  /** Whether the rows that are read are those of the page. */
+  readonly isBounded: boolean;
+  /** Whether an index, or the table itself, gives the order. */
+  readonly isOrdered: boolean;
+}
+
+/** The columns that conditions compare with constants. */
+interface Compared {
+  /** Compared with `=`. */
+  readonly equal: Set<string>;
+  /** Compared with `=` or `in`, and not with null: a unique index has one row for each value. */
+  readonly points: Set<string>;
+  /** Compared with `in`: an index has several ranges for them, in no common order. */
+  readonly listed: Set<string>;
+  /** Bounds such as `count >`: a second one of a kind is looked at row by row. */
+  readonly bounds: Map<string, string>;
+}
+
+interface Order {
+  readonly sort: Sort;
+  readonly offset: number;
+}
+
+/** @param conditions that must all hold. */
+export function indexUseOf(collection: Collection, conditions: readonly Expression[], order: Order): IndexUse {
+  const { sort, offset } = order;
+  const compared: Compared = { equal: new Set(), points: new Set(), listed: new Set(), bounds: new Map() };
+  const isPlain = conditions.every((condition) => compare(condition, compared));
+  const indexes = [{ columns: ["id"], unique: true }, ...tableIndexes(collection.definition)];
+  const { equal, points, listed, bounds } = compared;
+  const isOne = indexes.some(({ columns, unique }) => unique && columns.every((column) => points.has(column)));
+  const sorted = columnsOfSort(collection, sort)?.filter((column) => !equal.has(column)) ?? null;
+  const orders = [[], ...indexes.map(({ columns }) => columns)].filter(
+    (columns) => sorted !== null && givesOrder(columns, equal, sorted),
+  );
+  const answers = (columns: readonly string[]): boolean =>
+    listed.size === 0 &&
+    columns.length === equal.size + (sorted?.length ?? 0) &&
+    [...bounds.values()].every((column) => column === sorted?.[0]);
+  const isBounded = isPlain && offset <= maxOffset && (isOne || orders.some(answers));
+  return { isBounded, isOrdered: orders.length > 0 };
+}
+
+/** Whether an index has some of the equal columns, then the sorted ones and nothing more: rows with one key follow `_seq`. */
+function givesOrder(columns: readonly string[], equal: ReadonlySet<string>, sorted: readonly string[]): boolean {
+  const start = columns.length - sorted.length;
+  return (
+    start >= 0 &&
+    columns.slice(0, start).every((column) => equal.has(column)) &&
+    sorted.every((column, i) => columns[start + i] === column)
+  );
+}
+
+/** The columns of an order that an index can give: own fields, all in the direction of the order of creation. */
+function columnsOfSort({ definition }: Collection, { keys, isSeqDescending }: Sort): string[] | null {
+  const isIndexable = keys.every(({ path, isDescending }) => isOwnColumn(path) && isDescending === isSeqDescending);
+  if (!isIndexable) return null;
+  return columnsOf(
+    definition,
+    keys.map(({ path }) => path.field.name),
+  );
+}
+
+/** Notes the columns of a condition; false where it is none that an index answers. */
+function compare(condition: Expression, compared: Compared): boolean {
+  switch (condition.type) {
+    case "and":
+      return condition.items.every((item) => compare(item, compared));
+    case "in": {
+      const { left, items } = condition;
+      if (!isOwnColumn(left) || items.some((item) => item.type === "path" || isNull(item))) return false;
+      compared.points.add(left.field.column);
+      compared.listed.add(left.field.column);
+      return true;
+    }
+    case "compare":
+      return compareColumn(condition, compared);
+    default:
+      return false;
+  }
+}
+
+function compareColumn(
+  { operator, left, right }: Extract<Expression, { type: "compare" }>,
+  { equal, points, bounds }: Compared,
+): boolean {
+  const path = isOwnColumn(left) ? left : isOwnColumn(right) ? right : null;
+  const constant = path === left ? right : left;
+  if (path === null || constant.type === "path") return false;
+  const { column } = path.field;
+  if (operator === "=") {
+    // A second comparison of the same column is looked at row by row.
+    if (equal.has(column)) return false;
+    equal.add(column);
+    if (!isNull(constant)) points.add(column);
+    return true;
+  }
+  if (operator === "!=" || operator === "~" || operator === "!~") return false;
+  const isLower = operator.startsWith(">") === (path === left);
+  const bound = `${column} ${isLower ? ">" : "<"}`;
+  if (bounds.has(bound)) return false;
+  bounds.set(bound, column);
+  return true;
+}
+
+function isOwnColumn(operand: Operand): operand is Path {
+  return operand.type === "path" && operand.hops.length === 0 && operand.valueType !== "json";
+}

@@ -1,0 +1,3 @@
+/** Queries: lists with filter, sort, pages, fields and expansions. */
+export { type PreparedList, Queries } from "./queries.ts";
+export type { LaterPages, RecordPages } from "./whole-list.ts";

@@ -1,0 +1,130 @@
+/** List queries: the parameters of a list, parsed and checked, and the plan by which its pages are read. */
+import type { Collection } from "../collections/index.ts";
+import {
+  type Expression,
+  ExpressionError,
+  type ExpressionSchema,
+  eachOperand,
+  parseExpression,
+  toSql,
+} from "../expressions/index.ts";
+import { quote } from "../kernel/index.ts";
+import type { Decision } from "../permissions/index.ts";
+import { recordTableOf } from "../records/index.ts";
+import { indexUseOf } from "./index-use.ts";
+import type { ExpansionPlan, PagePlan } from "./plan.ts";
+import { type QueryText, readWhole, refuseParameter } from "./query-text.ts";
+import { conditionOf, type ReadScope } from "./read-scope.ts";
+import { parseSelection } from "./selection.ts";
+import { keyPlans, parseSort, type Sort } from "./sort.ts";
+import { recordSource } from "./source.ts";
+
+/** Records of a page, unless the query says how many. */
+const maxLimit = 1_000;
+/** A page of more records is read on a thread. */
+const maxLoopLimit = 200;
+
+/** Where a query runs. */
+type ExecutionSite = "event-loop" | "thread";
+
+/** A query of a list: everything but the caller's id, the moment, and the position where a page begins. */
+export interface ListQuery {
+  readonly collection: Collection;
+  readonly text: QueryText;
+  readonly filter: Expression | null;
+  readonly sort: Sort;
+  readonly plan: PagePlan;
+  readonly site: ExecutionSite;
+  /** Whether the total is that of the whole collection, which is kept in memory. */
+  readonly countsAll: boolean;
+  /** The list that its cursors belong to, but for the caller: no other list has the same. */
+  readonly cursorScope: string;
+  /** The collections that the answer depends on, and what the caller may read of each. */
+  readonly entered: ReadonlyMap<Collection, Decision>;
+  /** Whether the answer depends on something that has no version: the users, the time. */
+  readonly isFleeting: boolean;
+  /** Whether everybody may read what it enters. */
+  readonly isPublic: boolean;
+}
+
+/**
+ * @throws AppError `bad_request` with the reason why a parameter is refused; `unauthorized` or `forbidden` where a filter or
+ * a sort leads to something that the caller may not read.
+ */
+export function parseListQuery(collection: Collection, text: QueryText, scope: ReadScope): ListQuery {
+  const schema = scope.schema(collection);
+  const source = recordSource(recordTableOf(collection), scope.enter(collection));
+  const filter = text.filter === undefined ? null : parseFilter(text.filter, schema);
+  const sort = parseSort(text.sort, collection, schema);
+  const limit = readWhole(text, "limit", { min: 1, max: maxLimit }) ?? maxLimit;
+  const offset = readWhole(text, "offset", { min: 0, max: Number.MAX_SAFE_INTEGER }) ?? 0;
+  if (text.offset !== undefined && text.cursor !== undefined)
+    throw refuseParameter("offset", 'it cannot stand beside "cursor", which says where the page begins');
+  if (text.count !== undefined && text.count !== "exact")
+    throw refuseParameter("count", `it must be exact, not ${quote(text.count)}`);
+  const selection = parseSelection(source, text, scope).plan();
+  const condition = conditionOf(source.decision);
+  const conditions = [condition, filter].filter((each) => each !== null);
+  const hasTotal = text.count === "exact";
+  const { isBounded, isOrdered } = indexUseOf(collection, conditions, { sort, offset });
+  const isSmall = limit <= maxLoopLimit && selection.expansions.every(isForward);
+  const isOnLoop = isBounded && isSmall && !(hasTotal && conditions.length > 0);
+  const site: ExecutionSite = isOnLoop ? "event-loop" : "thread";
+  const where = conditions.length === 0 ? null : allOf(conditions, source.table, site);
+  const macros = filter === null ? new Set<string>() : macrosOf(filter);
+  const plan: PagePlan = {
+    selection,
+    where,
+    sort: {
+      keys: keyPlans(sort, collection, source.table),
+      seq: `${source.table}._seq`,
+      isSeqDescending: sort.isSeqDescending,
+      isIndexed: isOrdered,
+    },
+    limit,
+    offset,
+    isExact: text.offset !== undefined,
+    isCounted: hasTotal && !isOnLoop,
+  };
+  return {
+    collection,
+    text,
+    filter,
+    sort,
+    plan,
+    site,
+    countsAll: hasTotal && isOnLoop,
+    cursorScope: JSON.stringify([collection.name, collection.createdAt, text.sort, text.filter]),
+    entered: scope.entered,
+    isFleeting: scope.hasEnteredUsers || macros.has("now") || macros.has("today"),
+    isPublic: [...scope.entered.keys()].every(({ policies }) => policies.read.isOpen),
+  };
+}
+
+/** Records that are found by their id: their number is bounded by that of the page. */
+export function isForward({ direction, target }: ExpansionPlan): boolean {
+  return direction === "forward" && (target?.selection.expansions ?? []).every(isForward);
+}
+
+function allOf(conditions: readonly Expression[], table: string, site: ExecutionSite): PagePlan["where"] {
+  const parts = conditions.map((condition) => toSql(condition, table, { isProbed: site === "thread" }));
+  const text = parts.map((part) => (parts.length > 1 ? `(${part.text})` : part.text)).join(" AND ");
+  return { text, values: parts.flatMap(({ values }) => values) };
+}
+
+function parseFilter(text: string, schema: ExpressionSchema): Expression {
+  try {
+    return parseExpression(text, schema);
+  } catch (thrown) {
+    if (!(thrown instanceof ExpressionError)) throw thrown;
+    throw refuseParameter("filter", thrown.message);
+  }
+}
+
+function macrosOf(filter: Expression): Set<string> {
+  const names = new Set<string>();
+  eachOperand(filter, (operand) => {
+    if (operand.type === "macro") names.add(operand.name);
+  });
+  return names;
+}

@@ -1,0 +1,105 @@
+/**
+ * Plans: a query as plain data, which runs on the event loop or is sent to a reader thread. A plan depends on the collection,
+ * on the parameters and on what the caller may read, not on the moment; the caller's id and the time are bound when it runs.
+ */
+import type { FieldDefinition } from "@socle/protocol";
+import type { Value } from "../database/index.ts";
+import type { Constant, EvaluationContext } from "../expressions/index.ts";
+import type { CursorPosition } from "./cursor.ts";
+import type { SortPlan } from "./sql/keyset.ts";
+
+/** A part of an SQL text, and the values or constants that stand for its `?`, in their order. */
+export interface SqlPart {
+  readonly text: string;
+  readonly values: readonly (Value | Constant)[];
+}
+
+/** The way into the JSON of a field: names of members, from the outermost. */
+type MemberPath = readonly string[];
+
+/** The fields of a record that are read and answered, and the records beside it. */
+export interface SelectionPlan {
+  /** The quoted SQL name of the table. */
+  readonly table: string;
+  /** What is selected, each value under the name of its field. */
+  readonly columns: string;
+  /** The fields among them whose stored values are decoded. */
+  readonly decoded: readonly FieldDefinition[];
+  /** The fields that are answered, in their order, with the paths into their JSON; null answers all that is read. */
+  readonly answered: readonly (readonly [name: string, paths: readonly MemberPath[] | null])[] | null;
+  readonly expansions: readonly ExpansionPlan[];
+}
+
+/** Records beside a record: the one that a field points to, or those that point to it. */
+export interface ExpansionPlan {
+  /** As it was asked for, and stands in the answer. */
+  readonly name: string;
+  /** `forward`: a field of the record holds the id. `backward`: a field of theirs does. */
+  readonly direction: "forward" | "backward";
+  /** The field that holds the id. */
+  readonly field: string;
+  /** The records there; null where the caller may read none of them. */
+  readonly target: {
+    /** The collection, for error messages. */
+    readonly name: string;
+    readonly selection: SelectionPlan;
+    /** The column of a backward field. */
+    readonly pointer: string | null;
+    /** A condition on the records that the caller may read; null for all. */
+    readonly condition: SqlPart | null;
+  } | null;
+}
+
+/** One page of a list. */
+export interface PagePlan {
+  readonly selection: SelectionPlan;
+  /** A condition on the records of the list; null for the whole collection. */
+  readonly where: SqlPart | null;
+  readonly sort: SortPlan;
+  readonly limit: number;
+  readonly offset: number;
+  /** Whether a page that would be too heavy is refused: with `offset`, one that ends early would lose records. */
+  readonly isExact: boolean;
+  /** Whether the records of the list are counted by SQL. */
+  readonly isCounted: boolean;
+}
+
+/** A column that holds the ids of files. */
+export interface FileColumn {
+  readonly collection: string;
+  readonly field: string;
+  /** The quoted SQL names of its table and of the column. */
+  readonly table: string;
+  readonly column: string;
+}
+
+/** What every run needs. */
+interface Input {
+  readonly context: EvaluationContext;
+  /** Runs that take longer, in milliseconds, report how SQLite reads. */
+  readonly slowMs: number;
+}
+
+export interface PageInput extends Input {
+  readonly type: "page";
+  readonly plan: PagePlan;
+  /** Where the page begins; null for the first. */
+  readonly position: CursorPosition | null;
+}
+
+export interface RecordInput extends Input {
+  readonly type: "record";
+  readonly selection: SelectionPlan;
+  readonly id: string;
+}
+
+/** The records that hold the id of a file. */
+export interface FileUsesInput extends Input {
+  readonly type: "file uses";
+  readonly columns: readonly FileColumn[];
+  readonly fileId: string;
+  readonly limit: number;
+  readonly offset: number;
+}
+
+export type QueryInput = PageInput | RecordInput | FileUsesInput;

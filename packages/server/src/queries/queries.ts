@@ -1,0 +1,283 @@
+/**
+ * Queries: lists that are filtered, sorted and cut into pages, single records with chosen fields, and what stands beside them.
+ *
+ * 1. **Text → query.** `query-text.ts` picks the parameters; `list-query.ts` parses them against the read scope
+ *    (`read-scope.ts`): filter, sort (`sort.ts`), fields and expansions (`selection.ts`), cursor (`cursor.ts`).
+ * 2. **Query → plan.** The query becomes plain data (`plan.ts`) with its SQL (`sql/`). `index-use.ts` says whether one index of
+ *    the definition answers it.
+ * 3. **Plan → records.** `run.ts` reads a page (`sql/keyset.ts` finds its place), `expand.ts` the records beside it. A list
+ *    that an index answers runs on the event loop, every other one on a reader thread (`query-thread.ts`) with a limit of time.
+ */
+import type { Collection, Collections } from "../collections/index.ts";
+import { type Database, SchemaChanged } from "../database/index.ts";
+import { AppError, BoundedMap, isAdmin, JsonText, type Principal } from "../kernel/index.ts";
+import type { Logger } from "../logging/index.ts";
+import type { Decision } from "../permissions/index.ts";
+import { missingRecord, type Records, recordTableOf } from "../records/index.ts";
+import { type CursorPosition, Cursors } from "./cursor.ts";
+import { type FileUses, fileColumns } from "./file-uses.ts";
+import { indexAdvice } from "./index-advice.ts";
+import { isForward, type ListQuery, parseListQuery } from "./list-query.ts";
+import type { FileUsesInput, PageInput, QueryInput, RecordInput } from "./plan.ts";
+import { readQueryText, selectionParameters } from "./query-text.ts";
+import { ReadScope, type UserTable } from "./read-scope.ts";
+import { type PageOutcome, type RecordOutcome, type Reported, runQuery } from "./run.ts";
+import { parseSelection } from "./selection.ts";
+import { recordSource } from "./source.ts";
+import { type RecordPages, readWhole } from "./whole-list.ts";
+
+/** Queries that are remembered in their parsed form, and the longest text that is worth it. */
+const maxQueries = 1_500;
+const maxCharacters = 1_000;
+/** How often a query is begun anew because a migration came in between, and how long it waits before that. */
+const maxAttempts = 5;
+const attemptMs = 5;
+
+export interface QueriesOptions {
+  database: Database;
+  collections: Collections;
+  records: Records;
+  users: UserTable;
+  /** The secret of cursors; asked for when it is needed. */
+  cursorKey: () => string;
+  logger: Logger;
+  /** Queries that take longer, in milliseconds, are logged with advice. */
+  slowQueryMs: number;
+}
+
+/** A list that is asked for. */
+export interface PreparedList {
+  /** The parameters as they were sent. */
+  readonly search: string;
+  /** Null for the whole list. */
+  readonly query: ListQuery | null;
+  /** Where the page begins; null for the first. */
+  readonly position: CursorPosition | null;
+}
+
+/** What can be said of a list before it is read. */
+export interface ListState {
+  /** Changes when the list may have; null where nothing tells that. */
+  readonly version: string | null;
+  /** Whether everybody who may read it gets the same. */
+  readonly isShared: boolean;
+}
+
+/** The caller of a query. */
+export interface QueryCaller {
+  readonly principal: Principal;
+  /** A user id or an address: the share of the reader threads counts by it. */
+  readonly caller: string;
+  /** Aborted when nobody waits for the answer any more. Asked for only when that may take a while. */
+  readonly signal: () => AbortSignal;
+}
+
+/** The input of a run, with the place where it runs, and the collections whose rights it rests on. */
+interface Planned<T extends QueryInput> extends Pick<ListQuery, "site" | "entered"> {
+  readonly input: T;
+}
+
+/** The list that cursors belong to. */
+function listOf({ cursorScope }: ListQuery, principal: Principal): string {
+  return `${cursorScope} ${principal?.userId ?? ""}`;
+}
+
+function decoded(text: string): string {
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    // What is no text is no cursor, and is refused as one.
+    return text;
+  }
+}
+
+export class Queries {
+  readonly #options: QueriesOptions;
+  readonly #cursors: Cursors;
+  /** By the parameters without their cursor; null where nothing of them makes a query. */
+  readonly #prepared = new BoundedMap<string, ListQuery | null>(maxQueries);
+
+  constructor(options: QueriesOptions) {
+    this.#options = options;
+    this.#cursors = new Cursors(options.cursorKey);
+  }
+
+  /**
+   * Parses the parameters of a list.
+   * @param search the parameters as they were sent, percent-encoded.
+   * @throws AppError, see `parseListQuery`.
+   */
+  prepare(collection: Collection, principal: Principal, search: string): PreparedList {
+    if (search === "") return { search, query: null, position: null };
+    // The next page is the same query with another cursor.
+    const found = search.includes("cursor=") ? /(^|&)cursor=([^&]*)/.exec(search) : null;
+    const cursorFlag = (found?.[2] ?? "") === "" ? "" : "1";
+    const withoutCursor = found === null ? search : search.replace(found[0], `${found[1]}cursor=${cursorFlag}`);
+    const query = this.#query(collection, principal, withoutCursor);
+    const given = decoded(found?.[2] ?? "");
+    const cursor = given === "" ? query?.text.cursor : given;
+    if (query === null || cursor === undefined) return { search, query, position: null };
+    return { search, query, position: this.#cursors.read(cursor, listOf(query, principal)) };
+  }
+
+  /** The version of a list, for caches and conditional requests. */
+  state(collection: Collection, principal: Principal, { query }: PreparedList): ListState {
+    const { versions } = this.#options.records;
+    const userId = principal?.userId ?? null;
+    if (query === null) {
+      const { read } = collection.policies;
+      return { version: versions.of(new Map([[collection, read.decide(principal)]]), userId), isShared: read.isOpen };
+    }
+    return { version: query.isFleeting ? null : versions.of(query.entered, userId), isShared: query.isPublic };
+  }
+
+  /** All records of a collection that the caller may read, newest first. @throws AppError when that is none. */
+  whole(collection: Collection, principal: Principal): Promise<RecordPages> {
+    return readWhole(this.#options, collection, principal);
+  }
+
+  /** One page of a list, as JSON: `items`, `nextCursor`, and `total` where it was asked for. */
+  async page(collection: Collection, list: PreparedList, caller: QueryCaller): Promise<string> {
+    const { principal } = caller;
+    let { query, position } = list;
+    const plan = (): Planned<PageInput> => {
+      if (query !== null && !this.#isCurrent(query))
+        ({ query, position } = this.prepare(this.#readable(collection.name, principal), principal, list.search));
+      if (query === null) throw new Error("The whole list has no pages");
+      return { input: { type: "page", plan: query.plan, position, ...this.#basics(caller) }, ...query };
+    };
+    const { outcome, report } = await this.#run<PageOutcome>(plan, caller);
+    if (query === null) throw new Error("The whole list has no pages");
+    if (report.steps !== null) this.#logSlow(query, report.ms, report.steps);
+    const { next } = outcome;
+    const cursor = next === null ? null : this.#cursors.write(next, listOf(query, principal));
+    const total = query.countsAll ? await this.#options.records.count(query.collection) : outcome.total;
+    const end = total === null ? "" : `,"total":${total}`;
+    return `{"items":${outcome.items},"nextCursor":${JSON.stringify(cursor)}${end}}`;
+  }
+
+  /**
+   * A record with the fields and expansions that were asked for, as JSON.
+   * @param search the parameters as they were sent; those that are not for one record are ignored.
+   * @throws AppError `not_found`, `forbidden` for a record of another owner; see `parseSelection`.
+   */
+  async one(collection: Collection, id: string, request: QueryCaller & { search: string }): Promise<JsonText> {
+    const { principal, search } = request;
+    const { records } = this.#options;
+    const { name } = collection;
+    // Rights and record come before the parameters.
+    await records.admit(name, "read", { principal, id });
+    const text = readQueryText(new URLSearchParams(search), selectionParameters);
+    if (text === null) return JsonText.of(await records.get(collection, principal, id));
+    let current = collection;
+    const plan = (): Planned<RecordInput> => {
+      current = this.#readable(name, principal);
+      const scope = this.#scope(principal);
+      const source = recordSource(recordTableOf(current), scope.enter(current));
+      const selection = parseSelection(source, text, scope).plan();
+      const isBounded = selection.expansions.every(isForward);
+      const input: RecordInput = { type: "record", selection, id, ...this.#basics(request) };
+      return { input, site: isBounded ? "event-loop" : "thread", entered: scope.entered };
+    };
+    const { outcome } = await this.#run<RecordOutcome | null>(plan, request);
+    if (outcome === null) throw missingRecord(current, id);
+    current.policies.read.admitRecord(principal, outcome.owner);
+    return JsonText.from(outcome.record);
+  }
+
+  /** The records that hold the id of a file, for admins: no rule is asked. */
+  async fileUses(fileId: string, page: { limit: number; offset: number }, caller: QueryCaller): Promise<FileUses> {
+    const plan = (): Planned<FileUsesInput> => {
+      const columns = fileColumns(this.#options.collections);
+      const input: FileUsesInput = { type: "file uses", columns, fileId, ...page, ...this.#basics(caller) };
+      return { input, site: "thread", entered: new Map() };
+    };
+    return (await this.#run<FileUses>(plan, caller)).outcome;
+  }
+
+  #query(collection: Collection, principal: Principal, parameters: string): ListQuery | null {
+    const role = isAdmin(principal) ? "admin" : principal === null ? "nobody" : "user";
+    const key = `${collection.name} ${role} ${parameters}`;
+    const known = this.#prepared.get(key);
+    if (known !== undefined && (known === null || (known.collection === collection && this.#isCurrent(known))))
+      return known;
+    const text = readQueryText(new URLSearchParams(parameters));
+    const query = text && parseListQuery(collection, text, this.#scope(principal));
+    if (key.length <= maxCharacters) this.#prepared.set(key, query);
+    return query;
+  }
+
+  /**
+   * Runs a query where its plan says. `plan` is called again when the turn of a thread has come: by then definitions, and with
+   * them the tables, may be others.
+   */
+  async #run<T>(plan: () => Planned<QueryInput>, { principal, caller, signal }: QueryCaller): Promise<Reported<T>> {
+    const { database } = this.#options;
+    const { input, site } = plan();
+    // The outcome of an input is of its type.
+    if (site === "event-loop") return runQuery(database.rows, input, false) as Reported<T>;
+    const waiter = { principal, caller, signal: signal() };
+    for (let attempt = 1; ; attempt++) {
+      let entered: Planned<QueryInput>["entered"] = new Map();
+      const makeInput = (): QueryInput => {
+        const planned = plan();
+        entered = planned.entered;
+        return planned.input;
+      };
+      try {
+        const reported = await database.task<Reported<T>>(makeInput, waiter);
+        if (this.#isAllowedStill(entered)) return reported;
+      } catch (thrown) {
+        if (!(thrown instanceof SchemaChanged)) throw thrown;
+      }
+      if (attempt >= maxAttempts)
+        throw new AppError("unavailable", "The definitions change too often to read by them; try again in a moment.");
+      // The commit of a migration on a thread is known here a moment after it.
+      await Bun.sleep(attemptMs);
+    }
+  }
+
+  #basics({ principal }: QueryCaller): Pick<QueryInput, "context" | "slowMs"> {
+    const context = { now: Date.now(), userId: principal?.userId ?? null };
+    return { context, slowMs: this.#options.slowQueryMs };
+  }
+
+  #scope(principal: Principal): ReadScope {
+    const { collections, users } = this.#options;
+    return new ReadScope({ collections, users, principal });
+  }
+
+  #readable(name: string, principal: Principal): Collection {
+    const collection = this.#options.records.collection(name);
+    collection.policies.read.admit(principal);
+    return collection;
+  }
+
+  /** Whether the definitions that a query was made of are those in force. */
+  #isCurrent({ entered }: ListQuery): boolean {
+    for (const collection of entered.keys())
+      if (this.#options.collections.get(collection.name) !== collection) return false;
+    return true;
+  }
+
+  /** Whether the rights by which a query was made are in force after it has waited. */
+  #isAllowedStill(entered: ReadonlyMap<Collection, Decision>): boolean {
+    for (const { name, createdAt, policies } of entered.keys()) {
+      const now = this.#options.collections.get(name);
+      if (now?.createdAt !== createdAt || now.policies.read.rule !== policies.read.rule) return false;
+    }
+    return true;
+  }
+
+  #logSlow(query: ListQuery, ms: number, steps: readonly string[]): void {
+    const { cursor, ...text } = query.text;
+    this.#options.logger.warn("A query was slow", {
+      collection: query.collection.name,
+      ms: Math.round(ms),
+      ...text,
+      ...(cursor === undefined ? {} : { page: "a later one" }),
+      plan: steps.join("; "),
+      index: indexAdvice(query),
+    });
+  }
+}

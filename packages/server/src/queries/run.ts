@@ -1,0 +1,167 @@
+/**
+ * Running a plan: the statements of a query, on the event loop or on a reader thread. All statements of one run read the
+ * same snapshot. What is answered is text, so that a thread does the work of making it.
+ */
+import type { RowReader, Value } from "../database/index.ts";
+import { type CursorPosition, digestOf } from "./cursor.ts";
+import { Expander, rowBytes } from "./expand.ts";
+import { runFileUses } from "./file-uses.ts";
+import type { PageInput, PagePlan, QueryInput, RecordInput, SqlPart } from "./plan.ts";
+import { refuseParameter } from "./query-text.ts";
+import type { Row } from "./shape.ts";
+import { orderBy, positionColumns, positionOf, type SortPosition, segmentsAfter } from "./sql/keyset.ts";
+import { bind, conditionSql, type Run } from "./sql/statement.ts";
+
+/** The bytes of a page; further records are on the next. */
+const maxPageBytes = 4 * 1024 ** 2;
+
+/** A page, with its records as the text of a JSON array. */
+export interface PageOutcome {
+  readonly items: string;
+  /** The last record, with the values that the list is sorted by; null on the last page. */
+  readonly next: { readonly id: string; readonly values: readonly Value[] } | null;
+  /** The number of records in the list, where SQL counts them. */
+  readonly total: number | null;
+}
+
+/** @throws AppError `bad_request` when a page that must not end early is too heavy, or expansions bring too much. */
+function runPage(run: Run, { plan, position: cursor }: PageInput): PageOutcome {
+  const { limit, selection } = plan;
+  const rows: Row[] = [];
+  const isCut = readRows(run, { plan, position: cursor }, rows);
+  const hasMore = isCut || rows.length > limit;
+  if (hasMore) rows.pop();
+  const last = hasMore ? rows.at(-1)?.["id"] : null;
+  const position = typeof last === "string" ? readPosition(run, plan, last) : null;
+  const next = position === null ? null : { id: String(last), values: position.values };
+  const total = plan.isCounted ? countRows(run, plan) : null;
+  const records = new Expander(run).records(selection, rows);
+  return { items: JSON.stringify(records), next, total };
+}
+
+/** Reads one more record than the page holds. Answers whether the last one was one too many for its weight. */
+function readRows(run: Run, { plan, position }: Pick<PageInput, "plan" | "position">, rows: Row[]): boolean {
+  let bytes = 0;
+  let isCut = false;
+  const isLast = (row: Row): boolean => {
+    bytes += rowBytes(row);
+    rows.push(row);
+    isCut = bytes > maxPageBytes && rows.length > 1;
+    return isCut;
+  };
+  for (const segment of position === null ? [null] : segmentsAfter(plan.sort, resolve(run, plan, position))) {
+    const limit = plan.limit + 1 - rows.length;
+    run.reader.some<Row>(pageSql(run, plan, { segment, limit }), isLast);
+    if (isCut || rows.length > plan.limit) break;
+  }
+  // A client that counts pages would miss the records that were left out.
+  if (isCut && plan.isExact && rows.length <= plan.limit)
+    throw refuseParameter(
+      "limit",
+      `this page weighs more than ${maxPageBytes / 1024 ** 2} MiB; ask for fewer records, for less of each with "fields", or use "cursor"`,
+    );
+  return isCut;
+}
+
+function pageSql(
+  run: Run,
+  { selection, where, sort, offset }: PagePlan,
+  { segment, limit }: { segment: SqlPart | null; limit: number },
+): { sql: string; values: Value[] } {
+  const order = orderBy(sort);
+  const condition = conditionSql(run, selection.table, [where, segment]);
+  // A literal is measurably quicker than a parameter.
+  const extent = offset === 0 ? `LIMIT ${limit}` : `LIMIT ${limit} OFFSET ${offset}`;
+  return {
+    sql: `SELECT ${selection.columns} FROM ${selection.table}${condition.text} ORDER BY ${order.text} ${extent}`,
+    values: [...bind(condition, run.context), ...bind(order, run.context)],
+  };
+}
+
+/** The position of a cursor. Values that were too long for it are read again. */
+function resolve(run: Run, plan: PagePlan, { id, values, digest }: CursorPosition): SortPosition {
+  const position = readPosition(run, plan, id);
+  if (values !== null) return { seq: position?.seq ?? gapOf(run, plan, id), values };
+  if (position === null || digestOf(position.values) !== digest)
+    throw refuseParameter("cursor", "the record that it stands at has changed or is gone; begin with the first page");
+  return position;
+}
+
+/** The place of a record that is gone: just after the one whose id comes before its own. Ids rise with creation. */
+function gapOf({ reader }: Run, { selection: { table } }: PagePlan, id: string): number {
+  const sql = `SELECT _seq AS seq FROM ${table} WHERE ${table}.id < ? ORDER BY ${table}.id DESC LIMIT 1`;
+  return (reader.get<{ seq: number }>(sql, id)?.seq ?? 0) + 0.5;
+}
+
+function readPosition({ reader, context }: Run, { selection, sort }: PagePlan, id: string): SortPosition | null {
+  const columns = positionColumns(sort);
+  const sql = `SELECT ${columns.text} FROM ${selection.table} WHERE id = ?`;
+  const row = reader.get<{ [column: string]: Value }>(sql, ...bind(columns, context), id);
+  return row === null ? null : positionOf(sort, row);
+}
+
+function countRows(run: Run, { selection, where }: PagePlan): number {
+  const condition = conditionSql(run, selection.table, [where]);
+  const sql = `SELECT count(*) AS n FROM ${selection.table}${condition.text}`;
+  return run.reader.get<{ n: number }>(sql, ...bind(condition, run.context))?.n ?? 0;
+}
+
+/** A record with its owner. */
+export interface RecordOutcome {
+  /** JSON. */
+  readonly record: string;
+  readonly owner: string | null;
+}
+
+/** The owner among the columns of one record. No field has such a name. */
+const ownerAlias = "_owner";
+
+/** Reads one record; null when there is none. The owner is read with it: a right may have ended while the query waited. */
+function runRecord(run: Run, { selection, id }: RecordInput): RecordOutcome | null {
+  const { table } = selection;
+  const sql = `SELECT ${selection.columns}, ${table}._owner AS ${ownerAlias} FROM ${table} WHERE id = ?`;
+  const found = run.reader.get<Row>(sql, id);
+  if (found === null) return null;
+  const { [ownerAlias]: owner, ...row } = found;
+  const [record] = new Expander(run).records(selection, [row]);
+  return { record: JSON.stringify(record ?? null), owner: typeof owner === "string" ? owner : null };
+}
+
+/** How long a run took, in milliseconds, and, where that was longer than its bound, the steps of SQLite's plan. */
+interface RunReport {
+  readonly ms: number;
+  readonly steps: readonly string[] | null;
+}
+
+/** An outcome with its report. */
+export interface Reported<T> {
+  readonly outcome: T;
+  readonly report: RunReport;
+}
+
+/** Runs any input. @param reader of one snapshot. */
+export function runQuery(reader: RowReader, input: QueryInput, isProbed: boolean): Reported<unknown> {
+  const start = performance.now();
+  const run: Run = { reader, context: input.context, isProbed };
+  const outcome = outcomeOf(run, input);
+  const ms = performance.now() - start;
+  return { outcome, report: { ms, steps: ms > input.slowMs ? stepsOf(run, input) : null } };
+}
+
+function outcomeOf(run: Run, input: QueryInput): unknown {
+  switch (input.type) {
+    case "page":
+      return runPage(run, input);
+    case "record":
+      return runRecord(run, input);
+    case "file uses":
+      return runFileUses(run, input);
+  }
+}
+
+/** The steps by which SQLite reads the first page of a list. */
+function stepsOf(run: Run, input: QueryInput): string[] | null {
+  if (input.type !== "page") return null;
+  const { sql, values } = pageSql(run, input.plan, { segment: null, limit: input.plan.limit + 1 });
+  return run.reader.all<{ detail: string }>(`EXPLAIN QUERY PLAN ${sql}`, ...values).map(({ detail }) => detail);
+}

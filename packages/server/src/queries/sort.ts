@@ -1,0 +1,81 @@
+/** The parameter `sort`: names of fields, or paths to values elsewhere, each with a `-` where the greatest come first. */
+import { type Collection, indexesOf } from "../collections/index.ts";
+import { ExpressionError, type ExpressionSchema, type Path, parsePath, pathSql } from "../expressions/index.ts";
+import { quote } from "../kernel/index.ts";
+import { refuseParameter } from "./query-text.ts";
+import type { KeyPlan } from "./sql/keyset.ts";
+
+/** Fields that a list may be sorted by. */
+const maxKeys = 5;
+
+interface SortKey {
+  readonly path: Path;
+  readonly isDescending: boolean;
+}
+
+/** The order of a list. Without keys the newest come first. */
+export interface Sort {
+  readonly keys: readonly SortKey[];
+  /** Whether ties, which are broken by the order of creation, have the newest first. */
+  readonly isSeqDescending: boolean;
+}
+
+function pathOf(name: string, schema: ExpressionSchema): Path {
+  try {
+    return parsePath(name, schema);
+  } catch (thrown) {
+    throw thrown instanceof ExpressionError ? refuseParameter("sort", thrown.problem) : thrown;
+  }
+}
+
+/** Whether a definition asks for an index with the field in it. */
+function isIndexed(field: string, { definition }: Collection): boolean {
+  return indexesOf(definition).some(({ fields }) => fields.includes(field));
+}
+
+function parseKey(part: string, schema: ExpressionSchema): SortKey {
+  const name = part.replace(/^[-+]/, "");
+  const word = /^(\S+)\s+(asc|desc)$/i.exec(name);
+  if (word !== null) {
+    const meant = word[2]?.toLowerCase() === "desc" ? `-${word[1]}` : word[1];
+    throw refuseParameter("sort", `${quote(name)} is no field; did you mean "${meant}"?`);
+  }
+  if (name === "") throw refuseParameter("sort", "there is a comma too much, or a name is missing");
+  const path = pathOf(name, schema);
+  if (path.valueType === "json" && path.members.length === 0)
+    throw refuseParameter("sort", `${quote(name)} is JSON; name what is in it, such as ${name}.size`);
+  return { path, isDescending: part.startsWith("-") };
+}
+
+/** @throws AppError `bad_request`; `unauthorized` or `forbidden` where a path leads to what the caller may not read. */
+export function parseSort(text: string | undefined, collection: Collection, schema: ExpressionSchema): Sort {
+  const parts = text === undefined ? [] : text.split(",").map((part) => part.trim());
+  if (parts.length > maxKeys) throw refuseParameter("sort", `at most ${maxKeys} fields are allowed`);
+  const names = parts.map((part) => part.replace(/^[-+]/, ""));
+  const keys = parts.map((part, i) => {
+    const name = names[i] ?? "";
+    if (name !== "" && names.indexOf(name) < i) throw refuseParameter("sort", `${quote(name)} is there twice`);
+    return parseKey(part, schema);
+  });
+  // Creation is the order of the table itself, which needs no index: times never run backwards.
+  const last = keys.at(-1);
+  const isSeqDescending = last?.isDescending ?? true;
+  const isCreation = last?.path.hops.length === 0 && last.path.field.name === "createdAt";
+  if (last === undefined || !isCreation || isIndexed("createdAt", collection)) return { keys, isSeqDescending };
+  return { keys: keys.slice(0, -1), isSeqDescending };
+}
+
+/** Whether some record may have no value at the end of a path. */
+function isNullable(path: Path, collection: Collection): boolean {
+  if (path.hops.length > 0 || path.members.length > 0) return true;
+  if (["id", "createdAt", "updatedAt"].includes(path.field.name)) return false;
+  return collection.definition.fields.find(({ name }) => name === path.field.name)?.required !== true;
+}
+
+/** The sort keys as SQL. @param table the quoted SQL name of the collection's table. */
+export function keyPlans({ keys }: Sort, collection: Collection, table: string): KeyPlan[] {
+  return keys.map(({ path, isDescending }) => {
+    const { text, values } = pathSql(path, table);
+    return { text, values, isDescending, isNullable: isNullable(path, collection), valueType: path.valueType };
+  });
+}

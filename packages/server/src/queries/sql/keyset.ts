@@ -1,0 +1,110 @@
+/**
+ * Keyset pagination: the order of a list, the position of a record in it, and the part of the list after a position.
+ *
+ * The order is that of the sort keys, then of creation (`_seq`), in the direction of the last key, so that an index over the
+ * keys gives all of it. Null sorts before every value. The part after a position is a sequence of segments: first the
+ * records that are equal in all keys, then those that are equal in fewer. Each is one range of such an index.
+ */
+import type { Value } from "../../database/index.ts";
+import type { ValueType } from "../../fields/index.ts";
+import type { SqlPart } from "../plan.ts";
+
+/** A sort key as SQL. */
+export interface KeyPlan extends SqlPart {
+  readonly isDescending: boolean;
+  /** Whether some records may have no value. */
+  readonly isNullable: boolean;
+  readonly valueType: ValueType;
+}
+
+export interface SortPlan {
+  readonly keys: readonly KeyPlan[];
+  /** The hidden number of a record in the order of creation, as SQL. */
+  readonly seq: string;
+  readonly isSeqDescending: boolean;
+  /** Whether an index, or the table itself, gives the order. Otherwise the segments are one condition, and are sorted once. */
+  readonly isIndexed: boolean;
+}
+
+/** The position of a record in a sorted list. */
+export interface SortPosition {
+  readonly seq: number;
+  readonly values: readonly Value[];
+}
+
+/** What comes before every other value of a column's type; null where there is no such value. */
+const leastOf: { readonly [type in ValueType]: string | null } = {
+  text: "''",
+  datetime: "''",
+  number: "-9e999",
+  boolean: "0",
+  json: null,
+};
+
+/** The text after ORDER BY. */
+export function orderBy({ keys, seq, isSeqDescending }: SortPlan): SqlPart {
+  const terms = keys.map(({ text, isDescending }) => `${text} ${direction(isDescending)}`);
+  return {
+    text: [...terms, `${seq} ${direction(isSeqDescending)}`].join(", "),
+    values: keys.flatMap(({ values }) => values),
+  };
+}
+
+/** The columns of a position: `_seq`, `_k0`, `_k1`, …. No field has such a name. */
+export function positionColumns({ keys, seq }: SortPlan): SqlPart {
+  return {
+    text: [`${seq} AS _seq`, ...keys.map(({ text }, i) => `${text} AS _k${i}`)].join(", "),
+    values: keys.flatMap(({ values }) => values),
+  };
+}
+
+/** The position in a row of `positionColumns`. */
+export function positionOf({ keys }: SortPlan, row: { readonly [column: string]: Value }): SortPosition {
+  return { seq: Number(row["_seq"]), values: keys.map((_, i) => row[`_k${i}`] ?? null) };
+}
+
+/** The conditions of the segments after a position, in the order of the list. */
+export function segmentsAfter(sort: SortPlan, { seq, values }: SortPosition): SqlPart[] {
+  const { keys, isSeqDescending, isIndexed } = sort;
+  const later: SqlPart = { text: `${sort.seq} ${sign(isSeqDescending)} ?`, values: [seq] };
+  const ties = keys.map((key, i) => tie(key, values[i] ?? null));
+  const segments = [allOf([...ties, later])];
+  for (const [level, key] of [...keys.entries()].reverse())
+    for (const segment of after(key, values[level] ?? null)) segments.push(allOf([...ties.slice(0, level), segment]));
+  return isIndexed || segments.length === 1 ? segments : [anyOf(segments)];
+}
+
+/** The records with a later value of a key. */
+function after(key: KeyPlan, value: Value): SqlPart[] {
+  const { text, values, isDescending, isNullable, valueType } = key;
+  if (value === null) {
+    // Null sorts before every value, so nothing comes after it in a descending order.
+    if (isDescending) return [];
+    const least = leastOf[valueType];
+    return [{ text: least === null ? `${text} IS NOT NULL` : `${text} >= ${least}`, values }];
+  }
+  const further = { text: `${text} ${sign(isDescending)} ?`, values: [...values, value] };
+  return isDescending && isNullable ? [further, { text: `${text} IS NULL`, values }] : [further];
+}
+
+/** The records with the same value of a key. */
+function tie({ text, values }: KeyPlan, value: Value): SqlPart {
+  return value === null ? { text: `${text} IS NULL`, values } : { text: `${text} = ?`, values: [...values, value] };
+}
+
+function allOf(parts: readonly SqlPart[]): SqlPart {
+  return { text: parts.map(({ text }) => text).join(" AND "), values: parts.flatMap(({ values }) => values) };
+}
+
+function anyOf(parts: readonly SqlPart[]): SqlPart {
+  const text = `(${parts.map((part) => `(${part.text})`).join(" OR ")})`;
+  return { text, values: parts.flatMap(({ values }) => values) };
+}
+
+function sign(isDescending: boolean): "<" | ">" {
+  return isDescending ? "<" : ">";
+}
+
+function direction(isDescending: boolean): "DESC" | "ASC" {
+  return isDescending ? "DESC" : "ASC";
+}

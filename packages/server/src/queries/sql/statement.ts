@@ -1,0 +1,31 @@
+/** Statements of a run: how the parts of a plan are put together, and how their constants get values. */
+import { type RowReader, stopProbe, type Value } from "../../database/index.ts";
+import { constantValue, type EvaluationContext } from "../../expressions/index.ts";
+import type { SqlPart } from "../plan.ts";
+
+/** A reader of one snapshot, and the time and the caller for which it reads. */
+export interface Run {
+  readonly reader: RowReader;
+  readonly context: EvaluationContext;
+  /** Whether its statements can be stopped, as on a thread. */
+  readonly isProbed: boolean;
+}
+
+/** The values of an SQL part, with the constants of this run. */
+export function bind({ values }: SqlPart, context: EvaluationContext): Value[] {
+  return values.map((value) => {
+    if (typeof value !== "object" || value === null) return value;
+    const constant = constantValue(value, context);
+    return typeof constant === "boolean" ? Number(constant) : constant;
+  });
+}
+
+/** A WHERE of the parts that are there, with the stop probe before them. It begins with a space, or is empty. */
+export function conditionSql({ isProbed }: Run, table: string, parts: readonly (SqlPart | null)[]): SqlPart {
+  const all = parts.filter((part) => part !== null);
+  const texts = [...(isProbed ? [stopProbe(table)] : []), ...all.map(({ text }) => text)];
+  return {
+    text: texts.length === 0 ? "" : ` WHERE ${texts.join(" AND ")}`,
+    values: all.flatMap(({ values }) => values),
+  };
+}
