@@ -117,9 +117,11 @@ const shape: ExpressionSchema = {
     valueType: name === "count" ? "number" : "text",
     column: name,
     isRelation: false,
+    isIndexed: false,
   }),
   fieldNames: () => item.fields.map(({ name }) => name),
   follow: () => shape,
+  back: () => "nothing points here",
 };
 
 /** Microseconds to parse and compile a filter of ten terms, warm. */

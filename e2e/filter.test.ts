@@ -12,9 +12,11 @@ const shape: ExpressionSchema = {
     valueType: name === "n" ? "number" : "text",
     column: name,
     isRelation: false,
+    isIndexed: false,
   }),
   fieldNames: () => [],
   follow: () => shape,
+  back: () => "nothing points here",
 };
 
 test("values are written as the language has them", () => {

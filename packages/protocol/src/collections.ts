@@ -19,7 +19,10 @@ export type PermissionRule = (typeof PERMISSION_RULES)[number];
 /** The operations a rule is given for. One that is left out takes the rule of the one before it; the first is public. */
 export const OPERATIONS = ["read", "create", "update", "delete"] as const;
 export type Operation = (typeof OPERATIONS)[number];
-export type Permissions = { [operation in Operation]?: PermissionRule };
+
+/** A rule: one of the four words, or an expression of the filter language. */
+export type Rule = string;
+export type Permissions = { [operation in Operation]?: Rule };
 
 /** Names of collections and fields; collections are unique without regard to case. */
 export const NAME_PATTERN = /^[A-Za-z][A-Za-z0-9_]{0,62}$/;

@@ -1,6 +1,7 @@
 import { existsSync } from "node:fs";
 import { join } from "node:path";
 import type { CollectionDefinition } from "@socle/protocol";
+import { userTable } from "../auth/index.ts";
 import { Collections, changedDefinitions, collectionSchema } from "../collections/index.ts";
 import type { Config } from "../config/index.ts";
 import { Database } from "../database/index.ts";
@@ -21,7 +22,12 @@ export async function readDefinitions(config: Config, logger: Logger): Promise<C
   const database = new Database({ path: config.database, logger, exclusive: false, onFatal });
   try {
     await database.prepare([collectionSchema]);
-    const collections = new Collections({ database, clock, events: new EventLog({ database, clock, logger }) });
+    const collections = new Collections({
+      database,
+      clock,
+      users: userTable,
+      events: new EventLog({ database, clock, logger }),
+    });
     await collections.start();
     const stored = collections.all().map(({ definition }) => definition);
     return byName([...stored, ...(await changedDefinitions(folder, database.reader))]);

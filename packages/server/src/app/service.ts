@@ -95,7 +95,7 @@ export async function openService({ config, logger, onFatal }: ServiceOptions): 
   try {
     const clock = new Clock(warnOfStepsBack(logger.for("clock")));
     const events = new EventLog({ database, clock, logger: logger.for("events") });
-    const collections = new Collections({ database, events, clock });
+    const collections = new Collections({ database, events, clock, users: userTable });
     const auth = new Auth({
       database,
       events,
@@ -137,7 +137,6 @@ export async function openService({ config, logger, onFatal }: ServiceOptions): 
       database,
       collections,
       records,
-      users: userTable,
       cursorKey: () => auth.secretFor("cursors"),
       logger: logger.for("queries"),
       slowQueryMs: config["log.slowQuery"],

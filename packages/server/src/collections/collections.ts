@@ -1,4 +1,11 @@
-import type { CollectionDefinition, ErrorDetail } from "@socle/protocol";
+/** Collections in force, and the one way to change them: migrations. */
+import {
+  type CollectionDefinition,
+  type ErrorDetail,
+  OPERATIONS,
+  type Operation,
+  type Permissions,
+} from "@socle/protocol";
 import {
   type Database,
   identifier,
@@ -8,13 +15,16 @@ import {
   type Transactor,
 } from "../database/index.ts";
 import type { EventLog } from "../events/index.ts";
+import type { Expression } from "../expressions/index.ts";
 import { AppError, type Clock, nearest, type Principal, quote, toTimestamp } from "../kernel/index.ts";
-import { isWider, narrowerThan, Policy, resolveRules } from "../permissions/index.ts";
+import { isWider, isWord, narrowerThan, Policy, resolveRules, wordOf } from "../permissions/index.ts";
 import { type Collection, type Places, tableName } from "./collection.ts";
 import { DataCheck } from "./data-check.ts";
 import type { ParsedDefinition } from "./definition.ts";
+import type { UserTable } from "./expression-schema.ts";
 import { compilePattern, type Pattern } from "./pattern.ts";
 import { type Plan, planMigration } from "./plan.ts";
+import { checkRules, type FieldRenames, parseRule, RuleError, renameInRules, ruleSource } from "./rules.ts";
 import { Table, touchesRecords } from "./table.ts";
 
 export const collectionSchema: ModuleSchema = {
@@ -37,17 +47,23 @@ interface Row {
 
 const columns = "definition, createdAt, updatedAt, places";
 
-function policiesOf({ name, permissions }: CollectionDefinition): Collection["policies"] {
+/** The expression of a rule of a definition, by all definitions in force. */
+type ExpressionOf = (definition: CollectionDefinition, operation: Operation) => Expression;
+
+function policiesOf(definition: CollectionDefinition, expressionOf: ExpressionOf): Collection["policies"] {
+  const { name: collection, permissions } = definition;
   const rules = resolveRules(permissions);
-  return {
-    read: new Policy(name, "read", rules.read),
-    create: new Policy(name, "create", rules.create),
-    update: new Policy(name, "update", rules.update),
-    delete: new Policy(name, "delete", rules.delete),
-  };
+  const policy = (operation: Operation): Policy =>
+    new Policy({
+      collection,
+      operation,
+      rule: rules[operation],
+      expression: () => expressionOf(definition, operation),
+    });
+  return { read: policy("read"), create: policy("create"), update: policy("update"), delete: policy("delete") };
 }
 
-async function toCollection(row: Row): Promise<Collection> {
+async function toCollection(row: Row, expressionOf: ExpressionOf): Promise<Collection> {
   // It was checked when it was stored.
   const definition = JSON.parse(row.definition) as CollectionDefinition;
   const patterns = new Map<string, Pattern>();
@@ -57,7 +73,7 @@ async function toCollection(row: Row): Promise<Collection> {
     name: definition.name,
     definition,
     table: tableName(definition.name),
-    policies: policiesOf(definition),
+    policies: policiesOf(definition, expressionOf),
     patterns,
     createdAt: row.createdAt,
     updatedAt: row.updatedAt,
@@ -73,10 +89,11 @@ function placesAfter({ after, steps }: Plan, before: Collection | null, place: n
   const movesFields = steps.some(({ step }) => step === "drop" || step === "rename");
   const { rule } = before.policies.read;
   const isWidened = isWider(resolveRules(after.permissions).read, rule);
+  const word = wordOf(rule);
   return {
     created,
     fields: movesFields ? place : fields,
-    widened: isWidened ? { ...widened, [rule]: place } : widened,
+    widened: isWidened ? { ...widened, [word]: place } : widened,
   };
 }
 
@@ -110,6 +127,7 @@ function naming<T>(collection: string, work: () => T): T {
   try {
     return work();
   } catch (thrown) {
+    if (thrown instanceof RuleError) throw new MigrationError(collection, thrown.message);
     return rethrow(collection, thrown);
   }
 }
@@ -125,9 +143,14 @@ export class Collections {
   readonly #database: Database;
   readonly #events: EventLog;
   readonly #clock: Clock;
+  readonly #users: UserTable;
   readonly #byName = new Map<string, Collection>();
+  /** Rules as expressions, by definition and operation, as long as no definition changes. */
+  #expressions = new Map<CollectionDefinition, Map<Operation, Expression>>();
+  #epoch = 0;
 
-  constructor(options: { database: Database; events: EventLog; clock: Clock }) {
+  constructor(options: { database: Database; events: EventLog; clock: Clock; users: UserTable }) {
+    this.#users = options.users;
     this.#database = options.database;
     this.#events = options.events;
     this.#clock = options.clock;
@@ -137,7 +160,7 @@ export class Collections {
   async start(): Promise<void> {
     await this.#placeOlder();
     for (const row of await this.#database.reader.all<Row>(`SELECT ${columns} FROM _collections`)) {
-      const collection = await toCollection(row);
+      const collection = await toCollection(row, this.#expressionOf);
       this.#byName.set(collection.name, collection);
     }
   }
@@ -160,6 +183,16 @@ export class Collections {
         await tx.run("UPDATE _collections SET places = ? WHERE name = ?", JSON.stringify(places), definition.name);
       }
     });
+  }
+
+  /** Rises with each migration: what was made of definitions is as they are while it stays the same. */
+  get epoch(): number {
+    return this.#epoch;
+  }
+
+  /** The users, as expressions enter them. */
+  get users(): UserTable {
+    return this.#users;
   }
 
   get(name: string): Collection | undefined {
@@ -195,6 +228,53 @@ export class Collections {
    * @throws AppError `bad_request` when a definition, or another one, contradicts; `not_found` for what is to be dropped.
    */
   plan({ define, drop }: SchemaChange, current: Definitions = this.definitions()): Plan[] {
+    const plans = this.#planDefinitions({ define, drop }, current);
+    const following = this.#followRenames(plans, current);
+    const future = new Map(current);
+    for (const name of drop) future.delete(name);
+    for (const { after } of [...plans, ...following]) future.set(after.name, after);
+    const source = ruleSource(this.#users, (name) => future.get(name));
+    for (const definition of future.values()) naming(definition.name, () => checkRules(definition, source));
+    return [...plans, ...following];
+  }
+
+  /** Fields that are renamed get their new names in every rule that names them, also in rules of other collections. */
+  #followRenames(plans: Plan[], current: Definitions): Plan[] {
+    const renames = renamesOf(plans);
+    if (renames.size === 0) return [];
+    const source = ruleSource(this.#users, (name) => current.get(name));
+    const following: Plan[] = [];
+    for (const definition of current.values()) {
+      const permissions = renameInRules(definition, source, renames);
+      if (permissions === null) continue;
+      const at = plans.findIndex(({ after }) => after.name === definition.name);
+      const plan = plans[at];
+      if (plan === undefined) {
+        const after = { ...definition, permissions };
+        following.push({ before: definition, after, steps: [{ step: "permissions" }] });
+      } else {
+        plans[at] = { ...plan, after: { ...plan.after, permissions: keepRenamed(plan, permissions) } };
+      }
+    }
+    return following;
+  }
+
+  readonly #expressionOf: ExpressionOf = (definition, operation) => {
+    let byOperation = this.#expressions.get(definition);
+    if (byOperation === undefined) {
+      byOperation = new Map();
+      this.#expressions.set(definition, byOperation);
+    }
+    let expression = byOperation.get(operation);
+    if (expression === undefined) {
+      const source = ruleSource(this.#users, (name) => this.#byName.get(name)?.definition);
+      expression = parseRule(definition, operation, source);
+      byOperation.set(operation, expression);
+    }
+    return expression;
+  };
+
+  #planDefinitions({ define, drop }: SchemaChange, current: Definitions): Plan[] {
     const future = new Map(current);
     for (const name of drop)
       if (!future.delete(name)) throw new AppError("not_found", `There is no collection ${quote(name)}.`);
@@ -239,6 +319,8 @@ export class Collections {
       changed.set(plan.after.name, await this.#store(tx, before, plan, principal));
     }
     tx.afterCommit(() => {
+      this.#epoch += 1;
+      this.#expressions = new Map();
       for (const name of change.drop) this.#byName.delete(name);
       for (const [name, collection] of changed) this.#byName.set(name, collection);
     });
@@ -283,13 +365,35 @@ export class Collections {
       row.updatedAt,
       row.places,
     );
-    return toCollection(row);
+    return toCollection(row, this.#expressionOf);
   }
 
   async #announce(tx: Transactor, change: string, name: string, principal: Principal): Promise<void> {
     const type = `system.collection.${change}`;
     await this.#events.append(tx, { type, source: "collections", payload: { name }, principal });
   }
+}
+
+/** The renames of plans, by collection: old name → new name. */
+function renamesOf(plans: readonly Plan[]): FieldRenames {
+  const renames = new Map<string, Map<string, string>>();
+  for (const { after, steps } of plans)
+    for (const step of steps)
+      if (step.step === "rename")
+        renames.set(after.name, (renames.get(after.name) ?? new Map<string, string>()).set(step.from, step.field));
+  return renames;
+}
+
+/** A rule that the new definition has as it was follows the renames; one that it brings has the new names already. */
+function keepRenamed({ before, after }: Plan, renamed: Permissions): Permissions {
+  const permissions: Permissions = { ...after.permissions };
+  for (const operation of OPERATIONS) {
+    const rule = permissions[operation];
+    const follows = rule !== undefined && !isWord(rule) && rule === before?.permissions?.[operation];
+    const next = renamed[operation];
+    if (follows && next !== undefined) permissions[operation] = next;
+  }
+  return permissions;
 }
 
 function byName(a: { name: string }, b: { name: string }): number {

@@ -28,7 +28,7 @@ const refused: [unknown, RegExp][] = [
   ],
   [
     { name: "posts", fields: [], permissions: { read: "everybody" } },
-    /"read" must be public, authenticated, owner or admin, not "everybody"/,
+    /"read" must be public, authenticated, owner, admin or an expression, not "everybody"/,
   ],
   [withField("title"), /field 1 must be an object/],
   [withField({}), /field 1: a field needs a "name".*"type"/],

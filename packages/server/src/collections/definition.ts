@@ -5,10 +5,13 @@ import {
   OPERATIONS,
   PERMISSION_RULES,
   type Permissions,
+  type Rule,
 } from "@socle/protocol";
 import * as z from "zod/mini";
+import { checkSyntaxOf, ExpressionError } from "../expressions/index.ts";
 import { typeOf, typesWith } from "../fields/index.ts";
-import { AppError, allOf, isObject, messageOf, oneOf, quote } from "../kernel/index.ts";
+import { AppError, allOf, isObject, messageOf, nearest, oneOf, quote } from "../kernel/index.ts";
+import { isWord } from "../permissions/index.ts";
 import { nameProblem } from "./names.ts";
 import { type FieldTypes, parseIndexes } from "./parse-indexes.ts";
 import { compilePattern } from "./pattern.ts";
@@ -32,7 +35,7 @@ const fieldShape = {
   owner: z.optional(z.boolean("must be true or false")),
   renamedFrom: z.optional(z.nullable(z.string("must be the name of a field, or null"))),
 };
-const rule = z.optional(z.enum(PERMISSION_RULES, `must be ${oneOf(PERMISSION_RULES)}`));
+const rule = z.optional(z.string(`must be ${oneOf([...PERMISSION_RULES, "an expression"])}`));
 const permissionsShape = { read: rule, create: rule, update: rule, delete: rule } satisfies Record<
   (typeof OPERATIONS)[number],
   unknown
@@ -115,6 +118,20 @@ async function ruleProblems(field: FieldDefinition): Promise<string[]> {
   return problems;
 }
 
+/** The reason why a text is no rule, as far as that can be told without other definitions. */
+function ruleProblem(rule: Rule | undefined): string | null {
+  if (rule === undefined || isWord(rule)) return null;
+  const near = nearest(rule, PERMISSION_RULES);
+  if (near !== null) return `is ${quote(rule)}; did you mean "${near}"?`;
+  try {
+    checkSyntaxOf(rule);
+    return null;
+  } catch (thrown) {
+    if (!(thrown instanceof ExpressionError)) throw thrown;
+    return `must be ${oneOf([...PERMISSION_RULES, "an expression"])}, not ${quote(rule)}: ${thrown.message}`;
+  }
+}
+
 function parsePermissions(input: unknown, problems: string[]): Permissions | undefined {
   if (input === undefined || input === null) return undefined;
   if (!isObject(input)) {
@@ -129,7 +146,12 @@ function parsePermissions(input: unknown, problems: string[]): Permissions | und
     problems.push(...shapeProblems(result.error, input, "permissions"));
     return undefined;
   }
-  return result.data as Permissions;
+  const permissions = result.data as Permissions;
+  for (const operation of OPERATIONS) {
+    const problem = ruleProblem(permissions[operation]);
+    if (problem !== null) problems.push(`permissions: "${operation}" ${problem}`);
+  }
+  return permissions;
 }
 
 /** Also of fields that are wrong, so that an index of one is not said to be of none. */

@@ -3,6 +3,7 @@ export { type Collection, columnName, columnsOf } from "./collection.ts";
 export { Collections, collectionSchema, type Definitions, MigrationError, type SchemaChange } from "./collections.ts";
 export type { ParsedDefinition } from "./definition.ts";
 export { applyDefinitionFiles, changedDefinitions, readDefinitionFiles } from "./definition-files.ts";
+export { expressionSchema, type SchemaSource, systemField, type UserTable } from "./expression-schema.ts";
 export { indexesOf, keepIndexes } from "./indexes.ts";
 export { parseDefinition } from "./parse-definition.ts";
 export type { Pattern } from "./pattern.ts";

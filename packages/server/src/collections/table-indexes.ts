@@ -1,6 +1,6 @@
 import type { CollectionDefinition } from "@socle/protocol";
 import { typeOf } from "../fields/index.ts";
-import { ownerColumn, Policy, resolveRules } from "../permissions/index.ts";
+import { ownerColumn, resolveRules, selectsByOwner } from "../permissions/index.ts";
 import { columnName, columnsOf } from "./collection.ts";
 import { indexesOf } from "./indexes.ts";
 
@@ -32,8 +32,8 @@ export function tableIndexes(definition: CollectionDefinition): TableIndex[] {
     .filter((field) => field.unique === true || typeOf(field).reference === "record")
     .map((field) => ({ columns: [columnName(field)], unique: field.unique === true }));
   const hasOwner = wanted.some(({ columns }) => columns[0] === ownerColumn);
-  const read = new Policy(definition.name, "read", resolveRules(definition.permissions).read);
-  if (!hasOwner && read.selectsByOwner) wanted.push({ columns: [ownerColumn], unique: false });
+  if (!hasOwner && selectsByOwner(resolveRules(definition.permissions).read))
+    wanted.push({ columns: [ownerColumn], unique: false });
   for (const { fields, unique } of indexesOf(definition)) {
     const index = { columns: columnsOf(definition, fields), unique };
     const twin = wanted.findIndex((other) => hasSameColumns(index, other));

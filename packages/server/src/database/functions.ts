@@ -12,7 +12,7 @@ export function stopProbe(alias: string): string {
 
 /**
  * Adds `_contains(text, wanted)`, without regard to case in every alphabet; `_contains_item(json, wanted)`, the same of a
- * text in a JSON array; and `_probe`, see `stopProbe`.
+ * text in a JSON array; `_lower(text)` in every alphabet; and `_probe`, see `stopProbe`.
  * @param onProbe what it throws ends the statement.
  */
 export function addFunctions(connection: Connection, onProbe: () => void): void {
@@ -26,6 +26,7 @@ export function addFunctions(connection: Connection, onProbe: () => void): void 
     if (!Array.isArray(items)) return null;
     return items.some((item) => typeof item === "string" && containsText(item, wanted)) ? 1 : 0;
   });
+  connection.define("_lower", (text) => (typeof text === "string" ? text.toLowerCase() : null));
   connection.define("_probe", (_row) => {
     onProbe();
     return 1;

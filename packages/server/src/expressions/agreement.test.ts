@@ -38,11 +38,15 @@ function idsByPredicate(
   const related = (collection: string, id: string): Fields | null => {
     const all = collection === "posts" ? records.posts : records.authors;
     const found = all.find((record) => record["id"] === id) ?? null;
-    const isHidden = collection === "authors" && (context.userId === null || found?.["_owner"] !== context.userId);
+    const isHidden = collection === "authors" && (context.user === null || found?.["_owner"] !== context.user.id);
     return isHidden ? null : found;
   };
+  const pointing = (collection: string, field: string, id: string): Fields[] => {
+    const all = collection === "posts" ? records.posts : records.authors;
+    return all.filter((record) => record[field] === id && related(collection, String(record["id"])) !== null);
+  };
   return records.posts
-    .filter((record) => predicate(record, { ...context, related }))
+    .filter((record) => predicate(record, { ...context, related, pointing }))
     .map((record) => String(record["id"]));
 }
 
@@ -182,10 +186,79 @@ const term = fc
   )
   .map((parts) => parts.join(" "));
 
+const bracket = (path: fc.Arbitrary<string>): fc.Arbitrary<string> =>
+  fc
+    .array(
+      fc.tuple(
+        path,
+        equal,
+        fc.oneof(text.map(literal), fc.constant("@user.id"), fc.constantFrom(...postIds).map(literal)),
+      ),
+      { minLength: 1, maxLength: 2 },
+    )
+    .chain((terms) =>
+      fc.constantFrom(" && ", " || ").map((sign) => `[${terms.map((parts) => parts.join(" ")).join(sign)}]`),
+    );
+
+/** Comparisons through backward steps: of the record itself, of one that a relation leads to, and from there on. */
+const backward = fc
+  .oneof(
+    fc.tuple(
+      fc.constantFrom(
+        "posts(parent).title",
+        "posts(parent).author.name",
+        "parent.posts(parent).slug",
+        "author.posts(author).slug",
+      ),
+      fc.oneof(ordered, contains),
+      textSide,
+    ),
+    fc.tuple(fc.constantFrom("posts(parent).count", "author.authors(boss).age"), ordered, numberSide),
+    fc.tuple(
+      fc.constantFrom("posts(parent).posts(parent).slug", "author.posts(author).id"),
+      fc.constant("in"),
+      list(textSide),
+    ),
+    fc.tuple(fc.constantFrom("posts(parent)", "parent.posts(parent)", "author.posts(author)"), bracket(textPath)),
+    fc.tuple(
+      fc.constantFrom("author.authors(boss)", "author.boss.authors(boss)"),
+      bracket(fc.constantFrom("id", "name")),
+    ),
+    fc.tuple(fc.constantFrom("posts(parent)", "author.authors(boss)")),
+  )
+  .map(([path, ...rest]) => [path, ...rest].join(rest.length === 1 ? "" : " "));
+
+/** Items of arrays, functions and times from now on. */
+const more = fc
+  .oneof(
+    fc.tuple(
+      fc.constantFrom("meta[*]", "meta.a[*]", "meta[*].a", "author.notes[*]"),
+      fc.oneof(ordered, contains),
+      textSide,
+    ),
+    fc.tuple(fc.constantFrom("meta[0]", "meta[1].a", "meta.a[0]"), ordered, fc.oneof(textSide, numberSide)),
+    fc.tuple(fc.constantFrom("meta[*]", "meta.b[*]"), fc.constant("in"), list(fc.oneof(textSide, numberSide))),
+    fc.tuple(fc.constantFrom("lower(title)", "lower(author.name)"), equal, textSide),
+    fc.tuple(
+      fc.constantFrom("length(title)", "length(meta)", "length(meta.a)", "length(author.name)"),
+      ordered,
+      numberSide,
+    ),
+    fc.tuple(timePath, ordered, fc.constantFrom("@now - 7d", "@now + 1h", "@today - 1w", "@now-30m")),
+    fc.tuple(
+      fc.constantFrom("@user.role", "@user.email", "title"),
+      equal,
+      fc.constantFrom('"authenticated"', '"u1@example.com"', "null"),
+    ),
+  )
+  .map((parts) => parts.join(" "));
+
 const expression: fc.Arbitrary<string> = fc.letrec<{ expression: string }>((tie) => ({
   expression: fc.oneof(
     { maxDepth: 3, withCrossShrink: true },
     term,
+    backward,
+    more,
     fc.tuple(tie("expression"), fc.constantFrom("&&", "||"), tie("expression")).map((parts) => `(${parts.join(" ")})`),
     tie("expression").map((inner) => `!(${inner})`),
   ),
@@ -202,7 +275,8 @@ test("SQL and predicate agree, whatever the records and the expression", async (
     fc.constantFrom("u1", "u2", null),
     async (records, expressions, userId) => {
       await fill(database, records);
-      const context: EvaluationContext = { now: Date.parse("2026-03-01T09:30:00.000Z"), userId };
+      const user = userId === null ? null : { id: userId, role: "authenticated", email: `${userId}@example.com` };
+      const context: EvaluationContext = { now: Date.parse("2026-03-01T09:30:00.000Z"), user };
       for (const one of expressions) {
         const bySql = await idsBySql(database, one, context);
         expect([one, ...bySql]).toEqual([one, ...idsByPredicate(records, one, context)]);
@@ -221,7 +295,7 @@ test("and on numbers in JSON that have more digits than a number has", async () 
   const large = [2 ** 60 + 128, 1234567890123456800, -(2 ** 62) - 1024, 1e21];
   const posts = large.map((n, i) => ({ id: `p${i}`, meta: { a: n }, score: n }));
   await fill(database, { posts, authors: [] });
-  const context: EvaluationContext = { now: 0, userId: null };
+  const context: EvaluationContext = { now: 0, user: null };
   for (const [i, n] of large.entries())
     for (const one of [`meta.a = ${n}`, `meta.a in (1, ${n})`, `meta.a = score && score = ${n}`, `!(meta.a != ${n})`]) {
       expect([one, await idsBySql(database, one, context)]).toEqual([one, [`p${i}`]]);

@@ -1,21 +1,27 @@
+/** Expressions: conditions over a record whose names are known and whose types fit, and the values that they compare. */
 import type { ValueType } from "../fields/index.ts";
 import type { ExpressionSchema, SchemaField } from "./schema.ts";
-import type { Macro } from "./syntax.ts";
+import type { Call, Macro } from "./syntax.ts";
 import type { Comparison } from "./tokens.ts";
 
 export type Scalar = string | number | boolean;
 
+/** A step into JSON: a member of an object, an item of an array (from 0), or null for any item of an array. */
+export type Member = string | number | null;
+
 /** A way from a record to a value: through relations, to a field, and on into its JSON. */
 export interface Path {
   readonly type: "path";
+  /** How many backward steps lie between the record where it begins and the record that is compared; 0 for the record itself. */
+  readonly up: number;
   readonly hops: readonly Hop[];
   readonly field: SchemaField;
-  /** Names of members, from the outermost. */
-  readonly members: readonly string[];
+  /** From the outermost. Any item stands there once at most. */
+  readonly members: readonly Member[];
   readonly valueType: ValueType;
 }
 
-/** One step through a relation: the field that holds the id, and what it leads to. */
+/** One step through a relation: the field that holds the id, and the records that it leads to. */
 export interface Hop {
   readonly field: SchemaField;
   readonly target: ExpressionSchema;
@@ -25,37 +31,78 @@ export interface Hop {
 export type Constant =
   /** A datetime stands as it is stored. */
   | { readonly type: "value"; readonly value: Scalar | null; readonly valueType: ValueType | "null" }
-  /** `user.id` is null for somebody who is not signed in, and then equals no field. */
-  | { readonly type: "macro"; readonly name: Macro; readonly valueType: ValueType };
+  /** `user.…` is null for nobody, and then equals no field. `shift` is in milliseconds. */
+  | { readonly type: "macro"; readonly name: Macro; readonly shift: number; readonly valueType: ValueType };
 
-export type Operand = Path | Constant;
+/** `lower(text)`, or `length(text)`: its code points, or the items of a JSON array. */
+export interface CallOperand {
+  readonly type: "call";
+  readonly call: Call;
+  readonly argument: Path;
+  readonly valueType: ValueType;
+}
 
-/** An expression whose names are known and whose types fit. */
+export type Operand = Path | CallOperand | Constant;
+
 export type Expression =
   | { readonly type: "and" | "or"; readonly items: readonly Expression[] }
   | { readonly type: "not"; readonly item: Expression }
   | { readonly type: "compare"; readonly operator: Comparison; readonly left: Operand; readonly right: Operand }
-  | { readonly type: "in"; readonly left: Operand; readonly items: readonly Operand[] };
+  | { readonly type: "in"; readonly left: Operand; readonly items: readonly Operand[] }
+  | Some;
+
+/** Some record of `target` whose field `pointer` points to the record where `from` ends fulfils `item`. */
+export interface Some {
+  readonly type: "some";
+  readonly from: readonly Hop[];
+  readonly target: ExpressionSchema;
+  readonly pointer: SchemaField;
+  /** Null for any record. */
+  readonly item: Expression | null;
+}
+
+/** The caller as expressions know them. */
+export interface ExpressionCaller {
+  readonly id: string;
+  readonly role: string;
+  /** Asked for only where an expression names it; null where nobody knows it. */
+  readonly email: string | null;
+}
 
 /** What constants stand for, in the moment in which an expression is used. */
 export interface EvaluationContext {
   /** Milliseconds since 1970. */
   readonly now: number;
-  /** The id of the caller, or null. */
-  readonly userId: string | null;
+  /** Null for nobody. */
+  readonly user: ExpressionCaller | null;
 }
 
 /** The value of a constant, as it is stored. */
-export function constantValue(constant: Constant, context: EvaluationContext): Scalar | null {
+export function constantValue(constant: Constant, { now, user }: EvaluationContext): Scalar | null {
   if (constant.type === "value") return constant.value;
   switch (constant.name) {
     case "now":
-      return new Date(context.now).toISOString();
+      return new Date(now + constant.shift).toISOString();
     case "today":
-      return `${new Date(context.now).toISOString().slice(0, 10)}T00:00:00.000Z`;
+      return new Date(Math.floor(now / 86_400_000) * 86_400_000 + constant.shift).toISOString();
     case "user.id":
-      return context.userId;
+      return user?.id ?? null;
+    case "user.role":
+      return user?.role ?? null;
+    case "user.email":
+      return user?.email ?? null;
   }
+}
+
+/** A field of the record itself. */
+function ownPath(field: SchemaField): Path {
+  return { type: "path", up: 0, hops: [], field, members: [], valueType: field.valueType };
+}
+
+/** The field holds the id of the caller. Null, the id of nobody and a field without a value, equals nothing. */
+export function isCaller(field: SchemaField): Expression {
+  const caller: Constant = { type: "macro", name: "user.id", shift: 0, valueType: "text" };
+  return { type: "compare", operator: "=", left: ownPath(field), right: caller };
 }
 
 /** Whether it is the word `null`. */
@@ -63,22 +110,58 @@ export function isNull(operand: Operand): boolean {
   return operand.type === "value" && operand.value === null;
 }
 
-/** Visits every operand. */
-export function eachOperand(expression: Expression, visit: (operand: Operand) => void): void {
+/** Whether it is the same for every record. */
+export function isConstant(operand: Operand): operand is Constant {
+  return operand.type === "value" || operand.type === "macro";
+}
+
+/** The path of an operand; null for a constant. */
+export function pathOf(operand: Operand): Path | null {
+  if (operand.type === "call") return operand.argument;
+  return operand.type === "path" ? operand : null;
+}
+
+/** The operands of a comparison or of `in`. */
+function operandsOf(expression: Expression): readonly Operand[] {
+  if (expression.type === "compare") return [expression.left, expression.right];
+  return expression.type === "in" ? [expression.left, ...expression.items] : [];
+}
+
+/** The expressions inside an expression. */
+function partsOf(expression: Expression): readonly Expression[] {
   switch (expression.type) {
     case "and":
     case "or":
-      for (const item of expression.items) eachOperand(item, visit);
-      return;
+      return expression.items;
     case "not":
-      eachOperand(expression.item, visit);
-      return;
-    case "compare":
-      visit(expression.left);
-      visit(expression.right);
-      return;
-    case "in":
-      visit(expression.left);
-      for (const item of expression.items) visit(item);
+      return [expression.item];
+    case "some":
+      return expression.item === null ? [] : [expression.item];
+    default:
+      return [];
   }
+}
+
+/** The names of the collections that an expression enters; "users" among them. */
+export function collectionsIn(expression: Expression): Set<string> {
+  const names = new Set<string>();
+  const follow = (hops: readonly Hop[]): void => {
+    for (const { target } of hops) names.add(target.name);
+  };
+  const visit = (each: Expression): void => {
+    for (const operand of operandsOf(each)) follow(pathOf(operand)?.hops ?? []);
+    if (each.type === "some") {
+      follow(each.from);
+      names.add(each.target.name);
+    }
+    for (const part of partsOf(each)) visit(part);
+  };
+  visit(expression);
+  return names;
+}
+
+/** Visits every operand, also inside backward steps. */
+export function eachOperand(expression: Expression, visit: (operand: Operand) => void): void {
+  for (const operand of operandsOf(expression)) visit(operand);
+  for (const part of partsOf(expression)) eachOperand(part, visit);
 }

@@ -1,17 +1,21 @@
 /** The filter language: text → typed tree → parameterised SQL, and → a predicate in memory. */
+export { bind } from "./bind.ts";
+export type { FieldReference } from "./check.ts";
 export {
   type Constant,
-  constantValue,
+  collectionsIn,
   type EvaluationContext,
   type Expression,
+  type ExpressionCaller,
   eachOperand,
+  isCaller,
   isNull,
   type Operand,
   type Path,
 } from "./expression.ts";
 export { ExpressionError } from "./expression-error.ts";
-export { parseExpression, parsePath } from "./parse.ts";
+export { checkSyntaxOf, parseExpression, parsePath, referencesOf } from "./parse.ts";
 export { toPredicate } from "./predicate.ts";
 export type { ExpressionSchema, SchemaField } from "./schema.ts";
-export { pathSql, toSql } from "./sql.ts";
+export { pathSql, type SqlOptions, toSql } from "./sql.ts";
 export { isName } from "./tokens.ts";

@@ -1,26 +1,37 @@
+/** Parsing: the text of an expression, or of a path, becomes a checked tree. */
 import { quote } from "../kernel/index.ts";
-import { checkSyntax, resolvePath } from "./check.ts";
+import { checkSyntax, type FieldReference, referencesIn, resolvePath } from "./check.ts";
 import type { Expression, Path } from "./expression.ts";
 import { ExpressionError } from "./expression-error.ts";
 import type { ExpressionSchema } from "./schema.ts";
-import { parseSyntax } from "./syntax.ts";
+import { parsePathSyntax, parseSyntax } from "./syntax.ts";
 import { isName } from "./tokens.ts";
 
 /**
  * Parses an expression over the records of a collection.
- * @throws ExpressionError with the position and what was expected there; what `ExpressionSchema.follow` throws.
+ * @throws ExpressionError with the position and what was expected there; what the schema throws.
  */
 export function parseExpression(text: string, schema: ExpressionSchema): Expression {
   return checkSyntax(parseSyntax(text), schema);
 }
 
+/** Looks at the form of an expression alone. @throws ExpressionError. */
+export function checkSyntaxOf(text: string): void {
+  parseSyntax(text);
+}
+
+/** The fields that an expression names, where they stand in its text. It throws what `parseExpression` throws. */
+export function referencesOf(text: string, schema: ExpressionSchema): FieldReference[] {
+  return referencesIn(parseSyntax(text), schema);
+}
+
 /**
- * Looks up a path such as `author.name`.
- * @throws ExpressionError; what `ExpressionSchema.follow` throws.
+ * Looks up a path to one value, such as `author.name`.
+ * @throws ExpressionError; what the schema throws.
  */
 export function parsePath(text: string, schema: ExpressionSchema): Path {
-  const names = text.split(".");
-  const odd = names.find((name) => !isName(name));
+  const odd = text.split(".").find((part) => !isName(part.replace(/(\[\d+\])+$/, "")));
   if (odd !== undefined) throw new ExpressionError(0, `${quote(text)} is no path: ${quote(odd)} is no name`);
-  return resolvePath(schema, names, 0);
+  const path = resolvePath(schema, parsePathSyntax(text));
+  return path;
 }

@@ -1,12 +1,15 @@
+/** Expressions as predicates over records in memory. */
 import type { JsonValue } from "@socle/protocol";
 import { compareText, containsText, isObject } from "../kernel/index.ts";
 import {
   constantValue,
   type EvaluationContext,
   type Expression,
+  isConstant,
   isNull,
   type Operand,
   type Path,
+  type Some,
 } from "./expression.ts";
 import type { Comparison } from "./tokens.ts";
 
@@ -17,6 +20,10 @@ export interface Fields {
 
 /** What a predicate needs beside the record. */
 interface Surroundings extends EvaluationContext {
+  /** The records that backward steps have left, the last one last. */
+  readonly outer?: readonly Fields[];
+  /** The records of a collection whose field points to a record, as far as the caller may read them. */
+  pointing?(collection: string, field: string, id: string): readonly Fields[];
   /** The record of a collection that a relation names, as far as the caller may read it; else null. */
   related(collection: string, id: string): Fields | null;
 }
@@ -34,24 +41,49 @@ function memberOf(fields: Fields, name: string): JsonValue {
   return Object.hasOwn(fields, name) ? (fields[name] ?? null) : null;
 }
 
-function pathReader({ hops, field, members }: Path): Read {
-  return (record, surroundings) => {
-    let at: Fields | null = record;
-    for (const hop of hops) {
-      const id = memberOf(at, hop.field.name);
-      at = typeof id === "string" ? surroundings.related(hop.target.name, id) : null;
-      if (at === null) return null;
-    }
-    let value = memberOf(at, field.name);
-    for (const member of members) value = isFields(value) ? memberOf(value, member) : null;
-    return value;
-  };
+function recordAt(path: Path, record: Fields, surroundings: Surroundings): Fields | null {
+  let at: Fields | null = record;
+  for (const hop of path.hops) {
+    const id = memberOf(at, hop.field.name);
+    at = typeof id === "string" ? surroundings.related(hop.target.name, id) : null;
+    if (at === null) return null;
+  }
+  return at;
+}
+
+/** The values that a path leads to: one, or one for each item of an array. */
+function valuesOf(path: Path, record: Fields, surroundings: Surroundings): JsonValue[] {
+  const root = path.up === 0 ? record : (surroundings.outer?.at(-path.up) ?? record);
+  const at = recordAt(path, root, surroundings);
+  let values: JsonValue[] = [at === null ? null : memberOf(at, path.field.name)];
+  for (const member of path.members)
+    values = values.flatMap((value): JsonValue[] => {
+      if (member === null) return Array.isArray(value) ? value : [];
+      if (typeof member === "number") return [Array.isArray(value) ? (value[member] ?? null) : null];
+      return [isFields(value) ? memberOf(value, member) : null];
+    });
+  return values;
+}
+
+function readPath(path: Path, record: Fields, surroundings: Surroundings): JsonValue {
+  return valuesOf(path, record, surroundings)[0] ?? null;
 }
 
 function reader(operand: Operand): Read {
-  return operand.type === "path"
-    ? pathReader(operand)
-    : (_record, surroundings) => constantValue(operand, surroundings);
+  switch (operand.type) {
+    case "path":
+      return (record, surroundings) => readPath(operand, record, surroundings);
+    case "call":
+      return (record, surroundings) => called(operand.call, readPath(operand.argument, record, surroundings));
+    default:
+      return (_record, surroundings) => constantValue(operand, surroundings);
+  }
+}
+
+function called(call: "lower" | "length", value: JsonValue): JsonValue {
+  if (call === "length" && Array.isArray(value)) return value.length;
+  if (typeof value !== "string") return null;
+  return call === "lower" ? value.toLowerCase() : [...value].length;
 }
 
 function isOrdered(left: JsonValue, right: JsonValue, operator: ">" | ">=" | "<" | "<="): boolean {
@@ -80,7 +112,7 @@ function holds(value: JsonValue, wanted: JsonValue): boolean {
 function equality(left: Operand, right: Operand): Predicate {
   const [readLeft, readRight] = [reader(left), reader(right)];
   // Null equals null, but the caller that is nobody equals no field.
-  const isForNull = isNull(left) || isNull(right) || (left.type === "path" && right.type === "path");
+  const isForNull = isNull(left) || isNull(right) || (!isConstant(left) && !isConstant(right));
   return (record, surroundings) => {
     const value = readLeft(record, surroundings);
     return value === readRight(record, surroundings) && (value !== null || isForNull);
@@ -108,6 +140,36 @@ function not(predicate: Predicate): Predicate {
   return (record, surroundings) => !predicate(record, surroundings);
 }
 
+/** The comparison holds for any item of the array that its left side names. */
+function forAnyItem(left: Operand, make: (left: Operand) => Predicate): Predicate {
+  if (left.type !== "path" || !left.members.includes(null)) return make(left);
+  return (record, surroundings) =>
+    valuesOf(left, record, surroundings).some((value) => {
+      // One item, in place of the field that holds the array.
+      const field = { ...left.field, name: "item" };
+      const item: Path = { ...left, up: 1, hops: [], field, members: [] };
+      const outer = [...(surroundings.outer ?? []), { item: value }];
+      const moved = make(item);
+      return moved(record, { ...surroundings, outer });
+    });
+}
+
+function some({ from, target, pointer, item }: Some): Predicate {
+  const fulfils = item === null ? () => true : toPredicate(item);
+  return (record, surroundings) => {
+    let at: Fields | null = record;
+    for (const hop of from) {
+      const id = memberOf(at, hop.field.name);
+      at = typeof id === "string" ? surroundings.related(hop.target.name, id) : null;
+      if (at === null) return false;
+    }
+    const id = memberOf(at, "id");
+    const found = surroundings.pointing?.(target.name, pointer.name, String(id)) ?? [];
+    const outer = [...(surroundings.outer ?? []), record];
+    return found.some((each) => fulfils(each, { ...surroundings, outer }));
+  };
+}
+
 /** An expression as a predicate over a record in memory. It says of each record what the same expression says as SQL. */
 export function toPredicate(expression: Expression): Predicate {
   switch (expression.type) {
@@ -122,11 +184,13 @@ export function toPredicate(expression: Expression): Predicate {
     case "not":
       return not(toPredicate(expression.item));
     case "compare":
-      return comparison(expression.operator, expression.left, expression.right);
-    case "in": {
-      const { left, items } = expression;
-      const equalities = items.map((item) => equality(left, item));
-      return (record, surroundings) => equalities.some((equal) => equal(record, surroundings));
-    }
+      return forAnyItem(expression.left, (left) => comparison(expression.operator, left, expression.right));
+    case "in":
+      return forAnyItem(expression.left, (left) => {
+        const equalities = expression.items.map((item) => equality(left, item));
+        return (record, surroundings) => equalities.some((equal) => equal(record, surroundings));
+      });
+    case "some":
+      return some(expression);
   }
 }

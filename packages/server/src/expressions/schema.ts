@@ -1,4 +1,4 @@
-/** The schema of an expression: the fields that it can name, and the collections that their relations lead to. */
+/** The schema of an expression: the fields that it can name, and the collections that it can enter. */
 import type { ValueType } from "../fields/index.ts";
 import type { Expression } from "./expression.ts";
 
@@ -10,6 +10,8 @@ export interface SchemaField {
   readonly column: string;
   /** Whether it is the id of a record elsewhere, so that a path can go on. */
   readonly isRelation: boolean;
+  /** Whether an index begins with it, so that records with a value of it are found without looking at others. */
+  readonly isIndexed: boolean;
 }
 
 /** What the records of a collection look like to an expression, for one class of callers. */
@@ -18,13 +20,19 @@ export interface ExpressionSchema {
   readonly name: string;
   /** The SQL name of its table, unquoted. */
   readonly table: string;
-  /** The condition on a record that is entered through a relation, under which the caller may read it; null for all records. */
+  /** The condition on a record that is entered from elsewhere, under which the caller may read it; null for all records. */
   readonly condition: Expression | null;
   field(name: string): SchemaField | undefined;
   fieldNames(): readonly string[];
   /**
-   * Where a relation leads.
+   * The records that a relation leads to.
    * @throws AppError when the caller may read nothing there.
    */
   follow(field: SchemaField): ExpressionSchema;
+  /**
+   * The records of a collection whose field points to records of this one. Answers the reason, as a sentence without its end,
+   * where there are none.
+   * @throws AppError when the caller may read nothing there.
+   */
+  back(collection: string, field: string): { target: ExpressionSchema; pointer: SchemaField } | string;
 }

@@ -1,13 +1,27 @@
 /**
  * Expressions as SQL conditions.
  *
- * A path through relations becomes a correlated subquery, or, where it is compared with a constant for equality, a lookup
- * the other way round: the records that meet the condition are found once, by an index where there is one, and then those
- * that point to them. Each collection that is entered adds the condition under which its records may be read.
+ * A path through relations becomes a correlated subquery; where it is compared with a constant for equality, it becomes a lookup
+ * the other way round: the records that fulfil the condition are found once, by an index where there is one, and then those
+ * that point to them. A backward step becomes EXISTS, or, where an index finds the records that fulfil its condition, such a
+ * lookup. Each collection that is entered adds the condition under which the caller may read its records.
  */
 import { identifier, stopProbe } from "../database/index.ts";
 import { isAscii } from "../kernel/index.ts";
-import { type Constant, type Expression, type Hop, isNull, type Operand, type Path } from "./expression.ts";
+import {
+  type Constant,
+  type Expression,
+  eachOperand,
+  type Hop,
+  isConstant,
+  isNull,
+  type Member,
+  type Operand,
+  type Path,
+  pathOf,
+  type Some,
+} from "./expression.ts";
+import type { ExpressionSchema } from "./schema.ts";
 import type { Comparison } from "./tokens.ts";
 
 /** A part of an SQL text and the constants that stand for its `?`, in their order. */
@@ -19,6 +33,10 @@ export interface Sql {
 export interface SqlOptions {
   /** Whether subqueries say how far they have come, so that a thread can be stopped. */
   readonly isProbed?: boolean;
+  /** The SQL name of the table of users, unquoted: `@user.email` is looked up there. */
+  readonly users?: string;
+  /** The alias of a row with the columns `id`, `role` and `email` of the caller, in place of constants. */
+  readonly caller?: string;
 }
 
 function constant(value: string): Constant {
@@ -28,13 +46,9 @@ function constant(value: string): Constant {
 /** What SQLite calls the types of JSON that are one value type. */
 const jsonTypes = { text: "('text')", number: "('integer', 'real')" } as const;
 
-function pathIn({ members }: Path): string {
-  return `$${members.map((member) => `."${member}"`).join("")}`;
-}
-
-/** A number in JSON may have more digits than a double: what is written back must be the same one. */
-function jsonScalar(column: string): string {
-  return `CASE json_type(${column}, ?) WHEN 'integer' THEN CAST(json_extract(${column}, ?) AS REAL) ELSE json_extract(${column}, ?) END`;
+/** The names of members as SQLite writes a path into JSON, after its beginning. */
+function memberPath(members: readonly Member[]): string {
+  return members.map((member) => (typeof member === "number" ? `[${member}]` : `."${member}"`)).join("");
 }
 
 function join(parts: readonly (string | Sql)[]): Sql {
@@ -48,6 +62,10 @@ function separated(parts: readonly Sql[], separator: string): (Sql | string)[] {
   return parts.flatMap((part, i) => (i === 0 ? [part] : [separator, part]));
 }
 
+function plain(text: string): Sql {
+  return { text, values: [] };
+}
+
 /** A condition on a column that NULL does not meet. */
 type ColumnCondition = (column: string) => Sql;
 
@@ -58,60 +76,129 @@ type ColumnCondition = (column: string) => Sql;
 class Compiler {
   readonly #alias: string;
   readonly #options: SqlOptions;
+  /** The compiler of the record that a backward step has left; null for that of the record itself. */
+  readonly #outer: Compiler | null;
   /** The number of the next alias: conditions may enter further collections, and no alias hides another. */
   readonly #next: { alias: number };
+  /** The path to the array and the alias of its items, while a comparison of any item is compiled. */
+  #anyItem: string | null = null;
 
-  constructor(alias: string, options: SqlOptions, next = { alias: 1 }) {
+  constructor(alias: string, options: SqlOptions, from: { outer: Compiler | null; next: { alias: number } }) {
     this.#alias = alias;
     this.#options = options;
-    this.#next = next;
+    this.#outer = from.outer;
+    this.#next = from.next;
   }
 
   /** The scalar that a path leads to, as SQL: also a text, a number or, as 0 and 1, a boolean inside JSON. */
   path(path: Path): Sql {
     return this.#along(path, (column) => {
-      if (path.members.length === 0) return { text: column, values: [] };
-      const way = constant(pathIn(path));
-      return { text: jsonScalar(column), values: [way, way, way] };
+      if (path.members.length === 0) return plain(column);
+      const way = this.#way(path);
+      // A number in JSON may have more digits than a double: what is written back must be the same one.
+      return join([
+        `CASE json_type(${column}, `,
+        way,
+        `) WHEN 'integer' THEN CAST(json_extract(${column}, `,
+        way,
+        `) AS REAL) ELSE json_extract(${column}, `,
+        way,
+        ") END",
+      ]);
     });
   }
 
   /** The value of a field. @param read what is read of its column, as `"a"."b"` gives it. */
   #along(path: Path, read: (column: string) => Sql): Sql {
+    if (path.up > 0) return this.#climb(path.up).#along({ ...path, up: 0 }, read);
     if (path.hops.length === 0) return read(`${this.#alias}.${identifier(path.field.column)}`);
-    let from = this.#alias;
-    const tables: string[] = [];
-    const conditions: Sql[] = [];
-    for (const hop of path.hops) {
-      const alias = this.#newAlias();
-      tables.push(`${identifier(hop.target.table)} ${alias}`);
-      conditions.push(
-        { text: `${alias}.id = ${from}.${identifier(hop.field.column)}`, values: [] },
-        ...this.#readable(hop, alias),
-      );
-      from = alias;
-    }
-    const inner = read(`${from}.${identifier(path.field.column)}`);
+    const { tables, conditions, alias } = this.#enter(path.hops);
+    const inner = read(`${alias}.${identifier(path.field.column)}`);
     return join(["(SELECT ", inner, ` FROM ${tables.join(", ")} WHERE `, ...separated(conditions, " AND "), ")"]);
   }
 
-  /** The records whose path meets a condition, looked up from its end. */
-  #lookUp({ hops, field }: Path, condition: ColumnCondition): Sql {
+  #climb(up: number): Compiler {
+    let at: Compiler = this;
+    for (let left = up; left > 0; left--) {
+      if (at.#outer === null) throw new Error("A path begins outside of its expression");
+      at = at.#outer;
+    }
+    return at;
+  }
+
+  /** The tables that relations lead through, from this record on, and how they are joined. */
+  #enter(hops: readonly Hop[]): { tables: string[]; conditions: Sql[]; alias: string } {
+    const [tables, conditions]: [string[], Sql[]] = [[], []];
+    let from = this.#alias;
+    for (const { field, target } of hops) {
+      const alias = this.#newAlias();
+      tables.push(`${identifier(target.table)} ${alias}`);
+      conditions.push(plain(`${alias}.id = ${from}.${identifier(field.column)}`), ...this.#readable(target, alias));
+      from = alias;
+    }
+    return { tables, conditions, alias: from };
+  }
+
+  /** The records whose relations lead to records that fulfil a condition, looked up from their end. */
+  #lookUp(hops: readonly Hop[], atEnd: (compiler: Compiler) => Sql): Sql {
     const [hop, ...rest] = hops;
-    if (hop === undefined) return condition(`${this.#alias}.${identifier(field.column)}`);
-    const alias = this.#newAlias();
-    const at = new Compiler(alias, this.#options, this.#next);
-    const inner = at.#lookUp({ type: "path", hops: rest, field, members: [], valueType: field.valueType }, condition);
-    const probe = this.#options.isProbed === true ? [{ text: stopProbe(alias), values: [] }] : [];
-    const conditions = [...probe, inner, ...this.#readable(hop, alias)];
-    const opening = `${this.#alias}.${identifier(hop.field.column)} IN (SELECT ${alias}.id FROM ${identifier(hop.target.table)} ${alias} WHERE `;
+    if (hop === undefined) return atEnd(this);
+    const inner = this.#at(this.#newAlias(), this.#outer);
+    const conditions = [...inner.#probes(), inner.#lookUp(rest, atEnd), ...this.#readable(hop.target, inner.#alias)];
+    const table = `${identifier(hop.target.table)} ${inner.#alias}`;
+    const opening = `${this.#alias}.${identifier(hop.field.column)} IN (SELECT ${inner.#alias}.id FROM ${table} WHERE `;
     return join([opening, ...separated(conditions, " AND "), ")"]);
   }
 
-  /** The condition under which the caller may read the records that a hop leads to. */
-  #readable({ target }: Hop, alias: string): Sql[] {
-    if (target.condition === null) return [];
-    return [new Compiler(alias, this.#options, this.#next).compile(target.condition, false)];
+  #lookUpColumn({ hops, field }: Path, condition: ColumnCondition): Sql {
+    return this.#lookUp(hops, (at) => condition(`${at.#alias}.${identifier(field.column)}`));
+  }
+
+  /** Some record that points to the end of `from` fulfils `item`. */
+  #some({ from, target, pointer, item }: Some): Sql {
+    if (item !== null && isSelective(item)) return this.#lookUp(from, (at) => at.#pointedBy({ target, pointer, item }));
+    const { tables, conditions, alias } = this.#enter(from);
+    const inner = this.#at(this.#newAlias(), this);
+    const column = `${inner.#alias}.${identifier(pointer.column)}`;
+    const all = [
+      ...inner.#probes(),
+      ...conditions,
+      plain(`${column} = ${alias}.id`),
+      ...this.#readable(target, inner.#alias),
+      ...(item === null ? [] : [inner.compile(item, false)]),
+    ];
+    const from_ = [...tables, `${identifier(target.table)} ${inner.#alias}`].join(", ");
+    return join([`EXISTS (SELECT 1 FROM ${from_} WHERE `, ...separated(all, " AND "), ")"]);
+  }
+
+  /** This record is one of those that records which fulfil `item` point to. */
+  #pointedBy({ target, pointer, item }: Omit<Some, "type" | "from">): Sql {
+    const inner = this.#at(this.#newAlias(), this);
+    const column = `${inner.#alias}.${identifier(pointer.column)}`;
+    const conditions = [
+      ...inner.#probes(),
+      ...(item === null ? [] : [inner.compile(item, false)]),
+      ...this.#readable(target, inner.#alias),
+    ];
+    const table = `${identifier(target.table)} ${inner.#alias}`;
+    return join([
+      `${this.#alias}.id IN (SELECT ${column} FROM ${table} WHERE `,
+      ...separated(conditions, " AND "),
+      ")",
+    ]);
+  }
+
+  #at(alias: string, outer: Compiler | null): Compiler {
+    return new Compiler(alias, this.#options, { outer, next: this.#next });
+  }
+
+  #probes(): Sql[] {
+    return this.#options.isProbed === true ? [plain(stopProbe(this.#alias))] : [];
+  }
+
+  /** The condition under which the caller may read a record that is entered. */
+  #readable({ condition }: ExpressionSchema, alias: string): Sql[] {
+    return condition === null ? [] : [this.#at(alias, null).compile(condition, false)];
   }
 
   #newAlias(): string {
@@ -120,16 +207,43 @@ class Compiler {
     return alias;
   }
 
-  #jsonSql(path: Path, called: "json_type" | "json_extract"): Sql {
-    return this.#along(path, (column) => ({ text: `${called}(${column}, ?)`, values: [constant(pathIn(path))] }));
+  /** The way into JSON that a path goes; while any item is compared, from the item on. */
+  #way({ members }: Path): Sql {
+    const any = members.indexOf(null);
+    if (any < 0 || this.#anyItem === null) return { text: "?", values: [constant(`$${memberPath(members)}`)] };
+    return { text: `(${this.#anyItem}.fullkey || ?)`, values: [constant(memberPath(members.slice(any + 1)))] };
   }
 
-  /** A number inside JSON; see `jsonScalar`. */
+  #jsonSql(path: Path, called: "json_type" | "json_extract"): Sql {
+    return this.#along(path, (column) => join([`${called}(${column}, `, this.#way(path), ")"]));
+  }
+
+  /** A number inside JSON; see `path`. */
   #jsonNumber(path: Path): Sql {
-    return this.#along(path, (column) => ({
-      text: `CAST(json_extract(${column}, ?) AS REAL)`,
-      values: [constant(pathIn(path))],
-    }));
+    return this.#along(path, (column) => join([`CAST(json_extract(${column}, `, this.#way(path), ") AS REAL)"]));
+  }
+
+  /** A condition on any item of the array that a path names: `condition` is compiled for one item. */
+  #anyItemOf(path: Path, condition: () => Sql): Sql {
+    const array = path.members.slice(0, path.members.indexOf(null));
+    const alias = this.#newAlias();
+    const column = this.#along({ ...path, members: [] }, plain);
+    this.#anyItem = alias;
+    const inner = condition();
+    this.#anyItem = null;
+    const way: Sql = { text: "?", values: [constant(`$${memberPath(array)}`)] };
+    const isArray = join(["json_type(", column, ", ", way, ") = 'array'"]);
+    return join([
+      "EXISTS (SELECT 1 FROM json_each(CASE WHEN ",
+      isArray,
+      " THEN ",
+      column,
+      " END, ",
+      way,
+      `) ${alias} WHERE `,
+      inner,
+      ")",
+    ]);
   }
 
   compile(expression: Expression, negated: boolean): Sql {
@@ -152,10 +266,18 @@ class Compiler {
         return this.#compare(expression, negated);
       case "in":
         return this.#in(expression.left, expression.items, negated);
+      case "some":
+        return opposite(this.#some(expression), negated);
     }
   }
 
-  #compare({ operator, left, right }: Compare, negated: boolean): Sql {
+  #compare(comparison: Compare, negated: boolean): Sql {
+    const { operator, left, right } = comparison;
+    if (left.type === "path" && left.members.includes(null) && this.#anyItem === null)
+      return opposite(
+        this.#anyItemOf(left, () => this.#compare(comparison, false)),
+        negated,
+      );
     const isOpposite = operator === "!=" || operator === "!~";
     const positive = operator === "!=" ? "=" : operator === "!~" ? "~" : operator;
     const condition = this.#positive(positive, left, right);
@@ -168,11 +290,11 @@ class Compiler {
     if (operator === "=" && isNull(left)) return this.#isNull(right);
     if (left.valueType === "json") return this.#ofJson(operator, left, right);
     if (right.valueType === "json") return this.#ofJson(swapped[operator], right, left);
-    if (operator === "=" && crossesRelation(left) && right.type !== "path")
-      return this.#lookUp(left, (column) => join([`${column} = `, this.#value(right)]));
-    if (operator === "=" && crossesRelation(right) && left.type !== "path") return this.#positive("=", right, left);
+    if (operator === "=" && crossesRelation(left) && isConstant(right))
+      return this.#lookUpColumn(left, (column) => join([`${column} = `, this.#value(right)]));
+    if (operator === "=" && crossesRelation(right) && isConstant(left)) return this.#positive("=", right, left);
     // Two fields without a value are equal; the caller that is nobody equals none of them.
-    const areFields = left.type === "path" && right.type === "path";
+    const areFields = !isConstant(left) && !isConstant(right);
     const sign = operator === "=" && areFields ? "IS" : operator;
     return join([this.#value(left), ` ${sign} `, this.#value(right)]);
   }
@@ -196,7 +318,7 @@ class Compiler {
       other.valueType === "boolean"
         ? join([type, " = CASE ", scalar, " WHEN 1 THEN 'true' WHEN 0 THEN 'false' END"])
         : join(["(", type, ` IN ${types} AND `, value, ` ${operator} `, scalar, ")"]);
-    if (operator !== "=" || other.type !== "path") return condition;
+    if (operator !== "=" || isConstant(other)) return condition;
     return join(["(", condition, " OR (", this.#isNull(json), " AND ", scalar, " IS NULL))"]);
   }
 
@@ -211,7 +333,12 @@ class Compiler {
   }
 
   #in(left: Operand, items: readonly Operand[], negated: boolean): Sql {
-    const constants = items.filter((item) => item.type !== "path" && !isNull(item));
+    if (left.type === "path" && left.members.includes(null) && this.#anyItem === null)
+      return opposite(
+        this.#anyItemOf(left, () => this.#in(left, items, false)),
+        negated,
+      );
+    const constants = items.filter((item) => isConstant(item) && !isNull(item));
     const parts =
       left.valueType === "json" && left.type === "path"
         ? this.#jsonIn(left, constants)
@@ -226,7 +353,7 @@ class Compiler {
   #plainIn(left: Operand, constants: readonly Operand[]): Sql {
     const within = (column: Sql): Sql => join([column, " IN ", this.#list(constants)]);
     if (!crossesRelation(left)) return within(this.#value(left));
-    return this.#lookUp(left, (column) => within({ text: column, values: [] }));
+    return this.#lookUpColumn(left, (column) => within({ text: column, values: [] }));
   }
 
   /** One list for each type that JSON knows. */
@@ -256,13 +383,71 @@ class Compiler {
   }
 
   #value(operand: Operand): Sql {
-    return operand.type === "path" ? this.path(operand) : { text: "?", values: [operand] };
+    switch (operand.type) {
+      case "path":
+        return this.path(operand);
+      case "call":
+        return this.#callSql(operand.call, operand.argument);
+      case "macro":
+        return this.#macro(operand);
+      case "value":
+        return { text: "?", values: [operand] };
+    }
   }
+
+  #callSql(call: "lower" | "length", argument: Path): Sql {
+    if (call === "lower") return join(["_lower(", this.path(argument), ")"]);
+    if (argument.valueType !== "json") return join(["length(", this.path(argument), ")"]);
+    const length = this.#along(argument, (column) => join([`json_array_length(${column}, `, this.#way(argument), ")"]));
+    const type = this.#jsonSql(argument, "json_type");
+    const text = this.#jsonSql(argument, "json_extract");
+    return join(["CASE ", type, " WHEN 'array' THEN ", length, " WHEN 'text' THEN length(", text, ") END"]);
+  }
+
+  #macro(macro: Constant & { type: "macro" }): Sql {
+    const { caller, users } = this.#options;
+    if (!macro.name.startsWith("user.")) return { text: "?", values: [macro] };
+    if (caller !== undefined) return plain(`${caller}.${macro.name.slice("user.".length)}`);
+    if (macro.name !== "user.email" || users === undefined) return { text: "?", values: [macro] };
+    const id: Constant = { ...macro, name: "user.id" };
+    return { text: `(SELECT email FROM ${identifier(users)} WHERE id = ?)`, values: [id] };
+  }
+}
+
+/** The condition, or its exact opposite: what is not true. */
+function opposite(condition: Sql, negated: boolean): Sql {
+  return negated ? join(["(", condition, ") IS NOT TRUE"]) : condition;
+}
+
+/**
+ * Whether an index finds the records that fulfil a condition: one of its terms compares an indexed field with a constant, and
+ * none begins at another record.
+ */
+function isSelective(item: Expression): boolean {
+  let isInside = true;
+  eachOperand(item, (operand) => {
+    if ((pathOf(operand)?.up ?? 0) > 0) isInside = false;
+  });
+  const terms = item.type === "and" ? item.items : [item];
+  return isInside && terms.some(findsByIndex);
+}
+
+function findsByIndex(term: Expression): boolean {
+  if (term.type === "in") return isIndexedField(term.left) && term.items.every(isConstant);
+  if (term.type !== "compare" || term.operator !== "=") return false;
+  const { left, right } = term;
+  return (isIndexedField(left) && isConstant(right)) || (isIndexedField(right) && isConstant(left));
+}
+
+function isIndexedField(operand: Operand): boolean {
+  return (
+    operand.type === "path" && operand.hops.length === 0 && operand.members.length === 0 && operand.field.isIndexed
+  );
 }
 
 /** Whether an operand is a path through relations to a column. */
 function crossesRelation(operand: Operand): operand is Path {
-  return operand.type === "path" && operand.hops.length > 0 && operand.members.length === 0;
+  return operand.type === "path" && operand.up === 0 && operand.hops.length > 0 && operand.members.length === 0;
 }
 
 type Compare = Extract<Expression, { type: "compare" }>;
@@ -285,12 +470,16 @@ function holds(text: Sql, wanted: Operand, toValue: (operand: Operand) => Sql): 
   return join(["_contains(", text, ", ", toValue(wanted), ")"]);
 }
 
+function root(alias: string, options: SqlOptions): Compiler {
+  return new Compiler(alias, options, { outer: null, next: { alias: 1 } });
+}
+
 /** The scalar that a path leads to from a row of the table with this alias, as SQL. */
 export function pathSql(path: Path, alias: string): Sql {
-  return new Compiler(alias, {}).path(path);
+  return root(alias, {}).path(path);
 }
 
 /** An expression as an SQL condition over the table with this alias: it holds where it is true, not where it is false or NULL. */
 export function toSql(expression: Expression, alias: string, options: SqlOptions = {}): Sql {
-  return new Compiler(alias, options).compile(expression, false);
+  return root(alias, options).compile(expression, false);
 }

@@ -1,25 +1,52 @@
+/** Syntax: the text of an expression as a tree. Names are not looked up, types not compared. */
 import { oneOf } from "../kernel/index.ts";
 import { ExpressionError } from "./expression-error.ts";
 import { type Comparison, comparisons, show, type Token, tokensOf } from "./tokens.ts";
 
-/** An expression as it was written: names are not looked up, types not compared. */
 export type Syntax =
   | { readonly type: "and" | "or"; readonly items: readonly Syntax[] }
   | { readonly type: "not"; readonly item: Syntax }
   | { readonly type: "compare"; readonly operator: Comparison; readonly left: Term; readonly right: Term }
-  | { readonly type: "in"; readonly left: Term; readonly items: readonly Term[] };
+  | { readonly type: "in"; readonly left: Term; readonly items: readonly Term[] }
+  /** A path that ends with records elsewhere, as in `members(workspace)[role = "owner"]`: there is one. */
+  | { readonly type: "exists"; readonly path: PathTerm };
 
-/** One side of a comparison; `offset` is where it stands, from 0. */
-export type Term = { readonly offset: number } & (
-  | { readonly type: "value"; readonly value: string | number | boolean | null }
-  | { readonly type: "path"; readonly names: readonly string[] }
-  | { readonly type: "macro"; readonly name: Macro }
+/** One step of a path; `offset` is where it stands, from 0. */
+export type Step = { readonly offset: number } /** A field, or a member of an object in JSON. */ & (
+  | { readonly type: "name"; readonly name: string }
+  /** `collection(field)[filter]`: the records of a collection whose field points here. */
+  | {
+      readonly type: "backward";
+      readonly collection: string;
+      readonly field: string;
+      readonly fieldOffset: number;
+      readonly filter: Syntax | null;
+    }
+  /** An item of an array in JSON, from 0; null for any item. */
+  | { readonly type: "item"; readonly index: number | null }
 );
 
-const macros = ["now", "today", "user.id"] as const;
+export interface PathTerm {
+  readonly type: "path";
+  readonly steps: readonly Step[];
+  readonly offset: number;
+}
+
+/** One side of a comparison; `offset` is where it stands, from 0. */
+export type Term =
+  | PathTerm
+  | { readonly type: "value"; readonly value: string | number | boolean | null; readonly offset: number }
+  /** `shift` is in milliseconds. */
+  | { readonly type: "macro"; readonly name: Macro; readonly shift: number; readonly offset: number }
+  | { readonly type: "call"; readonly call: Call; readonly argument: Term; readonly offset: number };
+
+const macros = ["now", "today", "user.id", "user.role", "user.email"] as const;
 export type Macro = (typeof macros)[number];
 
-/** What one expression may be; more is refused before it costs anything. */
+const calls = ["lower", "length"] as const;
+export type Call = (typeof calls)[number];
+
+/** The bounds of one expression; more is refused before it costs anything. */
 const expressionLimits = { bytes: 4_096, terms: 100, levels: 20 } as const;
 
 const literals = new Map<string, boolean | null>([
@@ -28,7 +55,7 @@ const literals = new Map<string, boolean | null>([
   ["null", null],
 ]);
 
-/** Recursive descent: or, and, not, comparison. */
+/** Recursive descent: or, and, not, comparison, term, path. */
 class Parser {
   readonly #tokens: readonly Token[];
   #at = 0;
@@ -61,11 +88,9 @@ class Parser {
   }
 
   #not(level: number): Syntax {
-    const token = this.#peek();
     const isOpen = this.#isAt("(");
-    if (!isOpen && !this.#isAt("!")) return this.#comparison();
-    if (level >= expressionLimits.levels)
-      throw new ExpressionError(token.offset, `more than ${expressionLimits.levels} levels of ( and !`);
+    if (!isOpen && !this.#isAt("!")) return this.#comparison(level);
+    this.#descend(level);
     this.#at += 1;
     if (!isOpen) return { type: "not", item: this.#not(level + 1) };
     const inner = this.#or(level + 1);
@@ -73,15 +98,21 @@ class Parser {
     return inner;
   }
 
-  #comparison(): Syntax {
-    const left = this.#term();
+  #comparison(level: number): Syntax {
+    const left = this.#term(level);
     this.#count(left.offset);
-    const token = this.#next();
-    if (token.type === "path" && token.names.length === 1 && token.names[0] === "in")
-      return { type: "in", left, items: this.#items() };
+    const token = this.#peek();
+    if (isWord(token, "in")) {
+      this.#at += 1;
+      return { type: "in", left, items: this.#items(level) };
+    }
     const operator = comparisons.find((one) => token.type === "symbol" && token.symbol === one);
-    if (operator === undefined) throw expected(`${comparisons.join(" ")} or in`, token);
-    return { type: "compare", operator, left, right: this.#term() };
+    if (operator !== undefined) {
+      this.#at += 1;
+      return { type: "compare", operator, left, right: this.#term(level) };
+    }
+    if (left.type === "path" && left.steps.at(-1)?.type === "backward") return { type: "exists", path: left };
+    throw expected(`${comparisons.join(" ")} or in`, token);
   }
 
   #count(offset: number): void {
@@ -90,12 +121,17 @@ class Parser {
       throw new ExpressionError(offset, `more than ${expressionLimits.terms} comparisons`);
   }
 
-  #items(): Term[] {
+  #descend(level: number): void {
+    if (level >= expressionLimits.levels)
+      throw new ExpressionError(this.#peek().offset, `more than ${expressionLimits.levels} levels of ( and !`);
+  }
+
+  #items(level: number): Term[] {
     this.#take("(", '"(" and the values');
-    const items = [this.#term()];
+    const items = [this.#term(level)];
     while (this.#isAt(",")) {
       this.#at += 1;
-      items.push(this.#term());
+      items.push(this.#term(level));
     }
     // Values are one list; each field is a comparison.
     for (const item of items) if (item.type === "path") this.#count(item.offset);
@@ -103,20 +139,79 @@ class Parser {
     return items;
   }
 
-  #term(): Term {
+  #term(level: number): Term {
     const token = this.#next();
     const { offset } = token;
     if (token.type === "text" || token.type === "number") return { type: "value", value: token.value, offset };
-    if (token.type === "macro") {
-      const name = macros.find((one) => one === token.name);
-      if (name !== undefined) return { type: "macro", name, offset };
-      throw expected(oneOf(macros.map((one) => `@${one}`)), token);
-    }
+    if (token.type === "macro") return this.#macro(token);
     if (token.type !== "path") throw expected('a field, a value such as "text", 5, true or null, or @now', token);
     const [word = ""] = token.names;
     const literal = token.names.length === 1 ? literals.get(word) : undefined;
     if (literal !== undefined) return { type: "value", value: literal, offset };
-    return { type: "path", names: token.names, offset };
+    const call = token.names.length === 1 && this.#isAt("(") ? calls.find((one) => one === word) : undefined;
+    return call === undefined ? this.#path(token, level) : this.#call(call, offset, level);
+  }
+
+  #macro(token: Token & { type: "macro" }): Term {
+    const name = macros.find((one) => one === token.name);
+    if (name === undefined) throw expected(oneOf(macros.map((one) => `@${one}`)), token);
+    const shift = this.#peek();
+    if (shift.type !== "offset") return { type: "macro", name, shift: 0, offset: token.offset };
+    if (name !== "now" && name !== "today")
+      throw new ExpressionError(shift.offset, `${show(shift)} can only follow @now or @today`);
+    this.#at += 1;
+    return { type: "macro", name, shift: shift.ms, offset: token.offset };
+  }
+
+  #call(call: Call, offset: number, level: number): Term {
+    this.#descend(level);
+    this.#take("(", '"("');
+    const argument = this.#term(level + 1);
+    this.#take(")", '")"');
+    return { type: "call", call, argument, offset };
+  }
+
+  /** The names of a token, and the steps that follow it. */
+  #path(first: Token & { type: "path" }, level: number): PathTerm {
+    const steps: Step[] = [...namesOf(first)];
+    while (true) {
+      const last = steps.at(-1);
+      if (this.#isAt("(") && last?.type === "name") steps.splice(-1, 1, this.#backward(last, level));
+      else if (this.#isAt("[")) steps.push(this.#item());
+      else if (this.#isAt(".") && last?.type !== "name") {
+        this.#at += 1;
+        const token = this.#next();
+        if (token.type !== "path") throw expected("a field", token);
+        steps.push(...namesOf(token));
+      } else return { type: "path", steps, offset: first.offset };
+    }
+  }
+
+  #backward({ name, offset }: Step & { type: "name" }, level: number): Step {
+    this.#take("(", '"("');
+    const field = this.#next();
+    if (field.type !== "path" || field.names.length > 1)
+      throw expected(`the field of "${name}" that points here`, field);
+    this.#take(")", '")"');
+    let filter: Syntax | null = null;
+    if (this.#isAt("[")) {
+      this.#descend(level);
+      this.#at += 1;
+      filter = this.#or(level + 1);
+      this.#take("]", "&&, || or ]");
+    }
+    const [pointer = ""] = field.names;
+    return { type: "backward", collection: name, field: pointer, fieldOffset: field.offset, filter, offset };
+  }
+
+  #item(): Step {
+    const { offset } = this.#next();
+    const token = this.#next();
+    const isAny = token.type === "symbol" && token.symbol === "*";
+    const isIndex = token.type === "number" && Number.isSafeInteger(token.value) && token.value >= 0;
+    if (!isAny && !isIndex) throw expected("the number of an item, from 0, or * for any", token);
+    this.#take("]", '"]"');
+    return { type: "item", index: isIndex ? token.value : null, offset };
   }
 
   #peek(): Token {
@@ -135,19 +230,32 @@ class Parser {
     return token.type === "symbol" && token.symbol === symbol;
   }
 
-  #take(symbol: "(" | ")", wanted: string): void {
+  #take(symbol: "(" | ")" | "]", wanted: string): void {
     const token = this.#next();
     if (token.type !== "symbol" || token.symbol !== symbol) throw expected(wanted, token);
   }
 }
 
+function isWord(token: Token, word: string): boolean {
+  return token.type === "path" && token.names.length === 1 && token.names[0] === word;
+}
+
+function namesOf({ names, offset }: Token & { type: "path" }): Step[] {
+  let place = offset;
+  return names.map((name): Step => {
+    const step: Step = { type: "name", name, offset: place };
+    place += name.length + 1;
+    return step;
+  });
+}
+
 const words: { readonly [word: string]: string } = { and: "&&", or: "||", not: "!", like: "~", is: "=", eq: "=" };
 
-function expected(what: string, token: Token): ExpressionError {
+function expected(wanted: string, token: Token): ExpressionError {
   const word = token.type === "path" ? token.names.join(".").toLowerCase() : "";
   const hint = Object.hasOwn(words, word) ? `; for "${word}" write ${words[word]}` : "";
   const found = token.type === "end" ? "the end came" : `found ${show(token)}`;
-  return new ExpressionError(token.offset, `expected ${what}, ${found}${hint}`);
+  return new ExpressionError(token.offset, `expected ${wanted}, ${found}${hint}`);
 }
 
 /**
@@ -155,8 +263,30 @@ function expected(what: string, token: Token): ExpressionError {
  * @throws ExpressionError with the position and what was expected there, or with the limit that is exceeded.
  */
 export function parseSyntax(text: string): Syntax {
+  return new Parser(tokensWithin(text)).parse();
+}
+
+/** The text of a path alone, such as `author.name`, for a sort. @throws ExpressionError. */
+export function parsePathSyntax(text: string): PathTerm {
+  const syntax = new Parser([...tokensWithin(`${text} = null`)]).parse();
+  if (syntax.type !== "compare" || syntax.left.type !== "path") throw new ExpressionError(0, "expected a field");
+  return syntax.left;
+}
+
+function tokensWithin(text: string): Token[] {
   const bytes = Buffer.byteLength(text);
   if (bytes > expressionLimits.bytes)
     throw new ExpressionError(0, `${bytes} bytes are too many; at most ${expressionLimits.bytes} are allowed`);
-  return new Parser(tokensOf(text)).parse();
+  return tokensOf(text);
+}
+
+/** A path as it was written. */
+export function textOf({ steps }: PathTerm): string {
+  return steps
+    .map((step, i) => {
+      if (step.type === "item") return `[${step.index ?? "*"}]`;
+      const text = step.type === "name" ? step.name : `${step.collection}(${step.field})`;
+      return i === 0 ? text : `.${text}`;
+    })
+    .join("");
 }

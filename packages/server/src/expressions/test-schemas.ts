@@ -2,7 +2,7 @@
 import type { Database, Value } from "../database/index.ts";
 import type { ValueType } from "../fields/index.ts";
 import { AppError } from "../kernel/index.ts";
-import type { Expression } from "./expression.ts";
+import { isCaller } from "./expression.ts";
 import type { Fields } from "./predicate.ts";
 import type { ExpressionSchema, SchemaField } from "./schema.ts";
 
@@ -36,18 +36,7 @@ const fields: { readonly [collection: string]: { readonly [field: string]: Field
 };
 
 /** The record's owner is the caller. */
-const isOwn: Expression = {
-  type: "compare",
-  operator: "=",
-  left: {
-    type: "path",
-    hops: [],
-    field: { name: "_owner", valueType: "text", column: "_owner", isRelation: false },
-    members: [],
-    valueType: "text",
-  },
-  right: { type: "macro", name: "user.id", valueType: "text" },
-};
+const isOwn = isCaller({ name: "_owner", valueType: "text", column: "_owner", isRelation: false, isIndexed: false });
 
 /** A caller may read the authors that they own, and nothing of the vault. */
 const owned = new Set(["authors"]);
@@ -66,6 +55,8 @@ export function schemaOf(name: string): ExpressionSchema {
         valueType: spec.valueType,
         column: fieldName,
         isRelation: spec.target !== undefined,
+        // Both ways to compile a backward step are to be met.
+        isIndexed: spec.target !== undefined || fieldName === "slug",
       };
     },
     fieldNames: () => Object.keys(specs),
@@ -73,6 +64,14 @@ export function schemaOf(name: string): ExpressionSchema {
       const target = specs[field.name]?.target ?? "";
       if (target === "vault") throw new AppError("forbidden", 'Only an admin may read records of "vault".');
       return schemaOf(target);
+    },
+    back(collection, fieldName) {
+      const spec = Object.hasOwn(fields, collection) ? fields[collection]?.[fieldName] : undefined;
+      const target = schemaOf(collection);
+      const pointer = target.field(fieldName);
+      if (spec?.target !== name || pointer === undefined)
+        return `"${collection}(${fieldName})" does not point to "${name}"`;
+      return { target, pointer };
     },
   };
 }

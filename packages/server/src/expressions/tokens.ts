@@ -1,10 +1,11 @@
+/** Tokens: an expression's text in pieces. */
 import { quote } from "../kernel/index.ts";
 import { ExpressionError } from "./expression-error.ts";
 
 export const comparisons = ["=", "!=", ">", ">=", "<", "<=", "~", "!~"] as const;
 export type Comparison = (typeof comparisons)[number];
 
-type Sign = Comparison | "&&" | "||" | "!" | "(" | ")" | ",";
+type Sign = Comparison | "&&" | "||" | "!" | "(" | ")" | "," | "[" | "]" | "." | "*";
 
 /** A piece of an expression's text; `offset` is where it begins, from 0. */
 export type Token = { readonly offset: number } & (
@@ -13,20 +14,28 @@ export type Token = { readonly offset: number } & (
   | { readonly type: "number"; readonly value: number }
   /** A path of names, or a word of the language. */
   | { readonly type: "path"; readonly names: readonly string[] }
+  /** `+ 7d` or `- 90m` after a time, in milliseconds. */
+  | { readonly type: "offset"; readonly ms: number; readonly text: string }
   /** `@now`, `@user.id`, …, without the `@`. */
   | { readonly type: "macro"; readonly name: string }
   | { readonly type: "end" }
 );
 
 /** In each alternative, what comes first must not be the beginning of what comes later. */
-const symbol = /&&|\|\||>=|<=|!=|!~|[=><~!(),]/y;
+const symbol = /&&|\|\||>=|<=|!=|!~|[=><~!(),[\].*]/y;
 const space = /\s*/y;
 const number = /-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?(?![\p{L}\p{N}_.])/uy;
 /** Names of fields are narrower; members of JSON have names of many alphabets, with dashes. */
 const path = /[\p{L}_$][\p{L}\p{N}_$-]*(?:\.[\p{L}_$][\p{L}\p{N}_$-]*)*/uy;
 const name = /^[\p{L}_$][\p{L}\p{N}_$-]*$/u;
 const macro = /@([A-Za-z][A-Za-z.]*)?/y;
+const offsetPattern = /([+-])\s*(\d{1,9})([smhdw])(?![\p{L}\p{N}_.])/uy;
 const string = /"(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*'/suy;
+
+/** The units of an offset, in milliseconds. */
+const units: { readonly [unit: string]: number } = { s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000, w: 604_800_000 };
+
+const maxShift = 1_000 * 365 * 86_400_000;
 
 /** Those of JSON, and the other quote. */
 const escapes: { readonly [letter: string]: string } = {
@@ -85,6 +94,13 @@ function tokenAt(text: string, offset: number): { token: Token; end: number } {
     const value = readString(literal[0], offset);
     return { token: { type: "text", value, offset }, end: string.lastIndex };
   }
+  const shift = matchAt(offsetPattern, text, offset);
+  if (shift !== null) {
+    const [whole, sign, amount, unit = ""] = shift;
+    const ms = Number(amount) * (units[unit] ?? 0) * (sign === "-" ? -1 : 1);
+    if (Math.abs(ms) > maxShift) throw new ExpressionError(offset, `${quote(whole)} is more than 1,000 years`);
+    return { token: { type: "offset", ms, text: whole, offset }, end: offsetPattern.lastIndex };
+  }
   const digits = matchAt(number, text, offset);
   if (digits !== null) {
     const value = Number(digits[0]);
@@ -131,6 +147,8 @@ export function show(token: Token): string {
       return quote(token.names.join("."));
     case "macro":
       return quote(`@${token.name}`);
+    case "offset":
+      return quote(token.text);
     case "end":
       return "the end";
     default:

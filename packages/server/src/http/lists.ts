@@ -56,7 +56,9 @@ export class Lists {
   }
 
   async #whole(exchange: Exchange, { collection, principal, tag, keep, keepable }: Asked): Promise<Response> {
-    const pages = await this.#queries.whole(collection, principal);
+    const signal = (): AbortSignal => exchange.request.signal;
+    const waiter = { caller: exchange.callerKey(principal), signal };
+    const pages = await this.#queries.whole(collection, principal, waiter);
     const { rest } = pages;
     if (rest === null)
       return this.#once(exchange, { principal, tag, keep, keepable }, JSON.stringify({ items: pages.first }));

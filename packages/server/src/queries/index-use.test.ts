@@ -22,15 +22,10 @@ const { service } = await openApi({
 });
 
 const principal = { userId: "usr_1", role: "authenticated", sessionId: "ses_1" } as const;
-const users = { table: "_users", fields: ["id", "email"] };
 
 function isBounded(name: string, text: Record<string, string>): boolean {
   const collection = service.records.collection(name);
-  const query = parseListQuery(
-    collection,
-    { limit: "5", ...text },
-    new ReadScope({ collections: service.collections, users, principal }),
-  );
+  const query = parseListQuery(collection, { limit: "5", ...text }, new ReadScope(service.collections, principal));
   if (query.site === "thread") return false;
   // The first page, and the parts of the list after a position with and without values.
   const { plan } = query;
@@ -38,7 +33,7 @@ function isBounded(name: string, text: Record<string, string>): boolean {
     { seq: 5, values: plan.sort.keys.map(() => 5) },
     { seq: 5, values: plan.sort.keys.map(() => null) },
   ];
-  const context = { now: 0, userId: "usr_1" };
+  const context = { now: 0, user: { id: "usr_1", role: "authenticated", email: null } };
   for (const segment of [null, ...positions.flatMap((position) => segmentsAfter(plan.sort, position))]) {
     const parts = [plan.where, segment].filter((part) => part !== null);
     const where = parts.length === 0 ? "" : ` WHERE ${parts.map((part) => part.text).join(" AND ")}`;

@@ -4,8 +4,8 @@ import {
   type Expression,
   ExpressionError,
   type ExpressionSchema,
-  eachOperand,
   parseExpression,
+  type SqlOptions,
   toSql,
 } from "../expressions/index.ts";
 import { quote } from "../kernel/index.ts";
@@ -41,6 +41,10 @@ export interface ListQuery {
   readonly cursorScope: string;
   /** The collections that the answer depends on, and what the caller may read of each. */
   readonly entered: ReadonlyMap<Collection, Decision>;
+  /** The names of the collections that rules ask about. */
+  readonly asked: ReadonlySet<string>;
+  /** The definitions of which it was made: see `Collections`. */
+  readonly epoch: number;
   /** Whether the answer depends on something that has no version: the users, the time. */
   readonly isFleeting: boolean;
   /** Whether everybody may read what it enters. */
@@ -51,7 +55,7 @@ export interface ListQuery {
  * @throws AppError `bad_request` with the reason why a parameter is refused; `unauthorized` or `forbidden` where a filter or
  * a sort leads to something that the caller may not read.
  */
-export function parseListQuery(collection: Collection, text: QueryText, scope: ReadScope): ListQuery {
+export function parseListQuery(collection: Collection, text: QueryText, scope: ReadScope): Omit<ListQuery, "epoch"> {
   const schema = scope.schema(collection);
   const source = recordSource(recordTableOf(collection), scope.enter(collection));
   const filter = text.filter === undefined ? null : parseFilter(text.filter, schema);
@@ -70,8 +74,11 @@ export function parseListQuery(collection: Collection, text: QueryText, scope: R
   const isSmall = limit <= maxLoopLimit && selection.expansions.every(isForward);
   const isOnLoop = isBounded && isSmall && !(hasTotal && conditions.length > 0);
   const site: ExecutionSite = isOnLoop ? "event-loop" : "thread";
-  const where = conditions.length === 0 ? null : allOf(conditions, source.table, site);
-  const macros = filter === null ? new Set<string>() : macrosOf(filter);
+  const where =
+    conditions.length === 0
+      ? null
+      : allOf(conditions, source.table, { isProbed: site === "thread", users: scope.users.table });
+  if (filter !== null) scope.note(filter);
   const plan: PagePlan = {
     selection,
     where,
@@ -96,7 +103,8 @@ export function parseListQuery(collection: Collection, text: QueryText, scope: R
     countsAll: hasTotal && isOnLoop,
     cursorScope: JSON.stringify([collection.name, collection.createdAt, text.sort, text.filter]),
     entered: scope.entered,
-    isFleeting: scope.hasEnteredUsers || macros.has("now") || macros.has("today"),
+    asked: scope.asked,
+    isFleeting: scope.isFleeting,
     isPublic: [...scope.entered.keys()].every(({ policies }) => policies.read.isOpen),
   };
 }
@@ -106,8 +114,8 @@ export function isForward({ direction, target }: ExpansionPlan): boolean {
   return direction === "forward" && (target?.selection.expansions ?? []).every(isForward);
 }
 
-function allOf(conditions: readonly Expression[], table: string, site: ExecutionSite): PagePlan["where"] {
-  const parts = conditions.map((condition) => toSql(condition, table, { isProbed: site === "thread" }));
+function allOf(conditions: readonly Expression[], table: string, options: SqlOptions): PagePlan["where"] {
+  const parts = conditions.map((condition) => toSql(condition, table, options));
   const text = parts.map((part) => (parts.length > 1 ? `(${part.text})` : part.text)).join(" AND ");
   return { text, values: parts.flatMap(({ values }) => values) };
 }
@@ -119,12 +127,4 @@ function parseFilter(text: string, schema: ExpressionSchema): Expression {
     if (!(thrown instanceof ExpressionError)) throw thrown;
     throw refuseParameter("filter", thrown.message);
   }
-}
-
-function macrosOf(filter: Expression): Set<string> {
-  const names = new Set<string>();
-  eachOperand(filter, (operand) => {
-    if (operand.type === "macro") names.add(operand.name);
-  });
-  return names;
 }

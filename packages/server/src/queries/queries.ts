@@ -12,7 +12,7 @@ import type { Collection, Collections } from "../collections/index.ts";
 import { type Database, SchemaChanged } from "../database/index.ts";
 import { AppError, BoundedMap, isAdmin, JsonText, type Principal } from "../kernel/index.ts";
 import type { Logger } from "../logging/index.ts";
-import type { Decision } from "../permissions/index.ts";
+import { callerOf, type Decision } from "../permissions/index.ts";
 import { missingRecord, type Records, recordTableOf } from "../records/index.ts";
 import { type CursorPosition, Cursors } from "./cursor.ts";
 import { type FileUses, fileColumns } from "./file-uses.ts";
@@ -20,15 +20,17 @@ import { indexAdvice } from "./index-advice.ts";
 import { isForward, type ListQuery, parseListQuery } from "./list-query.ts";
 import type { FileUsesInput, PageInput, QueryInput, RecordInput } from "./plan.ts";
 import { readQueryText, selectionParameters } from "./query-text.ts";
-import { ReadScope, type UserTable } from "./read-scope.ts";
+import { ReadScope } from "./read-scope.ts";
 import { type PageOutcome, type RecordOutcome, type Reported, runQuery } from "./run.ts";
 import { parseSelection } from "./selection.ts";
 import { recordSource } from "./source.ts";
-import { type RecordPages, readWhole } from "./whole-list.ts";
+import { type RecordPages, readByPages, readWhole } from "./whole-list.ts";
 
 /** Queries that are remembered in their parsed form, and the longest text that is worth it. */
 const maxQueries = 1_500;
 const maxCharacters = 1_000;
+/** Records of a page of a whole list. */
+const wholePageSize = 200;
 /** How often a query is begun anew because a migration came in between, and how long it waits before that. */
 const maxAttempts = 5;
 const attemptMs = 5;
@@ -37,7 +39,6 @@ export interface QueriesOptions {
   database: Database;
   collections: Collections;
   records: Records;
-  users: UserTable;
   /** The secret of cursors; asked for when it is needed. */
   cursorKey: () => string;
   logger: Logger;
@@ -71,6 +72,9 @@ export interface QueryCaller {
   /** Aborted when nobody waits for the answer any more. Asked for only when that may take a while. */
   readonly signal: () => AbortSignal;
 }
+
+/** For what the service reads for itself. */
+const forService = { caller: "service", signal: (): AbortSignal => new AbortController().signal };
 
 /** The input of a run, with the place where it runs, and the collections whose rights it rests on. */
 interface Planned<T extends QueryInput> extends Pick<ListQuery, "site" | "entered"> {
@@ -124,16 +128,29 @@ export class Queries {
   state(collection: Collection, principal: Principal, { query }: PreparedList): ListState {
     const { versions } = this.#options.records;
     const userId = principal?.userId ?? null;
-    if (query === null) {
-      const { read } = collection.policies;
-      return { version: versions.of(new Map([[collection, read.decide(principal)]]), userId), isShared: read.isOpen };
+    if (query !== null) {
+      const version = query.isFleeting ? null : versions.of(query.entered, userId, query.asked);
+      return { version, isShared: query.isPublic };
     }
-    return { version: query.isFleeting ? null : versions.of(query.entered, userId), isShared: query.isPublic };
+    const scope = this.#scope(principal);
+    scope.enter(collection);
+    const version = scope.isFleeting ? null : versions.of(scope.entered, userId, scope.asked);
+    return { version, isShared: collection.policies.read.isOpen };
   }
 
   /** All records of a collection that the caller may read, newest first. @throws AppError when that is none. */
-  whole(collection: Collection, principal: Principal): Promise<RecordPages> {
-    return readWhole(this.#options, collection, principal);
+  async whole(
+    collection: Collection,
+    principal: Principal,
+    waiter: Omit<QueryCaller, "principal"> = forService,
+  ): Promise<RecordPages> {
+    const { access } = collection.policies.read.admit(principal);
+    if (access !== "where") return readWhole(this.#options, collection, principal);
+    return readByPages((cursor) => {
+      const search = String(new URLSearchParams({ limit: String(wholePageSize), ...(cursor !== "" && { cursor }) }));
+      const current = this.#readable(collection.name, principal);
+      return this.page(current, this.prepare(current, principal, search), { principal, ...waiter });
+    });
   }
 
   /** One page of a list, as JSON: `items`, `nextCursor`, and `total` where it was asked for. */
@@ -181,7 +198,10 @@ export class Queries {
     };
     const { outcome } = await this.#run<RecordOutcome | null>(plan, request);
     if (outcome === null) throw missingRecord(current, id);
-    current.policies.read.admitRecord(principal, outcome.owner);
+    const { owner } = outcome;
+    const missing = missingRecord(current, id);
+    const target = { table: recordTableOf(current), principal, id, owner, missing };
+    await records.rights.admit(this.#options.database.reader, "read", target);
     return JsonText.from(outcome.record);
   }
 
@@ -199,10 +219,10 @@ export class Queries {
     const role = isAdmin(principal) ? "admin" : principal === null ? "nobody" : "user";
     const key = `${collection.name} ${role} ${parameters}`;
     const known = this.#prepared.get(key);
-    if (known !== undefined && (known === null || (known.collection === collection && this.#isCurrent(known))))
-      return known;
+    if (known !== undefined && (known === null || this.#isCurrent(known))) return known;
     const text = readQueryText(new URLSearchParams(parameters));
-    const query = text && parseListQuery(collection, text, this.#scope(principal));
+    const { epoch } = this.#options.collections;
+    const query = text && { ...parseListQuery(collection, text, this.#scope(principal)), epoch };
     if (key.length <= maxCharacters) this.#prepared.set(key, query);
     return query;
   }
@@ -238,13 +258,12 @@ export class Queries {
   }
 
   #basics({ principal }: QueryCaller): Pick<QueryInput, "context" | "slowMs"> {
-    const context = { now: Date.now(), userId: principal?.userId ?? null };
+    const context = { now: Date.now(), user: callerOf(principal) };
     return { context, slowMs: this.#options.slowQueryMs };
   }
 
   #scope(principal: Principal): ReadScope {
-    const { collections, users } = this.#options;
-    return new ReadScope({ collections, users, principal });
+    return new ReadScope(this.#options.collections, principal);
   }
 
   #readable(name: string, principal: Principal): Collection {
@@ -254,10 +273,8 @@ export class Queries {
   }
 
   /** Whether the definitions that a query was made of are those in force. */
-  #isCurrent({ entered }: ListQuery): boolean {
-    for (const collection of entered.keys())
-      if (this.#options.collections.get(collection.name) !== collection) return false;
-    return true;
+  #isCurrent({ epoch }: ListQuery): boolean {
+    return epoch === this.#options.collections.epoch;
   }
 
   /** Whether the rights by which a query was made are in force after it has waited. */

@@ -3,72 +3,47 @@
  * entered, so that a cached answer knows what it depends on.
  */
 import type { FieldDefinition } from "@socle/protocol";
-import { type Collection, type Collections, columnName } from "../collections/index.ts";
-import type { Expression, ExpressionSchema, SchemaField } from "../expressions/index.ts";
-import { typeOf } from "../fields/index.ts";
+import {
+  type Collection,
+  type Collections,
+  expressionSchema,
+  type SchemaSource,
+  systemField,
+  type UserTable,
+} from "../collections/index.ts";
+import { collectionsIn, type Expression, type ExpressionSchema, eachOperand, isCaller } from "../expressions/index.ts";
 import { AppError, isAdmin, type Principal } from "../kernel/index.ts";
 import type { Decision } from "../permissions/index.ts";
 
-/** Where users are kept, for relations that lead to them. Each may read themself; admins read all. */
-export interface UserTable {
-  readonly table: string;
-  /** Its public columns, which are the fields of a user. */
-  readonly fields: readonly string[];
-}
-
-function systemField(name: string, valueType: "text" | "datetime"): SchemaField {
-  return { name, valueType, column: name, isRelation: false };
-}
-
-/** The fields that a query may name, with those that every record has. */
-function fieldsOf({ definition }: Collection): ReadonlyMap<string, SchemaField> {
-  const system = [
-    systemField("id", "text"),
-    systemField("createdAt", "datetime"),
-    systemField("updatedAt", "datetime"),
-  ];
-  const own = definition.fields.map((field): SchemaField => {
-    const { valueType, reference } = typeOf(field);
-    return { name: field.name, valueType, column: columnName(field), isRelation: reference === "record" };
-  });
-  return new Map([...system, ...own].map((field) => [field.name, field]));
-}
-
-const schemaFields = new WeakMap<Collection, ReadonlyMap<string, SchemaField>>();
-
-function schemaFieldsOf(collection: Collection): ReadonlyMap<string, SchemaField> {
-  let fields = schemaFields.get(collection);
-  if (fields === undefined) {
-    fields = fieldsOf(collection);
-    schemaFields.set(collection, fields);
-  }
-  return fields;
-}
-
 /** A user's own row. */
-const isSelf: Expression = {
-  type: "compare",
-  operator: "=",
-  left: { type: "path", hops: [], field: systemField("id", "text"), members: [], valueType: "text" },
-  right: { type: "macro", name: "user.id", valueType: "text" },
-};
+const isSelf = isCaller(systemField("id", true));
 
 /** The condition under which records may be read; null for all. */
 export function conditionOf(decision: Decision): Expression | null {
-  return decision.access === "own" ? decision.condition : null;
+  return "condition" in decision ? decision.condition : null;
 }
 
 export class ReadScope {
   readonly principal: Principal;
-  readonly users: UserTable;
   readonly #collections: Collections;
+  readonly #source: SchemaSource;
   readonly #entered = new Map<Collection, Decision>();
-  #hasEnteredUsers = false;
+  readonly #asked = new Set<string>();
+  #isFleeting = false;
 
-  constructor(options: { collections: Collections; users: UserTable; principal: Principal }) {
-    this.#collections = options.collections;
-    this.users = options.users;
-    this.principal = options.principal;
+  constructor(collections: Collections, principal: Principal) {
+    this.#collections = collections;
+    this.principal = principal;
+    this.#source = {
+      users: collections.users,
+      definition: (name) => collections.get(name)?.definition,
+      enter: (name) => this.#enterNamed(name),
+      enterUsers: () => this.#conditionOfUsers(),
+    };
+  }
+
+  get users(): UserTable {
+    return this.#collections.users;
   }
 
   /** The collections that were entered, and what the caller may read of each. */
@@ -76,19 +51,37 @@ export class ReadScope {
     return this.#entered;
   }
 
-  get hasEnteredUsers(): boolean {
-    return this.#hasEnteredUsers;
+  /** The names of the collections that the rules of those ask about. */
+  get asked(): ReadonlySet<string> {
+    return this.#asked;
+  }
+
+  /** Whether the answer depends on something that has no version: the users, the time, the caller's role. */
+  get isFleeting(): boolean {
+    return this.#isFleeting;
+  }
+
+  /** Notes what a condition depends on. */
+  note(condition: Expression): void {
+    for (const name of collectionsIn(condition)) {
+      if (name === "users") this.#isFleeting = true;
+      else this.#asked.add(name);
+    }
+    eachOperand(condition, (operand) => {
+      if (operand.type === "macro" && operand.name !== "user.id") this.#isFleeting = true;
+    });
   }
 
   /** What the caller may read of a collection, which is entered with that. */
   enter(collection: Collection): Decision {
     const decision = collection.policies.read.decide(this.principal);
     this.#entered.set(collection, decision);
+    if (decision.access === "where") this.note(decision.condition);
     return decision;
   }
 
   enterUsers(): Decision {
-    this.#hasEnteredUsers = true;
+    this.#isFleeting = true;
     if (isAdmin(this.principal)) return { access: "all" };
     if (this.principal !== null) return { access: "own", condition: isSelf };
     return { access: "none", refusal: new AppError("unauthorized", "To look into users, sign in.") };
@@ -123,40 +116,19 @@ export class ReadScope {
 
   /** The collection as expressions see it. */
   schema(collection: Collection): ExpressionSchema {
-    const fields = schemaFieldsOf(collection);
-    return {
-      name: collection.name,
-      table: collection.table,
-      condition: conditionOf(this.enter(collection)),
-      field: (name) => fields.get(name),
-      fieldNames: () => [...fields.keys()],
-      follow: (field) => this.#follow(collection, field),
-    };
+    return expressionSchema(collection.definition, this.#source);
   }
 
-  #follow(collection: Collection, { name }: SchemaField): ExpressionSchema {
-    const definition = collection.definition.fields.find((field) => field.name === name);
-    if (definition === undefined) throw new Error(`There is no field ${name} to follow`);
-    const target = this.target(definition);
-    if (target === null) return this.#userSchema();
-    target.policies.read.admit(this.principal);
-    return this.schema(target);
+  #enterNamed(name: string): Expression | null {
+    const collection = this.#collections.get(name);
+    if (collection === undefined) throw new Error(`There is no collection ${name} to enter`);
+    collection.policies.read.admit(this.principal);
+    return conditionOf(this.enter(collection));
   }
 
-  #userSchema(): ExpressionSchema {
+  #conditionOfUsers(): Expression | null {
     const decision = this.enterUsers();
     if (decision.access === "none") throw decision.refusal;
-    const { table, fields } = this.users;
-    return {
-      name: "users",
-      table,
-      condition: conditionOf(decision),
-      field: (name) =>
-        fields.includes(name) ? systemField(name, name === "createdAt" ? "datetime" : "text") : undefined,
-      fieldNames: () => fields,
-      follow: () => {
-        throw new Error("Users have no relations");
-      },
-    };
+    return conditionOf(decision);
   }
 }

@@ -1,10 +1,10 @@
 /** Sources: the tables that a selection reads, each with the fields of its records and what the caller may read of them. */
 import type { FieldDefinition } from "@socle/protocol";
+import type { UserTable } from "../collections/index.ts";
 import { identifier } from "../database/index.ts";
 import { needsDecoding } from "../fields/index.ts";
 import type { Decision } from "../permissions/index.ts";
 import type { RecordTable } from "../records/index.ts";
-import type { UserTable } from "./read-scope.ts";
 
 export interface Source {
   /** The collection, or "users". */

@@ -23,6 +23,13 @@ export interface RecordPages {
   readonly rest: LaterPages | null;
 }
 
+/** The pages of a list after its first. */
+export interface LaterPages {
+  next(): Promise<IteratorResult<StoredRecord[], undefined>>;
+  /** Ends the reading, before the end or at it. */
+  return(): Promise<IteratorReturnResult<undefined>>;
+}
+
 /** A part of a list that is read in one step. */
 interface Page {
   readonly rows: StoredRecord[];
@@ -50,7 +57,7 @@ function readPage(
  * the list. It is no generator: the frame of one
  * that waits would keep the last page in memory.
  */
-export class LaterPages {
+class TablePages implements LaterPages {
   readonly #reader: LongRead;
   readonly #table: RecordTable;
   readonly #ownerValue: string[];
@@ -95,7 +102,6 @@ export class LaterPages {
     return { done: false, value: table.toRecords(rows) };
   }
 
-  /** Ends the reading, before the end or at it. */
   async return(): Promise<IteratorReturnResult<undefined>> {
     this.#start = null;
     this.#reader.end();
@@ -123,14 +129,14 @@ export async function readWhole(
   const ownerValue = ownerOf(decision, principal);
   const byOwner = ownerValue.length > 0;
   const reader = database.longRead();
-  let rest: LaterPages | null = null;
+  let rest: TablePages | null = null;
   try {
     const sql = table.firstPage(byOwner, firstPageSize + 1);
     const { rows, isFull } = readPage(reader, table, { sql, values: ownerValue, bytes: firstPageBytes });
     const last = isFull || rows.length > firstPageSize ? rows.at(-1) : undefined;
     if (last !== undefined) {
       const start = reader.get<{ seq: number }>(table.place, last.id)?.seq ?? 0;
-      rest = new LaterPages(reader, table, { start, ownerValue, mayGoOn });
+      rest = new TablePages(reader, table, { start, ownerValue, mayGoOn });
     }
     return { first: table.toRecords(rows), rest };
   } finally {
@@ -148,4 +154,41 @@ function listChanged(): AppError {
     "unavailable",
     "The part of the collection that you may read has changed while the list was read.",
   );
+}
+
+/** One page of a query. */
+interface QueriedPage {
+  readonly items: StoredRecord[];
+  readonly nextCursor: string | null;
+}
+
+/** A whole list that is read as the pages of a query, on threads: where the database must look at each record. */
+class QueriedPages implements LaterPages {
+  readonly #page: (cursor: string) => Promise<QueriedPage>;
+  #cursor: string | null;
+
+  constructor(page: (cursor: string) => Promise<QueriedPage>, cursor: string) {
+    this.#page = page;
+    this.#cursor = cursor;
+  }
+
+  async next(): Promise<IteratorResult<StoredRecord[], undefined>> {
+    if (this.#cursor === null) return this.return();
+    const { items, nextCursor } = await this.#page(this.#cursor);
+    this.#cursor = nextCursor;
+    return { done: false, value: items };
+  }
+
+  async return(): Promise<IteratorReturnResult<undefined>> {
+    this.#cursor = null;
+    return { done: true, value: undefined };
+  }
+}
+
+/** Reads a whole list by the pages of a query. @param page answers the JSON of one; "" asks for the first. */
+export async function readByPages(page: (cursor: string) => Promise<string>): Promise<RecordPages> {
+  // Made by `JSON.stringify` of such a page.
+  const read = async (cursor: string): Promise<QueriedPage> => JSON.parse(await page(cursor)) as QueriedPage;
+  const { items, nextCursor } = await read("");
+  return { first: items, rest: nextCursor === null ? null : new QueriedPages(read, nextCursor) };
 }

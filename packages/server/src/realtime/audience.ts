@@ -28,6 +28,7 @@ export function topicsOfEvent(type: string, audience: Audience, owner: string | 
       return [`${type}/users`, `${type}/admins`];
     case "owner":
       return owner === null ? [`${type}/admins`] : [`${type}/${owner}`, `${type}/admins`];
+    case "condition":
     case "admins":
       return [`${type}/admins`];
   }

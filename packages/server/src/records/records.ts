@@ -19,7 +19,8 @@ import { RecordCounts } from "./counts.ts";
 import { ownerOfChanged, ownerOfNew } from "./ownership.ts";
 import { type OwnedRow, type RecordTable, recordTableOf } from "./record-table.ts";
 import { type Lookups, References } from "./references.ts";
-import { answerOf, changesOf, type SavedRecord } from "./saved-record.ts";
+import { Rights } from "./rights.ts";
+import { answerWithout, changesOf, type SavedRecord } from "./saved-record.ts";
 import { type ValidatedBody, validateBody } from "./validate.ts";
 import { Versions } from "./versions.ts";
 
@@ -48,6 +49,7 @@ export class Records {
   readonly #logger: Logger;
   /** When the records of each collection changed last. */
   readonly versions = new Versions();
+  readonly rights: Rights;
 
   constructor(options: {
     database: Database;
@@ -62,6 +64,7 @@ export class Records {
     this.#events = options.events;
     this.#clock = options.clock;
     this.#logger = options.logger;
+    this.rights = new Rights(options.collections.users.table);
     this.#counts = new RecordCounts(options);
     this.#references = new References({ collections: options.collections, lookups: options.lookups });
   }
@@ -97,26 +100,30 @@ export class Records {
     return this.#counts.of(collection);
   }
 
+  /** @throws AppError; a record that an expression keeps the caller from reading is `not_found`. */
   async get(collection: Collection, principal: Principal, id: string): Promise<StoredRecord> {
-    const { read } = collection.policies;
-    const { access } = read.admit(principal);
+    const { access } = collection.policies.read.admit(principal);
     const table = recordTableOf(collection);
+    const { reader } = this.#database;
     if (access === "all") {
-      const row = await this.#database.reader.get<StoredRecord>(table.byId, id);
+      const row = await reader.get<StoredRecord>(table.byId, id);
       if (row === null) throw missingRecord(collection, id);
       return table.toRecord(row);
     }
-    const row = await this.#database.reader.get<StoredRecord>(table.byIdWithOwner, id);
+    const row = await reader.get<StoredRecord>(table.byIdWithOwner, id);
     if (row === null) throw missingRecord(collection, id);
     const { record, owner } = table.toOwned(row);
-    read.admitRecord(principal, owner);
+    const missing = missingRecord(collection, id);
+    await this.rights.admit(reader, "read", { table, principal, id, owner, missing });
     return record;
   }
 
   /** Whether a caller may read a record that is there. */
   async isReadable(collection: Collection, principal: Principal, id: string): Promise<boolean> {
-    const row = await this.#database.reader.get<{ owner: string | null }>(recordTableOf(collection).owner, id);
-    return row !== null && collection.policies.read.allows(principal, row.owner);
+    const table = recordTableOf(collection);
+    const { reader } = this.#database;
+    const row = await reader.get<{ owner: string | null }>(table.owner, id);
+    return row !== null && this.rights.allows(reader, "read", { table, principal, id, owner: row.owner });
   }
 
   /** Looks whether a record is there and the caller is allowed the operation on it, without doing it. */
@@ -127,12 +134,14 @@ export class Records {
   ): Promise<void> {
     const { principal, id } = target;
     const collection = this.collection(name);
-    const policy = collection.policies[operation];
-    policy.admit(principal);
-    if (!idPattern.test(id)) throw missingRecord(collection, id);
-    const row = await this.#database.reader.get<{ owner: string | null }>(recordTableOf(collection).owner, id);
-    if (row === null) throw missingRecord(collection, id);
-    policy.admitRecord(principal, row.owner);
+    collection.policies[operation].admit(principal);
+    const missing = missingRecord(collection, id);
+    if (!idPattern.test(id)) throw missing;
+    const table = recordTableOf(collection);
+    const { reader } = this.#database;
+    const row = await reader.get<{ owner: string | null }>(table.owner, id);
+    if (row === null) throw missing;
+    await this.rights.admit(reader, operation, { table, principal, id, owner: row.owner, missing });
   }
 
   async create(name: string, principal: Principal, body: Body): Promise<SavedRecord> {
@@ -185,11 +194,14 @@ export class Records {
       () => tx.run(table.insert, id, timestamp, timestamp, owner, ...stored),
       () => this.#references.duplicates(tx, table, { id, values, createdAt: timestamp, updatedAt: timestamp }),
     );
+    const right = { table, principal, id, owner };
+    if (!(await this.rights.allows(tx, "create", right))) throw collection.policies.create.refusal(principal);
     tx.whenVisible(() => this.#changed(collection, 1, owner));
     const type = `${name}.created`;
     const json = JsonText.of(record);
     await this.#events.append(tx, { type, source: "collections", payload: json, principal, owner }, now);
-    return { record, json: answerOf(collection, principal, { record, json, owner, body }) };
+    const isReadable = await this.rights.allows(tx, "read", right);
+    return { record, json: isReadable ? json : answerWithout(record, body) };
   }
 
   async #update(tx: Transactor, { table, row }: Found, principal: Principal, body: Body): Promise<SavedRecord> {
@@ -208,8 +220,8 @@ export class Records {
     }
     if (changed.length === 0) {
       const { record } = row;
-      const json = JsonText.of(record);
-      return { record, json: answerOf(collection, principal, { record, json, owner: row.owner, body }) };
+      const isReadable = await this.rights.allows(tx, "read", { table, principal, id, owner: row.owner });
+      return { record, json: isReadable ? JsonText.of(record) : answerWithout(record, body) };
     }
     const now = this.#clock.now();
     // Strictly later than before, also within one millisecond.
@@ -220,6 +232,11 @@ export class Records {
     );
     if (updated === null) throw missingRecord(collection, id);
     const record = table.toRecord(updated);
+    const right = { table, principal, id, owner };
+    // The record as it stands now must be one that the caller may change, too.
+    const isAllowed =
+      collection.policies.update.audience !== "condition" || (await this.rights.allows(tx, "update", right));
+    if (!isAllowed) throw collection.policies.update.refusal(principal);
     tx.whenVisible(() => this.versions.changed(collection.name, owner, row.owner));
     const type = `${collection.name}.updated`;
     const json = JsonText.of(record);
@@ -227,7 +244,8 @@ export class Records {
     const changes = (): object => changesOf(record, previous);
     const event = { type, source: "collections", payload: json, changes, principal, owner, previous } as const;
     await this.#events.append(tx, event, now);
-    return { record, json: answerOf(collection, principal, { record, json, owner, body }) };
+    const isReadable = await this.rights.allows(tx, "read", right);
+    return { record, json: isReadable ? json : answerWithout(record, body) };
   }
 
   /** In the moment of the commit: there is one record more or less. */
@@ -250,13 +268,13 @@ export class Records {
     { operation, id }: { operation: "update" | "delete"; id: string },
   ): Promise<Found> {
     const collection = this.collection(name);
-    const policy = collection.policies[operation];
-    policy.admit(principal);
+    collection.policies[operation].admit(principal);
     const table = recordTableOf(collection);
     const found = await tx.get<StoredRecord>(table.byIdWithOwner, id);
-    if (found === null) throw missingRecord(collection, id);
+    const missing = missingRecord(collection, id);
+    if (found === null) throw missing;
     const row = table.toOwned(found);
-    policy.admitRecord(principal, row.owner);
+    await this.rights.admit(tx, operation, { table, principal, id, owner: row.owner, missing });
     return { table, row };
   }
 

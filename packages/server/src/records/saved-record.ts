@@ -1,7 +1,6 @@
 /** A saved record: what a create or update answers, and what it changed. */
 import type { StoredRecord } from "@socle/protocol";
-import type { Collection } from "../collections/index.ts";
-import { JsonText, type Principal } from "../kernel/index.ts";
+import { JsonText } from "../kernel/index.ts";
 
 /** A record as it was just written. */
 export interface SavedRecord {
@@ -11,16 +10,10 @@ export interface SavedRecord {
 }
 
 /**
- * The answer to a create or update, by the rule that is in force when it is made: to a caller who may not read the record,
- * only the fields of the body and what the service has added (contract, "HTTP in general").
+ * The answer to a create or update for a caller who may not read the record: only the fields of the body and what the service has
+ * added (contract, "HTTP in general").
  */
-export function answerOf(
-  collection: Collection,
-  principal: Principal,
-  saved: SavedRecord & { owner: string | null; body: Record<string, unknown> },
-): JsonText {
-  const { record, json, owner, body } = saved;
-  if (collection.policies.read.allows(principal, owner)) return json;
+export function answerWithout(record: StoredRecord, body: Record<string, unknown>): JsonText {
   const { id, createdAt, updatedAt } = record;
   const named = Object.entries(record).filter(([name]) => Object.hasOwn(body, name));
   return JsonText.of({ id, createdAt, updatedAt, ...Object.fromEntries(named) });

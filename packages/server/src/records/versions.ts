@@ -41,16 +41,20 @@ export class Versions {
     }
   }
 
-  /** The version of all that a caller can see of some collections, and of their definitions. */
-  of(entered: ReadonlyMap<Collection, Decision>, userId: string | null): string {
+  /**
+   * The version of all that a caller can see of some collections, and of their definitions.
+   * @param asked names of collections that rules ask about.
+   */
+  of(entered: ReadonlyMap<Collection, Decision>, userId: string | null, asked: Iterable<string> = []): string {
     let version = this.#run;
+    for (const name of asked) version += `.r${this.#of(name).last.toString(36)}`;
     for (const [collection, { access }] of entered) {
       version += `.${this.#definitionOf(collection).toString(36)}`;
       if (access === "none") continue;
       const { last, byOwner, ofOthers } = this.#of(collection.name);
       // What is all and what is one's own may have changed last at the same time, and differ.
       version +=
-        access === "all" ? `-a${last.toString(36)}` : `-o${(byOwner.get(userId ?? "") ?? ofOthers).toString(36)}`;
+        access !== "own" ? `-a${last.toString(36)}` : `-o${(byOwner.get(userId ?? "") ?? ofOthers).toString(36)}`;
     }
     return version;
   }

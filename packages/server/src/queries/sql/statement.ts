@@ -1,6 +1,6 @@
 /** Statements of a run: how the parts of a plan are put together, and how their constants get values. */
 import { type RowReader, stopProbe, type Value } from "../../database/index.ts";
-import { constantValue, type EvaluationContext } from "../../expressions/index.ts";
+import { bind as bindConstants, type EvaluationContext } from "../../expressions/index.ts";
 import type { SqlPart } from "../plan.ts";
 
 /** A reader of one snapshot, and the time and the caller for which it reads. */
@@ -13,11 +13,7 @@ export interface Run {
 
 /** The values of an SQL part, with the constants of this run. */
 export function bind({ values }: SqlPart, context: EvaluationContext): Value[] {
-  return values.map((value) => {
-    if (typeof value !== "object" || value === null) return value;
-    const constant = constantValue(value, context);
-    return typeof constant === "boolean" ? Number(constant) : constant;
-  });
+  return bindConstants(values, context);
 }
 
 /** A WHERE of the parts that are there, with the stop probe before them. It begins with a space, or is empty. */

@@ -1,5 +1,5 @@
 /** The requests of a collection as code: curl, the TypeScript client, fetch. */
-import type { JsonValue, Operation, PermissionRule, Permissions } from "@socle/protocol";
+import type { JsonValue, Operation, Permissions, Rule } from "@socle/protocol";
 import { OPERATIONS } from "@socle/protocol";
 
 export const LANGUAGES = ["curl", "client", "fetch"] as const;
@@ -30,8 +30,8 @@ const operations: { readonly [kind in RequestKind]: Operation } = {
 };
 
 /** The rule that a request has to fulfil: one that is left out takes the one before it; the first is public. */
-export function ruleOf(kind: RequestKind, permissions: Permissions | null): PermissionRule {
-  let rule: PermissionRule = "public";
+export function ruleOf(kind: RequestKind, permissions: Permissions | null): Rule {
+  let rule: Rule = "public";
   for (const operation of OPERATIONS) {
     rule = permissions?.[operation] ?? rule;
     if (operation === operations[kind]) return rule;

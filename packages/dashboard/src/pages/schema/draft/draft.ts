@@ -10,7 +10,7 @@ import {
   type JsonValue,
   OPERATIONS,
   type Operation,
-  type PermissionRule,
+  type Rule,
 } from "@socle/protocol";
 
 export interface FieldDraft {
@@ -42,7 +42,7 @@ export interface IndexDraft {
 }
 
 /** A rule for each operation; null takes the rule of the operation before. A later service may give an expression. */
-export type PermissionDraft = { readonly [operation in Operation]: PermissionRule | null };
+export type PermissionDraft = { readonly [operation in Operation]: Rule | null };
 
 export interface SchemaDraft {
   readonly name: string;

@@ -1,5 +1,5 @@
 /** The edits of a draft, as a reducer: each answers a new draft and leaves the old one alone. */
-import type { FieldType, Operation, PermissionRule } from "@socle/protocol";
+import type { FieldType, Operation, Rule } from "@socle/protocol";
 import { type FieldDraft, newField, type PermissionDraft, type SchemaDraft } from "./draft.ts";
 
 /** The parts of a field that the form changes. */
@@ -15,7 +15,7 @@ export type Edit =
   | { readonly edit: "removeField"; readonly key: string }
   | { readonly edit: "restoreField"; readonly key: string }
   | { readonly edit: "moveField"; readonly key: string; readonly over: string }
-  | { readonly edit: "rule"; readonly operation: Operation; readonly rule: PermissionRule | null }
+  | { readonly edit: "rule"; readonly operation: Operation; readonly rule: Rule | null }
   | { readonly edit: "permissions"; readonly permissions: PermissionDraft }
   | { readonly edit: "addIndex" }
   | {

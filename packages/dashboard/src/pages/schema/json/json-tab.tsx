@@ -27,7 +27,7 @@ function readingOf(typed: string, stored: CollectionDefinition | null): Reading 
   } catch {
     return null;
   }
-  const reading = readDefinition(value, stored);
+  const reading = readDefinition(value);
   if (reading.definition === null || stored === null || reading.definition.name === stored.name) return reading;
   return { definition: null, mistakes: [{ path: ["name"], message: words.nameFixed(stored.name) }] };
 }

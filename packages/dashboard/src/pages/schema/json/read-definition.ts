@@ -6,11 +6,10 @@ import {
   type IndexDefinition,
   type JsonValue,
   OPERATIONS,
-  type PermissionRule,
   type Permissions,
+  type Rule,
 } from "@socle/protocol";
 import { text } from "../../../texts/index.ts";
-import { isWord } from "../permissions/rules.ts";
 
 /** Keys and places from the root of the JSON: ["fields", 2, "type"]. */
 export type Path = readonly (string | number)[];
@@ -48,12 +47,6 @@ function isObject(value: JsonValue | undefined): value is JsonObject {
 /** Collects mistakes; a reader answers null where it found one. */
 class Reader {
   readonly mistakes: Mistake[] = [];
-  readonly #stored: CollectionDefinition | null;
-
-  constructor(stored: CollectionDefinition | null) {
-    this.#stored = stored;
-  }
-
   definition(value: JsonValue): WrittenDefinition {
     const definition: WrittenDefinition = { name: "", fields: [] };
     if (!isObject(value)) {
@@ -113,17 +106,16 @@ class Reader {
         this.#report(["permissions", key], words.operation(OPERATIONS.join(", ")));
         continue;
       }
-      const known = this.#rule(rule, this.#stored?.permissions?.[operation]);
+      const known = this.#rule(rule);
       if (known === null) this.#report(["permissions", key], words.rule);
       else permissions[operation] = known;
     }
     return permissions;
   }
 
-  /** One of the four words, or the text that is stored: a later service may know more than words. */
-  #rule(rule: JsonValue, stored: PermissionRule | undefined): PermissionRule | null {
-    if (stored !== undefined && rule === stored) return stored;
-    return typeof rule === "string" && isWord(rule) ? rule : null;
+  /** One of the four words, or an expression, which the service checks. */
+  #rule(rule: JsonValue): Rule | null {
+    return typeof rule === "string" && rule !== "" ? rule : null;
   }
 
   #indexes(value: JsonValue): IndexDefinition[] {
@@ -146,8 +138,8 @@ class Reader {
 }
 
 /** Reads the value of a JSON text. With mistakes there is no definition: the form keeps what it has. */
-export function readDefinition(value: JsonValue, stored: CollectionDefinition | null): Reading {
-  const reader = new Reader(stored);
+export function readDefinition(value: JsonValue): Reading {
+  const reader = new Reader();
   const definition = reader.definition(value);
   return { definition: reader.mistakes.length === 0 ? definition : null, mistakes: reader.mistakes };
 }

@@ -1,5 +1,5 @@
 /** The rules of a collection in words: which one an operation has, where it comes from, and what is risky about it. */
-import { OPERATIONS, type Operation, PERMISSION_RULES, type PermissionRule } from "@socle/protocol";
+import { OPERATIONS, type Operation, PERMISSION_RULES, type PermissionRule, type Rule } from "@socle/protocol";
 import { text } from "../../../texts/index.ts";
 import type { PermissionDraft } from "../draft/draft.ts";
 
@@ -7,12 +7,12 @@ const words = text.schema.permissions;
 
 /** The rule that counts for an operation. */
 export interface EffectiveRule {
-  readonly rule: PermissionRule;
+  readonly rule: Rule;
   /** The operation whose rule it takes; null for its own; "default" where none before it has a rule. */
   readonly from: Operation | "default" | null;
 }
 
-/** Whether a rule is one of the four words. A later service may store an expression. */
+/** Whether a rule is one of the four words. Any other text is an expression. */
 export function isWord(rule: string): rule is PermissionRule {
   return PERMISSION_RULES.some((word) => word === rule);
 }
@@ -28,13 +28,13 @@ export function effectiveRule(permissions: PermissionDraft, operation: Operation
 }
 
 /** "Only signed-in users may create records." */
-export function sentenceOf(operation: Operation, rule: PermissionRule): string {
+export function sentenceOf(operation: Operation, rule: Rule): string {
   return isWord(rule) ? words.sentences[operation][rule] : words.custom;
 }
 
 /** Warnings for choices that surprise people later. */
 export function warningsOf(permissions: PermissionDraft): readonly string[] {
-  const rule = (operation: Operation): PermissionRule => effectiveRule(permissions, operation).rule;
+  const rule = (operation: Operation): Rule => effectiveRule(permissions, operation).rule;
   const open = OPERATIONS.filter((operation) => operation !== "read" && rule(operation) === "public");
   const warnings = open.map((operation) => words.risks[operation]);
   const isByOwner = rule("read") === "owner" || rule("update") === "owner" || rule("delete") === "owner";

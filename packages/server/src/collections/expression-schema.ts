@@ -1,0 +1,120 @@
+/** Expression schemas: what filters and rules can name in the records of a collection, from its definition. */
+import type { CollectionDefinition, FieldDefinition } from "@socle/protocol";
+import type { Expression, ExpressionSchema, SchemaField } from "../expressions/index.ts";
+import { typeOf } from "../fields/index.ts";
+import { quote } from "../kernel/index.ts";
+import { columnName, tableName } from "./collection.ts";
+import { tableIndexes } from "./table-indexes.ts";
+
+/** Where users are kept, for relations that lead to them. */
+export interface UserTable {
+  readonly table: string;
+  /** Its public columns, which are the fields of a user. */
+  readonly fields: readonly string[];
+}
+
+/** The collections that an expression can enter, and the conditions under which their records may be read. */
+export interface SchemaSource {
+  readonly users: UserTable;
+  definition(name: string): CollectionDefinition | undefined;
+  /**
+   * Called when records of a collection are entered from elsewhere. Answers the condition under which they may be read.
+   * @throws AppError when none may.
+   */
+  enter(name: string): Expression | null;
+  /** The same for the users. */
+  enterUsers(): Expression | null;
+}
+
+/** A field that every record has, or that a user has. */
+export function systemField(name: string, isIndexed = false): SchemaField {
+  const valueType = name === "createdAt" || name === "updatedAt" ? "datetime" : "text";
+  return { name, valueType, column: name, isRelation: false, isIndexed };
+}
+
+/** The fields that an expression may name, with those that every record has. */
+function fieldsOf(definition: CollectionDefinition): ReadonlyMap<string, SchemaField> {
+  const leading = new Set(tableIndexes(definition).map(({ columns }) => columns[0]));
+  const own = definition.fields.map((field): SchemaField => {
+    const { valueType, reference } = typeOf(field);
+    const column = columnName(field);
+    return { name: field.name, valueType, column, isRelation: reference === "record", isIndexed: leading.has(column) };
+  });
+  const times = ["createdAt", "updatedAt"].map((name) => systemField(name, leading.has(name)));
+  return new Map([systemField("id", true), ...times, ...own].map((field) => [field.name, field]));
+}
+
+const known = new WeakMap<CollectionDefinition, ReadonlyMap<string, SchemaField>>();
+
+function knownFields(definition: CollectionDefinition): ReadonlyMap<string, SchemaField> {
+  let fields = known.get(definition);
+  if (fields === undefined) {
+    fields = fieldsOf(definition);
+    known.set(definition, fields);
+  }
+  return fields;
+}
+
+/** The records of a collection as expressions see them. @param condition see `ExpressionSchema`. */
+export function expressionSchema(
+  definition: CollectionDefinition,
+  source: SchemaSource,
+  condition: Expression | null = null,
+): ExpressionSchema {
+  const fields = knownFields(definition);
+  return {
+    name: definition.name,
+    table: tableName(definition.name),
+    condition,
+    field: (name) => fields.get(name),
+    fieldNames: () => [...fields.keys()],
+    follow: ({ name }) => {
+      const field = definition.fields.find((each) => each.name === name);
+      return field?.collection === "users" ? userSchema(source) : entered(field?.collection ?? "", source);
+    },
+    back: (collection, name) => backFrom(definition.name, { collection, field: name }, source),
+  };
+}
+
+function entered(name: string, source: SchemaSource): ExpressionSchema {
+  const definition = source.definition(name);
+  // Definitions whose relations lead nowhere are refused.
+  if (definition === undefined) throw new Error(`A relation leads to ${name}, which is not there`);
+  return expressionSchema(definition, source, source.enter(name));
+}
+
+function userSchema(source: SchemaSource): ExpressionSchema {
+  const { table, fields } = source.users;
+  return {
+    name: "users",
+    table,
+    condition: source.enterUsers(),
+    field: (name) => (fields.includes(name) ? systemField(name, name === "id") : undefined),
+    fieldNames: () => fields,
+    follow: () => {
+      throw new Error("Users have no relations");
+    },
+    back: (collection, name) => backFrom("users", { collection, field: name }, source),
+  };
+}
+
+function backFrom(
+  to: string,
+  from: { collection: string; field: string },
+  source: SchemaSource,
+): ReturnType<ExpressionSchema["back"]> {
+  const definition = source.definition(from.collection);
+  if (definition === undefined) return `there is no collection ${quote(from.collection)} that could point to "${to}"`;
+  const pointing = definition.fields.filter((field) => pointsTo(field, to));
+  const target = entered(from.collection, source);
+  const pointer = pointing.some(({ name }) => name === from.field) ? target.field(from.field) : undefined;
+  if (pointer !== undefined) return { target, pointer };
+  const names = pointing.map(({ name }) => `${from.collection}(${name})`);
+  const hint =
+    names.length === 0 ? `no field of "${from.collection}" points to "${to}"` : `did you mean ${names.join(" or ")}?`;
+  return `${quote(`${from.collection}(${from.field})`)} does not point to "${to}"; ${hint}`;
+}
+
+function pointsTo(field: FieldDefinition, to: string): boolean {
+  return typeOf(field).reference === "record" && field.collection === to;
+}

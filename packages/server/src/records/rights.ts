@@ -1,0 +1,76 @@
+/** Rights on single records: whether a caller is allowed an operation on one, by the policy and, where it asks, the database. */
+import type { Operation } from "@socle/protocol";
+import type { Reader } from "../database/index.ts";
+import { bind, type Expression, toSql } from "../expressions/index.ts";
+import type { AppError, Principal } from "../kernel/index.ts";
+import { callerOf, isOwnRecord } from "../permissions/index.ts";
+import type { RecordTable } from "./record-table.ts";
+
+/** A caller and the record that they ask for. */
+export interface RightsTarget {
+  readonly table: RecordTable;
+  readonly principal: Principal;
+  readonly id: string;
+  readonly owner: string | null;
+}
+
+type Sql = ReturnType<typeof toSql>;
+
+export class Rights {
+  /** The table of users: see `SqlOptions`. */
+  readonly #users: string;
+  /** The SQL of conditions. */
+  readonly #texts = new WeakMap<Expression, Sql>();
+
+  constructor(users: string) {
+    this.#users = users;
+  }
+
+  /** A condition over the records of a table, as SQL. */
+  condition(table: RecordTable, condition: Expression): Sql {
+    let sql = this.#texts.get(condition);
+    if (sql === undefined) {
+      sql = toSql(condition, table.sqlName, { users: this.#users });
+      this.#texts.set(condition, sql);
+    }
+    return sql;
+  }
+
+  /** Whether a caller is allowed an operation on a record that is there. */
+  async allows(reader: Reader, operation: Operation, target: RightsTarget): Promise<boolean> {
+    const { table, principal, id, owner } = target;
+    const decision = table.collection.policies[operation].decide(principal);
+    switch (decision.access) {
+      case "all":
+        return true;
+      case "none":
+        return false;
+      case "own":
+        return isOwnRecord(principal, owner);
+      case "where": {
+        const { text, values } = this.condition(table, decision.condition);
+        const sql = `SELECT 1 FROM ${table.sqlName} WHERE ${table.sqlName}.id = ? AND (${text})`;
+        const bound = bind(values, { now: Date.now(), user: callerOf(principal) });
+        return (await reader.get(sql, id, ...bound)) !== null;
+      }
+    }
+  }
+
+  /**
+   * Refuses a caller who is not allowed an operation on a record.
+   * @throws AppError `missing` where an expression keeps them from reading it, else `forbidden` or `unauthorized`.
+   */
+  async admit(
+    reader: Reader,
+    operation: Operation,
+    { missing, ...target }: RightsTarget & { missing: AppError },
+  ): Promise<void> {
+    if (await this.allows(reader, operation, target)) return;
+    const { policies } = target.table.collection;
+    const isHidden = operation === "read" && policies.read.audience === "condition";
+    if (isHidden) throw missing;
+    if (operation !== "read" && policies.read.audience === "condition" && !(await this.allows(reader, "read", target)))
+      throw missing;
+    throw policies[operation].refusal(target.principal);
+  }
+}

@@ -1,0 +1,252 @@
+/** Rules as expressions: a team issue tracker, in which members of a workspace see and change its issues, and nobody else. */
+import { describe, expect, test } from "bun:test";
+import { openApi } from "../../test/kit.ts";
+
+const member = "project.workspace.members(workspace)[user = @user.id]";
+const { request, register, admin, service } = await openApi({
+  collections: [
+    {
+      name: "workspaces",
+      fields: [{ name: "name", type: "string" }],
+      permissions: { read: "members(workspace)[user = @user.id]", create: "admin" },
+    },
+    {
+      name: "members",
+      fields: [
+        { name: "workspace", type: "relation", collection: "workspaces", required: true },
+        { name: "user", type: "relation", collection: "users", required: true },
+        { name: "role", type: "string" },
+      ],
+      permissions: { read: "workspace.members(workspace)[user = @user.id]", create: "admin" },
+    },
+    {
+      name: "projects",
+      fields: [
+        { name: "name", type: "string" },
+        { name: "workspace", type: "relation", collection: "workspaces" },
+      ],
+      permissions: { read: "workspace.members(workspace)[user = @user.id]", create: "admin" },
+    },
+    {
+      name: "issues",
+      fields: [
+        { name: "title", type: "string" },
+        { name: "status", type: "string" },
+        { name: "project", type: "relation", collection: "projects" },
+        { name: "author", type: "relation", collection: "users", owner: true },
+      ],
+      permissions: {
+        read: `${member} || status = "public"`,
+        create: `project.workspace.members(workspace)[user = @user.id && role != "guest"]`,
+        update: `author = @user.id || project.workspace.members(workspace)[user = @user.id && role = "owner"]`,
+        delete: `project.workspace.members(workspace)[user = @user.id && role = "owner"]`,
+      },
+    },
+    {
+      name: "comments",
+      fields: [
+        { name: "text", type: "string" },
+        { name: "issue", type: "relation", collection: "issues" },
+      ],
+      permissions: { read: "issue.project.workspace.members(workspace).user = @user.id", create: "authenticated" },
+    },
+  ],
+});
+const root = await admin();
+const [ann, bob, eve] = [await register("ann@x.org"), await register("bob@x.org"), await register("eve@x.org")];
+
+interface Made {
+  readonly id: string;
+}
+async function make(collection: string, body: object, token = root): Promise<string> {
+  const { status, body: made } = await request<Made>("POST", `/api/${collection}`, { body, token });
+  expect([collection, status]).toEqual([collection, 201]);
+  return made.id;
+}
+const join = (workspace: string, user: string, role: string): Promise<string> =>
+  make("members", { workspace, user, role });
+const [acme, globex] = [await make("workspaces", { name: "acme" }), await make("workspaces", { name: "globex" })];
+await join(acme, ann.user.id, "owner");
+const bobsMembership = await join(acme, bob.user.id, "member");
+await join(globex, eve.user.id, "owner");
+const [rockets, widgets] = [
+  await make("projects", { name: "rockets", workspace: acme }),
+  await make("projects", { name: "widgets", workspace: globex }),
+];
+const first = await make("issues", { title: "first", status: "open", project: rockets }, ann.accessToken);
+const second = await make("issues", { title: "second", status: "open", project: rockets }, bob.accessToken);
+const other = await make("issues", { title: "other", status: "open", project: widgets }, eve.accessToken);
+const open = await make("issues", { title: "for all", status: "public", project: widgets }, eve.accessToken);
+
+type List = {
+  items: { id: string; title?: string; expand?: Record<string, unknown> }[];
+  total?: number;
+  nextCursor?: string | null;
+};
+async function ids(path: string, token?: string): Promise<string[]> {
+  const { status, body } = await request<List>("GET", path, token === undefined ? {} : { token });
+  expect([path, status]).toEqual([path, 200]);
+  return body.items.map(({ id }) => id);
+}
+const status = async (method: string, path: string, token?: string, body?: object): Promise<number> =>
+  (await request(method, path, { ...(token !== undefined && { token }), ...(body !== undefined && { body }) })).status;
+
+describe("read", () => {
+  test("lists, whole and by pages, hold what the rule lets the caller see", async () => {
+    for (const path of [
+      "/api/issues",
+      "/api/issues?limit=10",
+      "/api/issues?sort=title",
+      "/api/issues?filter=title != null",
+    ]) {
+      expect([path, ...(await ids(path, ann.accessToken)).sort()]).toEqual([path, ...[first, second, open].sort()]);
+      expect([path, ...(await ids(path, eve.accessToken)).sort()]).toEqual([path, ...[other, open].sort()]);
+      expect([path, ...(await ids(path))]).toEqual([path, open]);
+      expect((await ids(path, root)).length).toBe(4);
+    }
+  });
+
+  test("pages by cursor, counts and totals too", async () => {
+    const seen: string[] = [];
+    for (let cursor: string | null = ""; cursor !== null; ) {
+      const page: { body: List } = await request<List>("GET", `/api/issues?limit=1&count=exact&cursor=${cursor}`, {
+        token: bob.accessToken,
+      });
+      expect(page.body.total).toBe(3);
+      seen.push(...page.body.items.map(({ id }) => id));
+      cursor = page.body.nextCursor ?? null;
+    }
+    expect(seen).toEqual([open, second, first]);
+  });
+
+  test("one by id: 404 for what may not be read, also with fields and expand", async () => {
+    for (const search of ["", "?fields=title", "?expand=project"]) {
+      expect(await status("GET", `/api/issues/${first}${search}`, bob.accessToken)).toBe(200);
+      expect(await status("GET", `/api/issues/${first}${search}`, eve.accessToken)).toBe(404);
+      expect(await status("GET", `/api/issues/${first}${search}`)).toBe(404);
+      expect(await status("GET", `/api/issues/${open}${search}`)).toBe(200);
+    }
+  });
+
+  test("filters, sorts and expansions enter only what the caller may read there", async () => {
+    expect(await ids('/api/issues?filter=project.name = "widgets"', ann.accessToken)).toEqual([]);
+    expect(await ids('/api/issues?filter=project.name = "rockets"&sort=project.name,title', ann.accessToken)).toEqual([
+      first,
+      second,
+    ]);
+    expect(
+      await ids("/api/issues?filter=project.workspace.members(workspace).role = 'owner'", ann.accessToken),
+    ).toEqual([second, first]);
+    const { body } = await request<List>("GET", "/api/issues?expand=project.workspace,comments(issue)&sort=title", {
+      token: ann.accessToken,
+    });
+    expect(
+      body.items.map(({ title, expand }) => [title, (expand?.["project"] as { name?: string } | null)?.name ?? null]),
+    ).toEqual([
+      ["first", "rockets"],
+      ["for all", null],
+      ["second", "rockets"],
+    ]);
+  });
+
+  test("an ETag belongs to what its caller sees, and changes with a membership", async () => {
+    const before = await request("GET", "/api/issues?limit=5", { token: bob.accessToken });
+    const tag = before.headers.get("etag") ?? "";
+    const again = await request("GET", "/api/issues?limit=5", {
+      token: bob.accessToken,
+      headers: { "If-None-Match": tag },
+    });
+    expect(again.status).toBe(304);
+    expect(await status("DELETE", `/api/members/${bobsMembership}`, root)).toBe(204);
+    const after = await request<List>("GET", "/api/issues?limit=5", {
+      token: bob.accessToken,
+      headers: { "If-None-Match": tag },
+    });
+    expect([after.status, after.body.items.map(({ id }) => id)]).toEqual([200, [open]]);
+    await join(acme, bob.user.id, "member");
+  });
+});
+
+describe("changes", () => {
+  test("create: the new record must fulfil the rule; else nothing is left of it", async () => {
+    const body = { title: "foreign", project: widgets };
+    expect(await status("POST", "/api/issues", ann.accessToken, body)).toBe(403);
+    expect(await status("POST", "/api/issues", undefined, body)).toBe(401);
+    expect(await ids("/api/issues?filter=title = 'foreign'", root)).toEqual([]);
+    const events = await service.events.read(0, 1_000);
+    expect(events.filter(({ payload }) => payload["title"] === "foreign")).toEqual([]);
+  });
+
+  test("update: 404 for what may not be read, 403 for what may not be changed", async () => {
+    expect(await status("PUT", `/api/issues/${second}`, bob.accessToken, { title: "second" })).toBe(200);
+    expect(await status("PUT", `/api/issues/${first}`, bob.accessToken, { title: "x" })).toBe(403);
+    expect(await status("PUT", `/api/issues/${first}`, eve.accessToken, { title: "x" })).toBe(404);
+    expect(await status("PUT", `/api/issues/${open}`, ann.accessToken, { title: "x" })).toBe(403);
+    expect(await status("PUT", `/api/issues/${open}`, undefined, { title: "x" })).toBe(401);
+    expect(await status("PUT", `/api/issues/${first}`, ann.accessToken, { title: "first" })).toBe(200);
+  });
+
+  test("update: the rule must hold for the record as it becomes, too", async () => {
+    const mine = await make("issues", { title: "moving", project: rockets }, ann.accessToken);
+    const move = { author: eve.user.id, project: widgets };
+    // An admin makes it somebody else's first: then only the membership lets Ann change it, and she would move it away.
+    expect(await status("PUT", `/api/issues/${mine}`, root, { author: bob.user.id })).toBe(200);
+    expect(await status("PUT", `/api/issues/${mine}`, ann.accessToken, { project: widgets })).toBe(403);
+    expect((await request<{ project: string }>("GET", `/api/issues/${mine}`, { token: root })).body.project).toBe(
+      rockets,
+    );
+    expect(await status("PUT", `/api/issues/${mine}`, ann.accessToken, move)).toBe(400);
+    expect(await status("DELETE", `/api/issues/${mine}`, bob.accessToken)).toBe(403);
+    expect(await status("DELETE", `/api/issues/${mine}`, eve.accessToken)).toBe(404);
+    expect(await status("DELETE", `/api/issues/${mine}`, ann.accessToken)).toBe(204);
+  });
+});
+
+describe("definitions", () => {
+  const put = (name: string, body: object): Promise<{ status: number; body: Record<string, unknown> }> =>
+    request("PUT", `/api/admin/collections/${name}`, { token: root, body });
+
+  test.each([
+    ["titel = 1", /permissions: the rule "read", at position 1: "issues" has no field "titel"; did you mean "title"\?/],
+    ["title = ", /"read" must be public, authenticated, owner, admin or an expression, .*at position 9/],
+    ["publik", /did you mean "public"\?/],
+    ["comments(title)[text = 'x']", /"comments\(title\)" does not point to "issues"; did you mean comments\(issue\)\?/],
+    ["nothing(issue)[text = 'x']", /there is no collection "nothing"/],
+    [`title in (${"1,".repeat(3_000)}1)`, /bytes are too many/],
+  ])("%s is refused, with the position", async (read, message) => {
+    const { status: code, body } = await put("issues", { permissions: { read } });
+    const { error } = body as { error?: { message: string } };
+    expect([code, String(error?.message)]).toEqual([400, expect.stringMatching(message)]);
+  });
+
+  test("a field that a rule of another collection names cannot go, and takes the rule with it when it is renamed", async () => {
+    const { fields } = (
+      await request<{ fields: { name: string }[] }>("GET", "/api/admin/collections/members", { token: root })
+    ).body;
+    const without = fields.filter(({ name }) => name !== "role");
+    const refused = await put("members", { fields: without });
+    expect([refused.status, JSON.stringify(refused.body)]).toEqual([
+      400,
+      expect.stringContaining('has no field \\"role\\"'),
+    ]);
+    const renamed = [...without, { name: "duty", type: "string", renamedFrom: "role" }];
+    const dry = await request<{ steps: unknown[] }>("PUT", "/api/admin/collections/members?dryRun=true", {
+      token: root,
+      body: { fields: renamed },
+    });
+    expect(dry.status).toBe(200);
+    expect((await put("members", { fields: renamed })).status).toBe(200);
+    const { permissions } = (
+      await request<{ permissions: Record<string, string> }>("GET", "/api/admin/collections/issues", { token: root })
+    ).body;
+    expect(permissions["delete"]).toBe('project.workspace.members(workspace)[user = @user.id && duty = "owner"]');
+    expect(await status("DELETE", `/api/issues/${first}`, bob.accessToken)).toBe(403);
+    const back = [...without, { name: "role", type: "string", renamedFrom: "duty" }];
+    expect((await put("members", { fields: back })).status).toBe(200);
+  });
+
+  test("a collection that a rule names cannot be deleted", async () => {
+    const { status: code } = await request("DELETE", "/api/admin/collections/members", { token: root });
+    expect(code).toBe(400);
+  });
+});
