@@ -3,7 +3,7 @@
  * recorded when it has returned well. Not recorded, because no promise stands on it: modes, owners and times, and writes
  * through shared memory, which SQLite makes to its `-shm` only; those to any other file make the log useless, and it says so.
  */
-import { readdirSync, readFileSync, statSync } from "node:fs";
+import { lstatSync, readdirSync, readFileSync, statSync } from "node:fs";
 import { join } from "node:path";
 import type { Trap } from "./filter.ts";
 import { readMemory } from "./libc.ts";
@@ -99,7 +99,9 @@ export class Recorder {
       case "unlink":
       case "rmdir":
       case "unlinkat":
-        return () => (first === null ? null : { op: isFolderRemoval(entry) ? "rmdir" : "unlink", path: first });
+        return first === null || this.#isSocket(first)
+          ? null
+          : () => ({ op: isFolderRemoval(entry) ? "rmdir" : "unlink", path: first });
       case "mkdir":
       case "mkdirat":
         return () =>
@@ -153,6 +155,11 @@ export class Recorder {
         return (result) => this.#wrote(inode, writtenFromMemory(entry, result));
     }
     return null;
+  }
+
+  /** Sockets hold no bytes, and are made by no call that is recorded. */
+  #isSocket(path: string): boolean {
+    return lstatSync(join(this.#root, path), { throwIfNoEntry: false })?.isSocket() === true;
   }
 
   #wrote(inode: number, { offset, bytes }: { offset: number; bytes: Uint8Array }): LogEntry | null {
