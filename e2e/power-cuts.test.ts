@@ -1,5 +1,6 @@
 /**
- * The power-cut suite in its short form: one run of the executable below the tracer, cut off at a dozen entries of its log.
+ * The power-cut suite in its short form: one run of the executable below the tracer, cut off at the first acknowledgement of each
+ * kind and at a dozen random entries of its log.
  * `npm run test:power-cuts` makes 500 cuts.
  */
 import { expect, test } from "bun:test";
@@ -8,9 +9,9 @@ import { join } from "node:path";
 import { randomSeed } from "../packages/server/test/random.ts";
 import { inParallel, temporaryFolder } from "./kit.ts";
 import { makeRun } from "./reliability/power-cuts/run.ts";
-import { nameOf, randomCut, suffer } from "./reliability/power-cuts/suite.ts";
+import { firstCuts, nameOf, randomCut, suffer } from "./reliability/power-cuts/suite.ts";
 
-const cuts = Number(process.env["CUTS"] ?? 12);
+const randomCuts = 12;
 const amount = { items: 40, tasks: 15, files: 6, users: 3, definitions: 6 };
 
 function filesBelow(folder: string): Map<string, string> {
@@ -23,7 +24,7 @@ function filesBelow(folder: string): Map<string, string> {
   );
 }
 
-test(`${cuts} power cuts: nothing that was acknowledged is lost, and nothing is half there`, async () => {
+test("power cuts: nothing that was acknowledged is lost, and nothing is half there", async () => {
   const seed = randomSeed("power-cuts");
   const run = await makeRun(seed, amount);
 
@@ -34,7 +35,7 @@ test(`${cuts} power cuts: nothing that was acknowledged is lost, and nothing is 
 
   const faults: string[] = [];
   await inParallel(
-    Array.from({ length: cuts }, (_, i) => randomCut(run, seed + i)),
+    [...firstCuts(run), ...Array.from({ length: randomCuts }, (_, i) => randomCut(run, seed + i))],
     2,
     async (cut) => {
       const found = await suffer(run, cut);

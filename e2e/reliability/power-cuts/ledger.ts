@@ -4,7 +4,7 @@
  */
 import type { Control } from "../tracer/control.ts";
 
-export interface Step {
+interface Step {
   /** Entries of the log when it was asked for: a cut before has nothing of it. */
   readonly asked: number;
   /** Entries of the log when its answer had arrived: a cut from there on must have it. Infinity without an answer. */

@@ -32,6 +32,14 @@ export function randomCut(run: Run, seed: number): Cut {
   return { at, luck, names: pick([0, 0.5, 1], random) ?? 0, random };
 }
 
+/** Cuts at the first acknowledgement of each kind; all that was not flushed is lost. */
+export function firstCuts({ ledger }: Run): Cut[] {
+  return kinds.flatMap((kind) => {
+    const at = ledger.of(kind)[0]?.steps[0]?.acknowledged;
+    return at === undefined ? [] : [{ at, luck: "nothing", names: 0, random: () => 0 }];
+  });
+}
+
 /** Rebuilds the folder after a cut and looks at it. Answers what is wrong. */
 export async function suffer({ disk, ledger }: Run, cut: Cut): Promise<string[]> {
   const folder = join(temporaryFolder(), "data");
