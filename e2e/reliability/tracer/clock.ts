@@ -89,7 +89,9 @@ export class Clock {
     const earliest = moved < 0n ? 0n : moved;
     const words = new BigInt64Array([earliest / 1_000_000_000n, earliest % 1_000_000_000n]);
     writeMemory(entry.tid, address, new Uint8Array(words.buffer));
-    return () => writeMemory(entry.tid, address, original);
+    return (result) => {
+      if (result !== null) writeMemory(entry.tid, address, original);
+    };
   }
 }
 

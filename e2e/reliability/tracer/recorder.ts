@@ -3,7 +3,7 @@
  * recorded when it has returned well. Not recorded, because no promise stands on it: modes, owners and times, and writes
  * through shared memory, which SQLite makes to its `-shm` only; those to any other file make the log useless, and it says so.
  */
-import { lstatSync, readdirSync, readFileSync, statSync } from "node:fs";
+import { existsSync, lstatSync, readdirSync, readFileSync, statSync } from "node:fs";
 import { join } from "node:path";
 import type { Trap } from "./filter.ts";
 import { readMemory } from "./libc.ts";
@@ -64,16 +64,27 @@ export class Recorder {
   entered(entry: Entry): AtExit | null {
     const record = this.#recordOf(entry);
     if (record === null) return null;
+    const paths = pathsOf(entry);
     return (result) => {
-      if (result < 0) return;
+      if (result === null ? !this.#wasMade(entry, paths) : result < 0) return;
       try {
-        const made = record(result);
+        const made = record(result ?? 0);
         if (made !== null) this.#log.append(made);
       } catch (thrown) {
         // A thread that is killed in this moment may have changed a file without a trace.
         this.#log.append({ op: "unknown", what: `${entry.call}: ${thrown}` });
       }
     };
+  }
+
+  /** Whether a call was made in which its thread ended. Nobody has built on it: a flush that was made may be left out. */
+  #wasMade({ call }: Entry, [first = "", second = ""]: readonly string[]): boolean {
+    if (/^(unlink|rmdir)/.test(call)) return !existsSync(first);
+    if (/^mkdir/.test(call)) return existsSync(first);
+    if (/^(rename|link)/.test(call)) return existsSync(second) && (call.startsWith("link") || !existsSync(first));
+    if (/^(f|fdata)sync$|^open|^creat|^mmap/.test(call)) return false;
+    this.#log.append({ op: "unknown", what: `${call}, in which a thread of ${first} ended` });
+    return false;
   }
 
   #recordOf(entry: Entry): ((result: number) => LogEntry | null) | null {

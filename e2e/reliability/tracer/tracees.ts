@@ -19,8 +19,8 @@ const untraced = 2;
 const trapSignal = 5;
 const stopSignals = new Set([19, 20, 21, 22]);
 
-/** Asked with what a call has answered. */
-export type AtExit = (result: number) => void;
+/** Called with what a call has answered; with null when the thread ended in the call, which may have been made or not. */
+export type AtExit = (result: number | null) => void;
 
 /** What becomes of a trapped call. A `skipped` one is not made; `atExit` makes the thread stop once more, after it. */
 export type Verdict =
@@ -105,6 +105,7 @@ class Tracees {
   }
 
   #ended(tid: number, status: number): void {
+    this.#calls.get(tid)?.(null);
     this.#calls.delete(tid);
     this.#delayed = this.#delayed.filter((delayed) => delayed.tid !== tid);
     if (tid !== this.#leader) return;
@@ -129,10 +130,12 @@ class Tracees {
   }
 
   #left(tid: number): void {
-    const atExit = this.#calls.get(tid);
-    this.#calls.delete(tid);
     const result = resultOf(tid);
-    if (result !== null) atExit?.(result);
+    if (result !== null) {
+      const atExit = this.#calls.get(tid);
+      this.#calls.delete(tid);
+      atExit?.(result);
+    }
     go(tid, "continue");
   }
 
