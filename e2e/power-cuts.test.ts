@@ -1,6 +1,6 @@
 /**
  * The power-cut suite in its short form: one run of the executable below the tracer, cut off at the first acknowledgement of each
- * kind and at a dozen random entries of its log.
+ * kind and at ten random entries of its log; a restore of its backup, cut off three times.
  * `npm run test:power-cuts` makes 500 cuts.
  */
 import { expect, test } from "bun:test";
@@ -8,10 +8,11 @@ import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { randomSeed } from "../packages/server/test/random.ts";
 import { inParallel, temporaryFolder } from "./kit.ts";
+import { makeRestore, sufferRestore } from "./reliability/power-cuts/restores.ts";
 import { makeRun } from "./reliability/power-cuts/run.ts";
-import { firstCuts, nameOf, randomCut, suffer } from "./reliability/power-cuts/suite.ts";
+import { firstCuts, nameOf, randomCut, restoreCuts, suffer } from "./reliability/power-cuts/suite.ts";
 
-const randomCuts = 12;
+const randomCuts = 10;
 const amount = { items: 40, tasks: 15, files: 6, users: 3, definitions: 6 };
 
 function filesBelow(folder: string): Map<string, string> {
@@ -42,5 +43,8 @@ test("power cuts: nothing that was acknowledged is lost, and nothing is half the
       faults.push(...found.map((fault) => `${nameOf(cut)}: ${fault}`));
     },
   );
+  const restore = await makeRestore(run, { isEmpty: seed % 2 === 0 });
+  for (const cut of restoreCuts(restore, seed, 3))
+    faults.push(...(await sufferRestore(restore, cut)).map((fault) => `restore, ${nameOf(cut)}: ${fault}`));
   expect(faults).toEqual([]);
 }, 120_000);

@@ -40,9 +40,11 @@ export class Disk {
   rebuild(folder: string, cut: Cut): void {
     const isKept = (): boolean => cut.random() < cut.names;
     this.#write(this.#root, folder, { cut, names: this.#names.after(cut.at, isKept) });
-    // A backup notes the absolute path of what it writes; it is another in this folder.
-    const note = join(folder, "socle.db-backup/partial");
-    if (existsSync(note)) writeFileSync(note, readFileSync(note, "utf8").replace(this.#home, folder));
+    // Backups and restores note absolute paths of what they work on; they are others in this folder.
+    for (const name of ["socle.db-backup/partial", "socle.db-restore/moves.json"]) {
+      const note = join(folder, name);
+      if (existsSync(note)) writeFileSync(note, readFileSync(note, "utf8").replaceAll(this.#home, folder));
+    }
   }
 
   #write(node: Folder, path: string, state: { cut: Cut; names: Map<Folder, Map<string, Node>> }): void {

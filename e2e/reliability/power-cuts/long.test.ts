@@ -9,10 +9,12 @@ import { join } from "node:path";
 import { randomNumbers, randomSeed } from "../../../packages/server/test/random.ts";
 import { inParallel, root } from "../../kit.ts";
 import type { Kind } from "./ledger.ts";
+import { makeRestore, sufferRestore } from "./restores.ts";
 import { makeRun, type Run } from "./run.ts";
-import { nameOf, randomCut, suffer } from "./suite.ts";
+import { nameOf, randomCut, restoreCuts, suffer } from "./suite.ts";
 
 const cutsOfRun = 25;
+const cutsOfRestore = 5;
 const runs = Math.ceil(Number(process.env["POWER_CUTS"] ?? 500) / cutsOfRun);
 const page = join(root, "docs/reliability.md");
 const seed = randomSeed("power-cuts");
@@ -25,7 +27,7 @@ const counted: { readonly [heading: string]: Kind } = {
   definitions: "definition",
   backups: "backup",
 };
-const totals = { runs: 0, entries: 0, flushes: 0, cuts: 0, faults: 0 };
+const totals = { runs: 0, entries: 0, flushes: 0, cuts: 0, restoreCuts: 0, faults: 0 };
 const acknowledged = new Map<Kind, number>();
 
 function count({ disk, ledger }: Run): void {
@@ -55,6 +57,13 @@ test.each(Array.from({ length: runs }, (_, i) => i))("run %d", async (number) =>
     if (found.length > 0) totals.faults += 1;
     faults.push(...found.map((fault) => `${nameOf(cut)}: ${fault}`));
   });
+  const restore = await makeRestore(run, { isEmpty: number % 2 === 0 });
+  await inParallel(restoreCuts(restore, seed + number, cutsOfRestore), 2, async (cut) => {
+    const found = await sufferRestore(restore, cut);
+    totals.restoreCuts += 1;
+    if (found.length > 0) totals.faults += 1;
+    faults.push(...found.map((fault) => `restore, ${nameOf(cut)}: ${fault}`));
+  });
   expect(faults).toEqual([]);
 });
 
@@ -67,6 +76,7 @@ afterAll(() => {
       ([heading, kind]) => [`acknowledged: ${heading}`, acknowledged.get(kind) ?? 0] as const,
     ),
     ["power cuts", totals.cuts],
+    ["power cuts of restores", totals.restoreCuts],
     ["power cuts after which something was wrong", totals.faults],
   ];
   const table = [

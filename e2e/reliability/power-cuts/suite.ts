@@ -6,6 +6,7 @@ import { temporaryFolder } from "../../kit.ts";
 import { check } from "./check.ts";
 import type { Cut } from "./disk.ts";
 import type { Kind } from "./ledger.ts";
+import type { Restore } from "./restores.ts";
 import type { Run } from "./run.ts";
 
 const kinds: readonly Kind[] = ["items", "tasks", "file", "session", "user", "definition", "backup"];
@@ -24,12 +25,16 @@ function randomEntry({ disk, ledger }: Run, random: () => number): number {
   return Math.floor(random() * (way < 0.65 ? Math.min(1_000, disk.entries) : disk.entries + 1));
 }
 
+function randomLuck(random: () => number): Pick<Cut, "luck" | "names"> {
+  const luck = pick(["nothing", "nothing", "some", "some", "everything"] as const, random) ?? "nothing";
+  return { luck, names: pick([0, 0.5, 1], random) ?? 0 };
+}
+
 /** A cut; of what was not flushed all is lost, nothing, or some. */
 export function randomCut(run: Run, seed: number): Cut {
   const random = randomNumbers(seed);
   const at = randomEntry(run, random);
-  const luck = pick(["nothing", "nothing", "some", "some", "everything"] as const, random) ?? "nothing";
-  return { at, luck, names: pick([0, 0.5, 1], random) ?? 0, random };
+  return { at, ...randomLuck(random), random };
 }
 
 /** Cuts at the first acknowledgement of each kind; all that was not flushed is lost. */
@@ -38,6 +43,16 @@ export function firstCuts({ ledger }: Run): Cut[] {
     const at = ledger.of(kind)[0]?.steps[0]?.acknowledged;
     return at === undefined ? [] : [{ at, luck: "nothing", names: 0, random: () => 0 }];
   });
+}
+
+/** Cuts of a restore: at its end, and at random entries of its log. */
+export function restoreCuts({ disk }: Restore, seed: number, count: number): Cut[] {
+  const random = randomNumbers(seed);
+  const atEnd: Cut = { at: disk.entries, luck: "nothing", names: 0, random };
+  const others = Array.from({ length: count - 1 }, (): Cut => {
+    return { ...randomLuck(random), at: Math.floor(random() * (disk.entries + 1)), random };
+  });
+  return [atEnd, ...others];
 }
 
 /** Rebuilds the folder after a cut and looks at it. Answers what is wrong. */
