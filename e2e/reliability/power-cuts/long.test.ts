@@ -14,7 +14,7 @@ import { makeRun, type Run } from "./run.ts";
 import { nameOf, randomCut, restoreCuts, suffer } from "./suite.ts";
 
 const cutsOfRun = 25;
-const cutsOfRestore = 5;
+const cutsOfRestore = 6;
 const runs = Math.ceil(Number(process.env["POWER_CUTS"] ?? 500) / cutsOfRun);
 const page = join(root, "docs/reliability.md");
 const seed = randomSeed("power-cuts");

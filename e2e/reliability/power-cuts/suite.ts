@@ -45,14 +45,15 @@ export function firstCuts({ ledger }: Run): Cut[] {
   });
 }
 
-/** Cuts of a restore: at its end, and at random entries of its log. */
-export function restoreCuts({ disk }: Restore, seed: number, count: number): Cut[] {
+/** Cuts of a restore: at its end, among the moves before that, and anywhere. */
+export function restoreCuts({ disk: { entries } }: Restore, seed: number, count: number): Cut[] {
   const random = randomNumbers(seed);
-  const atEnd: Cut = { at: disk.entries, luck: "nothing", names: 0, random };
-  const others = Array.from({ length: count - 1 }, (): Cut => {
-    return { ...randomLuck(random), at: Math.floor(random() * (disk.entries + 1)), random };
+  const moves = Math.min(entries, 60);
+  return Array.from({ length: count }, (_, i): Cut => {
+    if (i % 3 === 0) return { at: entries, luck: "nothing", names: i % 2 === 0 ? 0 : 0.5, random };
+    if (i % 3 === 1) return { at: entries - Math.floor(random() * moves), luck: "some", names: 0.5, random };
+    return { ...randomLuck(random), at: Math.floor(random() * (entries + 1)), random };
   });
-  return [atEnd, ...others];
 }
 
 /** Rebuilds the folder after a cut and looks at it. Answers what is wrong. */
