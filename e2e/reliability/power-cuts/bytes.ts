@@ -1,7 +1,7 @@
 /**
- * The bytes of a file after a power cut. What was flushed is there. Of the rest, each page of 4 KiB is as it was after some of
+ * The bytes of a file after a power cut. Flushed bytes are there. Of the rest, each page of 4 KiB is as it was after some of
  * the writes to it, from none to all; a page may be torn between its sectors. The size is that after some of the
- * changes too. What lies between is zeros.
+ * changes too. Zeros lie between.
  */
 import { type Change, type File, lastSure } from "./names.ts";
 

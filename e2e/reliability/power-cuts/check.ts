@@ -1,4 +1,4 @@
-/** What is wrong with a folder after a power cut: the executable is started in it, and what it has is compared with the ledger. */
+/** The check of a folder after a power cut: the executable is started in it, and its data are compared with the ledger. */
 
 import { Database } from "bun:sqlite";
 import { existsSync, readdirSync, readFileSync } from "node:fs";
@@ -9,7 +9,7 @@ import { contentFaults } from "./content.ts";
 import { type History, type Kind, type Ledger, possibleSteps, stateAfter } from "./ledger.ts";
 import { hash } from "./workload.ts";
 
-/** What belongs to a cut at an entry of the log. */
+/** The ledger, and the entry of the log at which it was cut off. */
 export interface Expected {
   readonly ledger: Ledger;
   readonly cut: number;
@@ -18,7 +18,7 @@ export interface Expected {
 /** Collects what is wrong, a line each. */
 export type Faults = string[];
 
-/** What a history may be after the cut. */
+/** The states of a history that are right after the cut. */
 export function possibleStates({ cut }: Expected, history: History): (string | null)[] {
   return possibleSteps(history, cut).map((count) => stateAfter(history, count));
 }
@@ -60,7 +60,7 @@ export async function check(cwd: string, expected: Expected): Promise<Faults> {
   return [...faults, ...contentFaults(cwd, expected)];
 }
 
-/** What the service answers that it should not. */
+/** Looks at the answers of the service. Tells those that are wrong. */
 async function answerFaults(client: Client, cwd: string, expected: Expected): Promise<Faults> {
   const faults: Faults = [];
   const each = async (kind: Kind, look: (history: History) => Promise<string | null>): Promise<void> => {

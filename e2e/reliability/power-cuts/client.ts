@@ -1,4 +1,4 @@
-/** What the clients of a power-cut run ask of the service; an answer that is not the expected one is an error. */
+/** The requests of the clients of a power-cut run; an answer that is not the expected one is an error. */
 import { fileForm, formType } from "../../../packages/server/test/forms.ts";
 import { post } from "../../kit.ts";
 

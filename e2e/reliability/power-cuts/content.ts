@@ -1,4 +1,4 @@
-/** What is wrong with the database of a folder that was started after a power cut. */
+/** The check of the database in a folder in which the service was started after a power cut. */
 import { Database } from "bun:sqlite";
 import { join } from "node:path";
 import { type Expected, lossOf, possibleStates } from "./check.ts";

@@ -103,7 +103,7 @@ export class Disk {
     }
   }
 
-  /** What was there before counts as flushed. */
+  /** A file that was there before counts as flushed. */
   #takeBase({ path, inode, isFolder, spool, length }: Extract<LogEntry, { op: "base" }>): void {
     const before = { at: -1, since: 0 };
     if (path === "") {

@@ -1,6 +1,6 @@
 /**
- * What the client of a power-cut run has done and heard: for each thing the steps of its history, each with the entries of the
- * tracer's log between which it was asked for and acknowledged. From it follows what may be found after a cut.
+ * The ledger of a power-cut run tells all that its clients have done and heard: for each thing the steps of its history, each with the
+ * entries of the tracer's log between which it was asked for and acknowledged. From it follows what may be found after a cut.
  */
 import type { Control } from "../tracer/control.ts";
 
@@ -9,7 +9,7 @@ interface Step {
   readonly asked: number;
   /** Entries of the log when its answer had arrived: a cut from there on must have it. Infinity without an answer. */
   readonly acknowledged: number;
-  /** What is there after it; null for nothing. */
+  /** The content that is there after it; null for nothing. */
   readonly state: string | null;
 }
 

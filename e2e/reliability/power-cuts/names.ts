@@ -24,7 +24,7 @@ export type Change = { readonly at: number } & (
   | { readonly kind: "resize" | "grow"; readonly size: number }
 );
 
-/** What was written before the entry `since` is on disk once the entry `at` has been reached. */
+/** A write before the entry `since` is on disk once the entry `at` has been reached. */
 export interface Flush {
   readonly at: number;
   readonly since: number;
@@ -64,7 +64,7 @@ export class Names {
   }
 
   /**
-   * What stands in each folder after a cut.
+   * The names in each folder after a cut.
    * @param isKept decides about a change that is not sure.
    */
   after(cut: number, isKept: () => boolean): Map<Folder, Map<string, Node>> {

@@ -1,4 +1,4 @@
-/** What the tracer is told to do: one JSON file. */
+/** The configuration of the tracer: one JSON file. */
 import { readFileSync } from "node:fs";
 import { constants } from "node:os";
 import { type CallName, isCallName } from "./syscalls.ts";
@@ -17,7 +17,7 @@ export interface Rule {
   readonly errno?: string;
   /** The thread waits so long before the call is made, or fails. */
   readonly delayMs?: number;
-  /** Whether it acts from the start (true). */
+  /** True (the default) when it acts from the start. */
   readonly armed?: boolean;
 }
 
@@ -29,7 +29,7 @@ export interface TracerConfig {
   readonly rules?: readonly Rule[];
   /** The seed of the rules' probabilities. */
   readonly seed?: number;
-  /** Whether the command's time of day can be moved (`Control.clockOffsetMs`). */
+  /** True when the command's time of day can be moved (`Control.clockOffsetMs`). */
   readonly clock?: boolean;
 }
 

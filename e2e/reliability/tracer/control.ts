@@ -20,8 +20,8 @@ export class Control {
   }
 
   /**
-   * How many entries the log has. What a caller reads after an answer of the traced service has arrived is at least the
-   * number that there were when the answer left.
+   * How many entries the log has. The number that a caller reads after an answer of the traced service has arrived is at least
+   * the one when the answer left.
    */
   get entries(): number {
     return this.#values[slots.entries] ?? 0;

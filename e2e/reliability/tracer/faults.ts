@@ -26,7 +26,7 @@ export class Faults {
     rules.forEach(({ armed = true }, i) => void control.arm(i, armed));
   }
 
-  /** What the first rule that hits makes of a call; `otherwise` decides about a call that is made. */
+  /** Applies the first rule that hits a call; `otherwise` decides about a call that is made. */
   entered(entry: Entry, otherwise: () => Verdict): Verdict {
     for (const [i, rule] of this.#rules.entries()) {
       if (!this.#isHit(i, entry)) continue;

@@ -7,8 +7,8 @@
  * CONFIG is a JSON file (`config.ts`, `TracerConfig`). Tests call `serveTraced` (`traced.ts`) and never this file.
  *
  * - `record`: `readLog` (`log.ts`) tells, after the command's end, every change of files and names below a folder, and every
- *   flush. Whoever hears an answer of the command reads `control.entries` then: all that the answer
- *   stands on is in the log before that entry.
+ *   flush. A client that hears an answer of the command reads `control.entries` then: all that the
+ *   answer stands on is in the log before that entry.
  * - `rules`: calls that match are refused with an error or delayed. `control.arm(i, false)` lets rule i rest, `control.hits(i)`
  *   tells how many calls it has hit.
  * - `clock`: `control.clockOffsetMs = …` moves the command's time of day while it runs.

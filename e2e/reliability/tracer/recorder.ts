@@ -60,7 +60,7 @@ export class Recorder {
     if (isFolder) for (const name of readdirSync(absolute).sort()) this.#recordBase(join(path, name));
   }
 
-  /** What is to be done when the call has returned, or null when it has nothing to do with the recorded files. */
+  /** The work for when the call has returned, or null when it has nothing to do with the recorded files. */
   entered(entry: Entry): AtExit | null {
     const record = this.#recordOf(entry);
     if (record === null) return null;
@@ -77,7 +77,7 @@ export class Recorder {
     };
   }
 
-  /** Whether a call was made in which its thread ended. Nobody has built on it: a flush that was made may be left out. */
+  /** Tells whether a call was made in which its thread ended. Nobody has built on it: a flush that was made may be left out. */
   #wasMade({ call }: Entry, [first = "", second = ""]: readonly string[]): boolean {
     if (/^(unlink|rmdir)/.test(call)) return !existsSync(first);
     if (/^mkdir/.test(call)) return existsSync(first);
@@ -129,7 +129,7 @@ export class Recorder {
     return first === null ? null : this.#changeOf(entry, first);
   }
 
-  /** What a call does that names a file of the recorded folder by its descriptor. */
+  /** The change by a call that names a file of the recorded folder by its descriptor. */
   #changeOf(entry: Entry, path: string): ((result: number) => LogEntry | null) | null {
     const since = this.#log.entries;
     const status = statSync(

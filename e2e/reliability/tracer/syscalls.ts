@@ -98,7 +98,7 @@ export function isCallName(name: string): name is CallName {
   return Object.hasOwn(calls, name);
 }
 
-/** What differs between the processors. */
+/** The differences between the processors. */
 interface Machine {
   readonly processor: "x64" | "arm64";
   /** As seccomp names it. */

@@ -51,7 +51,7 @@ export function entryOf(tid: number): Entry | null {
   return { tid, call: nameOf(Number(view.getBigUint64(24, true))), args };
 }
 
-/** What a call has answered: a negative number is an error. */
+/** The answer of a call: a negative number is an error. */
 export function resultOf(tid: number): number | null {
   return readInfo(tid) ? Number(view.getBigInt64(24, true)) : null;
 }

@@ -22,7 +22,7 @@ const stopSignals = new Set([19, 20, 21, 22]);
 /** Called with what a call has answered; with null when the thread ended in the call, which may have been made or not. */
 export type AtExit = (result: number | null) => void;
 
-/** What becomes of a trapped call. A `skipped` one is not made; `atExit` makes the thread stop once more, after it. */
+/** The fate of a trapped call. A `skipped` one is not made; `atExit` makes the thread stop once more, after it. */
 export type Verdict =
   | { readonly kind: "go"; readonly atExit?: AtExit | null }
   | { readonly kind: "skipped" }

@@ -8,7 +8,7 @@ export interface Written {
   readonly bytes: Uint8Array;
 }
 
-/** What write, pwrite and their likes have taken from the caller's memory. `count` is their answer. */
+/** The bytes that write, pwrite and their likes have taken from the caller's memory. `count` is their answer. */
 export function writtenFromMemory(entry: Entry, count: number): Written {
   const isVector = entry.call !== "write" && entry.call !== "pwrite64";
   const isPlaced = entry.call.startsWith("p") && argument(entry, 3) !== -1;
@@ -35,7 +35,7 @@ function readVector(
   return Buffer.concat(parts);
 }
 
-/** What the kernel has copied into a file, read from the file itself. A clone copies all of it. */
+/** The bytes that the kernel has copied into a file, read from the file itself. A clone copies all of it. */
 export function writtenByCopy(entry: Entry, count: number): Written {
   const fd = descriptor(entry, entry.call === "ioctl" || entry.call === "sendfile" ? 0 : 2);
   const path = descriptorPath(entry.tid, fd);
