@@ -1,7 +1,7 @@
 /**
  * `npm test`: builds the executable and runs every test; ends with the line "N passed, N failed".
  * `npm test unit` runs those that need no executable; `npm run test:long` runs the long ones, `npm run test:hostile`
- * the attacks of the hostile suite.
+ * the attacks of the hostile suite, `npm run test:power-cuts` the power cuts.
  */
 import { readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -13,6 +13,7 @@ const suites = {
   all: ["packages/**/*.test.ts", "scripts/*.test.ts", "e2e/*.test.ts"],
   long: ["e2e/long/*.test.ts"],
   hostile: ["e2e/hostile/*.test.ts"],
+  "power-cuts": ["e2e/reliability/power-cuts/*.test.ts"],
 } as const;
 
 const suite = Bun.argv[2] ?? "all";
@@ -28,7 +29,7 @@ const files = patterns
 
 if (suite !== "unit") await must([process.execPath, `${root}/scripts/build.ts`]);
 const report = `${tmpdir()}/socle-tests-${process.pid}.xml`;
-const timeout = suite === "long" || suite === "hostile" ? "600000" : "60000";
+const timeout = suite === "all" || suite === "unit" ? "60000" : "600000";
 const code = await start([
   process.execPath,
   "test",

@@ -1,7 +1,8 @@
 /** Backups in a folder. */
-import { mkdirSync, readdirSync, statSync } from "node:fs";
+import { readdirSync, statSync } from "node:fs";
 import { rm } from "node:fs/promises";
 import { join } from "node:path";
+import { makeFolder } from "../database/index.ts";
 import type { ByteRange, FileBody } from "../storage/index.ts";
 import { type BackupTarget, type KeptBackup, timeOfName } from "./target.ts";
 
@@ -32,7 +33,7 @@ export class FolderTarget implements BackupTarget {
   }
 
   pathFor(name: string): string {
-    mkdirSync(this.#folder, { recursive: true, mode: 0o700 });
+    makeFolder(this.#folder, 0o700);
     return join(this.#folder, name);
   }
 

@@ -3,10 +3,10 @@
  * last commit, and copied; (3) it goes on, while the copy is checked and packed with the files that it names; (4) the
  * archive is flushed and gets its name; (5) deletions go on.
  */
-import { mkdirSync, writeFileSync } from "node:fs";
+import { writeFileSync } from "node:fs";
 import { rename, rm } from "node:fs/promises";
 import { dirname, join } from "node:path";
-import { type Database, type HeldState, syncFolder } from "../database/index.ts";
+import { type Database, type HeldState, makeFolder, syncFolder } from "../database/index.ts";
 import { count, messageOf, SetupError } from "../kernel/index.ts";
 import type { Encryption } from "./encryption.ts";
 import { noteName, partialEnding } from "./leftovers.ts";
@@ -49,9 +49,10 @@ export async function makeBackup(options: BackupOptions): Promise<BackupResult> 
     throw new SetupError(`${output}: belongs to the database; name another file for the backup`);
   const goOn = options.holdRemovals();
   try {
-    mkdirSync(folder, { recursive: true, mode: 0o700 });
-    // A start after a crash removes what it finds here.
-    writeFileSync(join(folder, noteName), partial);
+    makeFolder(folder, 0o700);
+    // A start after a crash removes what it finds here. The note is on disk before what it tells of.
+    writeFileSync(join(folder, noteName), partial, { flush: true });
+    syncFolder(folder);
     const result = await pack(options, { folder, output: partial });
     // Not on the event loop: the room of a large file that is replaced is given back meanwhile.
     await rename(partial, output);

@@ -2,29 +2,14 @@
  * Moves that belong together: they are written down before the first of them, so that whoever comes after a crash makes
  * the rest. Each is made once, however often it is tried.
  */
-import {
-  closeSync,
-  existsSync,
-  fsyncSync,
-  mkdirSync,
-  openSync,
-  readFileSync,
-  renameSync,
-  rmSync,
-  writeSync,
-} from "node:fs";
+import { closeSync, existsSync, fsyncSync, openSync, readFileSync, renameSync, rmSync, writeSync } from "node:fs";
 import { dirname, join } from "node:path";
-import { syncFolder } from "../database/index.ts";
+import { makeFolder, syncFolder } from "../database/index.ts";
 
 /** From a path to another on the same file system. */
 export type Move = readonly [from: string, to: string];
 
 const listName = "moves.json";
-
-function makeFolder(folder: string): void {
-  const first = mkdirSync(folder, { recursive: true, mode: 0o700 });
-  if (first !== undefined) syncFolder(dirname(first));
-}
 
 /** Writes the moves down in a folder, and makes them. From the first on, they will all be made. */
 export function makeMoves(folder: string, moves: readonly Move[]): void {
@@ -52,7 +37,7 @@ export function finishMoves(folder: string): boolean {
   for (const [from, to] of moves) {
     // Made before the crash: where the target is there, the source may be something new by now.
     if (!existsSync(from) || existsSync(to)) continue;
-    makeFolder(dirname(to));
+    makeFolder(dirname(to), 0o700);
     renameSync(from, to);
   }
   for (const changed of new Set(moves.flatMap(([from, to]) => [dirname(from), dirname(to)])))

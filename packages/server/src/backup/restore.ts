@@ -2,9 +2,9 @@
  * Restoring a backup: all of it is unpacked beside the target and compared; only then the old data are moved aside and
  * the new are moved in, as moves that are brought to their end whatever happens.
  */
-import { existsSync, mkdirSync, readdirSync, renameSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { existsSync, readdirSync, renameSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
-import { DatabaseLock } from "../database/index.ts";
+import { DatabaseLock, makeFolder } from "../database/index.ts";
 import { isObject, SetupError } from "../kernel/index.ts";
 import { driverOf, fileWorkFolder, folderDriver } from "./files.ts";
 import { putRight } from "./leftovers.ts";
@@ -42,7 +42,7 @@ export async function restoreBackup(
       );
     const folder = restoreFolder(database);
     const work = fileWorkFolder(places);
-    mkdirSync(work, { recursive: true, mode: 0o700 });
+    makeFolder(work, 0o700);
     const unpacked = await folderDriver(work, places);
     await unpacked.open();
     const head = await unpack(source, { folder, files: unpacked, depth: "quick" });

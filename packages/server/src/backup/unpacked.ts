@@ -1,7 +1,7 @@
 /** An unpacked backup: the database and the files of an archive in folders of their own, compared with each other. */
-import { mkdirSync, rmSync } from "node:fs";
+import { rmSync } from "node:fs";
 import { join } from "node:path";
-import { DatabaseFile } from "../database/index.ts";
+import { DatabaseFile, makeFolder } from "../database/index.ts";
 import { AppError, isObject, messageOf } from "../kernel/index.ts";
 import type { StorageDriver } from "../storage/index.ts";
 import { type ArchiveOptions, Refusal, readArchive } from "./archive-reader.ts";
@@ -57,7 +57,7 @@ export async function unpack(
   { folder, files, depth }: { folder: string; files: StorageDriver | null; depth: "quick" | "full" },
 ): Promise<ManifestHead & { size: number }> {
   const path = join(folder, "socle.db");
-  mkdirSync(folder, { recursive: true, mode: 0o700 });
+  makeFolder(folder, 0o700);
   const opened: DatabaseFile[] = [];
   let found = 0;
   let size = 0;

@@ -8,7 +8,7 @@ export type { HeldState } from "./held-state.ts";
 export { DatabaseLock } from "./lock.ts";
 export type { LongRead } from "./long-read.ts";
 export type { DatabaseMeter } from "./meter.ts";
-export { asSetupError, syncFolder } from "./open-file.ts";
+export { asSetupError, makeFolder, syncFolder } from "./open-file.ts";
 export { serveThread } from "./thread-server.ts";
 export {
   identifier,

@@ -24,8 +24,8 @@ export function syncFolder(folder: string): void {
 }
 
 /** Makes a folder and those above it. The name of each new one is flushed. */
-function makeFolder(folder: string): void {
-  const first = mkdirSync(folder, { recursive: true });
+export function makeFolder(folder: string, mode = 0o777): void {
+  const first = mkdirSync(folder, { recursive: true, mode });
   if (first === undefined) return;
   for (let made = folder; ; made = dirname(made)) {
     syncFolder(dirname(made));

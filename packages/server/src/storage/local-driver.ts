@@ -1,6 +1,7 @@
-import { existsSync, mkdirSync, statSync } from "node:fs";
+import { existsSync, statSync } from "node:fs";
 import { mkdir, open, opendir, readdir, rename, rm } from "node:fs/promises";
 import { dirname, join } from "node:path";
+import { makeFolder } from "../database/index.ts";
 import { messageOf, SetupError } from "../kernel/index.ts";
 import type { ByteRange, FileBody, StorageDriver } from "./driver.ts";
 
@@ -29,7 +30,7 @@ export class LocalDriver implements StorageDriver {
 
   async open(): Promise<void> {
     try {
-      mkdirSync(this.workFolder, { recursive: true });
+      makeFolder(this.workFolder);
       const probe = join(this.workFolder, "probe");
       await (await open(probe, "w")).close();
       await rm(probe, { force: true });

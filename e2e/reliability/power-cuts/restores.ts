@@ -1,0 +1,83 @@
+/**
+ * Power cuts of a restore: `socle restore` runs below the tracer, over other data or in an empty folder. After a cut there is what was
+ * there before or what was restored, whole; once the command has ended, what was restored.
+ */
+import { Database } from "bun:sqlite";
+import { cpSync, mkdirSync, realpathSync, rmSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { executable, serve, socle, temporaryFolder } from "../../kit.ts";
+import { tracedCommand } from "../tracer/traced.ts";
+import { type Cut, Disk } from "./disk.ts";
+import type { Run } from "./run.ts";
+
+export interface Restore {
+  readonly disk: Disk;
+  /** Digests of what was there before, and of what was restored. */
+  readonly before: string;
+  readonly after: string;
+}
+
+/** All that a service keeps for its users; without what its start may change. */
+function digest(cwd: string): string {
+  const database = new Database(join(cwd, "socle.db"), { readonly: true });
+  try {
+    const collections = database.query<{ name: string }, []>("SELECT name FROM _collections ORDER BY name").all();
+    const tables = [...collections.map(({ name }) => name), "_users", "_files"].filter((name) => name !== "effects");
+    const rows = tables.map((name) => [name, database.query(`SELECT * FROM "${name}" ORDER BY id`).all()]);
+    return Bun.SHA256.hash(JSON.stringify(rows), "hex");
+  } finally {
+    database.close();
+  }
+}
+
+/** The data of a folder once a service has been started in it; a fault is an error. */
+async function startedDigest(cwd: string): Promise<string> {
+  const server = await serve(cwd);
+  const code = await server.stop();
+  const verified = await socle(["verify"], { cwd });
+  if (code !== 0 || verified.code !== 0) throw new Error(`${code}: ${verified.stdout}${verified.stderr}`);
+  return digest(cwd);
+}
+
+function emptyFolder(): string {
+  const cwd = join(realpathSync(temporaryFolder()), "data");
+  mkdirSync(cwd);
+  writeFileSync(join(cwd, "config.json"), JSON.stringify({ port: 0 }));
+  return cwd;
+}
+
+/** Restores the backup of a run below the tracer: in the run's folder as its end has left it, or in an empty one. */
+export async function makeRestore({ cwd: old, ledger }: Run, { isEmpty }: { isEmpty: boolean }): Promise<Restore> {
+  const name = ledger.of("backup")[0]?.id ?? "none";
+  const file = join(old, "backups", name);
+  const [target, plain] = [emptyFolder(), emptyFolder()];
+  const restored = await socle(["restore", file], { cwd: plain });
+  if (restored.code !== 0) throw new Error(`The backup cannot be restored: ${restored.stderr}`);
+  if (!isEmpty) cpSync(old, target, { recursive: true });
+  const untouched = emptyFolder();
+  const before = isEmpty ? await startedDigest(untouched) : digest(target);
+
+  const output = realpathSync(temporaryFolder());
+  const command = [executable, "restore", file, "--force"];
+  const child = Bun.spawn(tracedCommand({ output, record: target }, command), {
+    cwd: target,
+    stdio: ["ignore", "ignore", "inherit"],
+  });
+  if ((await child.exited) !== 0) throw new Error("The traced restore has failed");
+  return { disk: new Disk(target, output), before, after: digest(plain) };
+}
+
+/** Rebuilds the folder after a cut, and answers what is wrong. */
+export async function sufferRestore({ disk, before, after }: Restore, cut: Cut): Promise<string[]> {
+  const folder = join(temporaryFolder(), "data");
+  disk.rebuild(folder, cut);
+  try {
+    const found = await startedDigest(folder);
+    const allowed = cut.at < disk.entries ? [before, after] : [after];
+    return allowed.includes(found) ? [] : [`a restore has left ${found === before ? "the old data" : "a mixture"}`];
+  } catch (thrown) {
+    return [String(thrown)];
+  } finally {
+    rmSync(folder, { recursive: true, force: true });
+  }
+}
