@@ -1,0 +1,50 @@
+/** What the tracer is told to do: one JSON file. */
+import { readFileSync } from "node:fs";
+import { constants } from "node:os";
+import { type CallName, isCallName } from "./syscalls.ts";
+
+/** A fault: what matches all of it is refused or delayed. A rule acts while it is armed (`Control.arm`). */
+export interface Rule {
+  readonly calls: readonly CallName[];
+  /** A regular expression that the absolute path of a file of the call matches; without it, any call does. */
+  readonly path?: string;
+  /** The part of the matching calls that is hit, from 0 to 1 (1). */
+  readonly probability?: number;
+  /** How many matching calls pass before the first is hit (0), and how many are hit at most (no bound). */
+  readonly after?: number;
+  readonly times?: number;
+  /** The call is not made and fails with this error, such as `ENOSPC`. */
+  readonly errno?: string;
+  /** The thread waits so long before the call is made, or fails. */
+  readonly delayMs?: number;
+  /** Whether it acts from the start (true). */
+  readonly armed?: boolean;
+}
+
+export interface TracerConfig {
+  /** An existing folder, outside of what is recorded: the log, the written bytes, and the control file. */
+  readonly output: string;
+  /** An existing folder, without symbolic links in its path: changes of files below it are recorded. */
+  readonly record?: string;
+  readonly rules?: readonly Rule[];
+  /** The seed of the rules' probabilities. */
+  readonly seed?: number;
+  /** Whether the command's time of day can be moved (`Control.clockOffsetMs`). */
+  readonly clock?: boolean;
+}
+
+/** The number of an error by its name, such as `EIO`. */
+export function errnoOf(name: string): number {
+  const number: unknown = Reflect.get(constants.errno, name);
+  if (typeof number !== "number") throw new Error(`There is no error "${name}"`);
+  return number;
+}
+
+export function readConfig(path: string): TracerConfig {
+  const config = JSON.parse(readFileSync(path, "utf8")) as TracerConfig;
+  for (const { calls, errno } of config.rules ?? []) {
+    for (const call of calls) if (!isCallName(call)) throw new Error(`The tracer knows no call "${call}"`);
+    if (errno !== undefined) errnoOf(errno);
+  }
+  return config;
+}
