@@ -13,6 +13,7 @@ import {
 import { dirname } from "node:path";
 import { AppError, messageOf, SetupError } from "../kernel/index.ts";
 import { Connection, sqliteCode } from "./connection.ts";
+import { damageAdvice } from "./damage.ts";
 import { hasMetDamage } from "./errors.ts";
 
 /** Flushes a directory, so that the names of new files survive a power cut. Windows keeps them without being told. */
@@ -37,13 +38,15 @@ function makeFolder(folder: string): void {
 export function explain(path: string, thrown: unknown): SetupError {
   const code = sqliteCode(thrown) ?? "";
   if (code.startsWith("SQLITE_NOTADB"))
-    return new SetupError(`database ${path}: is not a SQLite database; restore a backup, or name another file`);
+    return new SetupError(`database ${path}: is not a SQLite database; name another file, or ${damageAdvice}`);
   if (code.startsWith("SQLITE_READONLY")) return new SetupError(`database ${path}: is read-only`);
   if (code.startsWith("SQLITE_BUSY"))
     return new SetupError(`database ${path}: is in use by another process that does not let go of it`);
   // The error of a connection names the file and says what to do.
   if (hasMetDamage(thrown)) return new SetupError(messageOf(thrown));
-  return new SetupError(`database ${path}: cannot be opened: ${messageOf(thrown)}`);
+  // The statements of a start are right: where the tables do not fit them, damage made them what they are.
+  const advice = code === "SQLITE_ERROR" ? `; if the file is damaged, ${damageAdvice}` : "";
+  return new SetupError(`database ${path}: cannot be opened: ${messageOf(thrown)}${advice}`);
 }
 
 /**
@@ -55,7 +58,7 @@ export function asSetupError(path: string, thrown: unknown): SetupError {
   const cause = thrown instanceof AppError && thrown.cause !== undefined ? thrown.cause : thrown;
   if (sqliteCode(cause) !== null) return explain(path, cause);
   const problem = messageOf(thrown).replace(/\s*\n\s*/g, " ");
-  return new SetupError(`database ${path}: the start has failed: ${problem}; if the file is damaged, restore a backup`);
+  return new SetupError(`database ${path}: the start has failed: ${problem}; if the file is damaged, ${damageAdvice}`);
 }
 
 /** Where the file really is: SQLite keeps its log there, and a lock elsewhere would lock nothing. */
