@@ -13,6 +13,8 @@ const suites = {
   all: ["packages/**/*.test.ts", "scripts/*.test.ts", "e2e/*.test.ts"],
   long: ["e2e/long/*.test.ts"],
   hostile: ["e2e/hostile/*.test.ts"],
+  disks: ["e2e/reliability/disks.test.ts"],
+  clocks: ["e2e/reliability/clocks.test.ts"],
 } as const;
 
 const suite = Bun.argv[2] ?? "all";
@@ -28,7 +30,7 @@ const files = patterns
 
 if (suite !== "unit") await must([process.execPath, `${root}/scripts/build.ts`]);
 const report = `${tmpdir()}/socle-tests-${process.pid}.xml`;
-const timeout = suite === "long" || suite === "hostile" ? "600000" : "60000";
+const timeout = suite === "unit" || suite === "all" ? "60000" : "600000";
 const code = await start([
   process.execPath,
   "test",

@@ -87,7 +87,10 @@ function editing(path: string, work: (file: number) => void): void {
 export function damagePage(folder: string, { page, harm, other }: PageFault, random: () => number): void {
   const path = join(folder, "socle.db");
   const at = (page.number - 1) * pageBytes;
-  if (harm === "truncated") return truncateSync(path, at);
+  if (harm === "truncated") {
+    truncateSync(path, at);
+    return;
+  }
   editing(path, (file) => {
     const bytes = new Uint8Array(pageBytes);
     if (harm === "random") for (let i = 0; i < pageBytes; i++) bytes[i] = random() * 256;

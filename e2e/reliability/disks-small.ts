@@ -2,7 +2,7 @@
  * A small disk: a tmpfs in a mount namespace of its own, which no privilege is needed for. The service runs inside; the test
  * reads and fills the disk from outside. It ends with the process that made it.
  */
-import { rmSync, statfsSync, writeFileSync } from "node:fs";
+import { rmSync, statfsSync, statSync, truncateSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { temporaryFolder } from "../kit.ts";
 
@@ -19,6 +19,8 @@ export interface SmallDisk {
   fill(left?: number): void;
   /** Takes away what `fill` has written. */
   makeRoom(): void;
+  /** Runs a shell's commands inside. @throws Error when they fail. */
+  run(script: string): void;
   close(): Promise<void>;
 }
 
@@ -35,15 +37,33 @@ export async function smallDisk(megabytes: number): Promise<SmallDisk> {
   if (value === undefined) throw new Error(`No small disk could be made: ${await new Response(holder.stderr).text()}`);
   const outside = `/proc/${holder.pid}/root${inside}`;
   const makeRoom = (): void => rmSync(join(outside, ballast), { force: true });
+  const command = (args: readonly string[]): string[] => [
+    "nsenter",
+    `--target=${holder.pid}`,
+    "--user",
+    "--mount",
+    "--preserve-credentials",
+    ...args,
+  ];
   return {
     inside,
     outside,
-    command: (args) => ["nsenter", `--target=${holder.pid}`, "--user", "--mount", "--preserve-credentials", ...args],
+    command,
+    run(script) {
+      const { success, stderr } = Bun.spawnSync(command(["sh", "-c", script]));
+      if (!success) throw new Error(`${script}: ${stderr.toString()}`);
+    },
     makeRoom,
     fill(left = 0) {
       makeRoom();
       const { bavail, bsize } = statfsSync(outside);
-      writeFileSync(join(outside, ballast), new Uint8Array(Math.max(0, bavail * bsize - left)));
+      const path = join(outside, ballast);
+      try {
+        writeFileSync(path, new Uint8Array(bavail * bsize));
+      } catch {
+        // The service writes, too: it is full a little earlier.
+      }
+      if (left > 0) truncateSync(path, Math.max(0, statSync(path).size - left));
     },
     async close() {
       holder.stdin.end();

@@ -17,6 +17,11 @@ export class Tally {
     for (const problem of problems) this.problem(`${name}: ${problem}`);
   }
 
+  /** A fault that the service was to live through, or to end with. */
+  count(): void {
+    this.faults += 1;
+  }
+
   problem(text: string): void {
     this.problems.push(text);
   }

@@ -5,6 +5,8 @@
 import { afterAll, expect, test } from "bun:test";
 import { cpus } from "node:os";
 import { randomNumbers, randomSeed } from "../../packages/server/test/random.ts";
+import { callFault, callFaults } from "./disks-calls.ts";
+import { fullDisk, missingData, readOnlyDisk } from "./disks-cases.ts";
 import { makeData } from "./disks-data.ts";
 import { damagedPages, flippedDatabase, flippedLog } from "./disks-faults.ts";
 import type { Tally } from "./disks-tally.ts";
@@ -17,6 +19,10 @@ const size = { posts: 300, notes: 200, users: 30, files: 30 };
 const little = { posts: 60, notes: 40, users: 5, files: 10 };
 
 const cases: { readonly [name: string]: () => Promise<Tally> } = {
+  "a full disk": () => fullDisk(random, 40),
+  "a read-only disk": () => readOnlyDisk(random, 40),
+  "data that go away": () => missingData(random, 20),
+  ...Object.fromEntries(Object.keys(callFaults).map((name) => [name, () => callFault(name, random, 20)])),
   "damaged pages, first": async () => damagedPages(await makeData(size), random, (all) => all),
   "damaged pages, second": async () => damagedPages(await makeData(size), random, (all) => all),
   "damaged pages, third": async () => damagedPages(await makeData(size), random, (all) => all),
