@@ -1,7 +1,7 @@
 /** What a clock may do to a service: be far ahead at a start, be set back, step back and forth under load, repeat a second. */
 import { expect } from "bun:test";
 import { ClockWorld, dayMs, hourMs, type Item, minuteMs, secondMs, yearMs } from "./clocks-world.ts";
-import { Caller, password, type Reply } from "./kills-caller.ts";
+import { Caller, password } from "./kills-caller.ts";
 
 const warning = "The machine's clock was set back";
 
@@ -138,15 +138,18 @@ export async function steps(random: () => number, count: number): Promise<number
   await world.start();
   let isRunning = true;
   const admin = (): Caller => world.admin;
+  const change = async (before: Item | null): Promise<Item> => {
+    const body = { text: String(random()) };
+    const reply =
+      before === null
+        ? await admin().ask<Item>("POST", "/api/load", body)
+        : await admin().ask<Item>("PUT", `/api/load/${before.id}`, body);
+    expect(reply.status).toBe(before === null ? 201 : 200);
+    if (before !== null) expect(Date.parse(reply.body.updatedAt)).toBeGreaterThan(Date.parse(before.updatedAt));
+    return reply.body;
+  };
   const client = async (): Promise<void> => {
-    let before: Item | null = null;
-    while (isRunning) {
-      const [method, path] = before === null ? ["POST", "/api/load"] : ["PUT", `/api/load/${before.id}`];
-      const { status, body }: Reply<Item> = await admin().ask<Item>(method, path, { text: String(random()) });
-      expect([200, 201]).toContain(status);
-      if (before !== null) expect(Date.parse(body.updatedAt)).toBeGreaterThan(Date.parse(before.updatedAt));
-      before = body;
-    }
+    for (let item: Item | null = null; isRunning; ) item = await change(item);
   };
   const load = Promise.all(Array.from({ length: clients }, client));
   let item = await world.create();
