@@ -5,7 +5,7 @@
 import { expect, test } from "bun:test";
 import { randomNumbers, randomSeed } from "../packages/server/test/random.ts";
 import { callFault } from "./reliability/disks-calls.ts";
-import { fullDisk, missingData, readOnlyDisk } from "./reliability/disks-cases.ts";
+import { fullDisk, makingRoom, missingData, readOnlyDisk } from "./reliability/disks-cases.ts";
 import { makeData } from "./reliability/disks-data.ts";
 import { damagedPages, flippedDatabase, flippedLog } from "./reliability/disks-faults.ts";
 import type { Tally } from "./reliability/disks-tally.ts";
@@ -17,6 +17,7 @@ const tables = ["posts", "sqlite_autoindex_posts_1", "_users", "_handlers", "_ev
 
 const cases: { readonly [name: string]: () => Promise<Tally> } = {
   "a full disk, and room comes back": () => fullDisk(random, 1),
+  "an admin who makes room on a full disk": () => makingRoom(random, 1),
   "a disk that is read-only": () => readOnlyDisk(random, 1),
   "a folder that is moved away": () => missingData(random, 1),
   "EIO on a write of the log": () => callFault("EIO on a write of the log", random, 1),

@@ -3,8 +3,10 @@ import { cpSync, existsSync, readdirSync, renameSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { executable, type Running, serve, socle, temporaryFolder } from "../kit.ts";
 import { Live, loadProject } from "./disks-live.ts";
+import { adminOf } from "./disks-load.ts";
 import { smallDisk } from "./disks-small.ts";
 import { Tally } from "./disks-tally.ts";
+import { password } from "./kills-caller.ts";
 
 type Random = () => number;
 
@@ -32,6 +34,39 @@ export async function fullDisk(random: Random, rounds: number): Promise<Tally> {
     disk.makeRoom();
     await live.acknowledges();
     await live.until("it is ready again", async () => (await live.ready()) === 200);
+    tally.count();
+  }
+  await live.finish(disk.outside);
+  await disk.close();
+  return tally;
+}
+
+const largeFile = 9 * 1024 ** 2;
+
+/** On a full disk an admin signs in and deletes: files make room, and so everybody's changes are taken again. */
+export async function makingRoom(random: Random, rounds: number): Promise<Tally> {
+  const tally = new Tally();
+  const { disk, start } = await onSmallDisk();
+  const live = await Live.of(start, { name: "making room", tally, random });
+  const admin = await adminOf(() => live.server.url);
+  for (let round = 0; round < rounds; round++) {
+    await live.until("room is reserved", () => existsSync(join(disk.outside, "socle.db-reserve")));
+    const files: string[] = [];
+    for (let n = 0; n < 4; n++) files.push((await admin.upload(new Uint8Array(largeFile))).body.id);
+    const { body: record } = await admin.ask<{ id: string }>("POST", "/api/items", { n: -1 - round });
+    disk.fill();
+    await live.refuses(50);
+    const status = async (method: string, path: string, body?: object): Promise<number> =>
+      (await admin.ask(method, path, body)).status;
+    // The load may take what a deletion would need, until the reserve is used; from then on it cannot.
+    const done = [
+      await status("POST", "/api/auth/login", { email: "admin@example.com", password }),
+      await status("DELETE", `/api/items/${record.id}`),
+      ...(await Promise.all(files.map((id) => status("DELETE", `/api/storage/${id}`)))),
+    ];
+    if (done.join() !== "200,204,204,204,204,204") live.problem(`an admin's deletions were ${done.join()}`);
+    await live.acknowledges();
+    disk.makeRoom();
     tally.count();
   }
   await live.finish(disk.outside);

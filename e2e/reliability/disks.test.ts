@@ -6,7 +6,7 @@ import { afterAll, expect, test } from "bun:test";
 import { cpus } from "node:os";
 import { randomNumbers, randomSeed } from "../../packages/server/test/random.ts";
 import { callFault, callFaults } from "./disks-calls.ts";
-import { fullDisk, missingData, readOnlyDisk } from "./disks-cases.ts";
+import { fullDisk, makingRoom, missingData, readOnlyDisk } from "./disks-cases.ts";
 import { makeData } from "./disks-data.ts";
 import { damagedPages, flippedDatabase, flippedLog } from "./disks-faults.ts";
 import type { Tally } from "./disks-tally.ts";
@@ -20,6 +20,7 @@ const little = { posts: 60, notes: 40, users: 5, files: 10 };
 
 const cases: { readonly [name: string]: () => Promise<Tally> } = {
   "a full disk": () => fullDisk(random, 40),
+  "a full disk, and an admin who makes room": () => makingRoom(random, 20),
   "a read-only disk": () => readOnlyDisk(random, 40),
   "data that go away": () => missingData(random, 20),
   ...Object.fromEntries(Object.keys(callFaults).map((name) => [name, () => callFault(name, random, 20)])),
