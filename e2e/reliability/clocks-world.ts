@@ -157,8 +157,12 @@ export class ClockWorld {
   async expectReplay(since: { id: string; n: number }): Promise<void> {
     const socket = await TestSocket.open(this.server.url, this.admin.token);
     await socket.subscribe("items.created", since.id);
-    const heard = (await socket.events()).map(({ payload }) => Number(Reflect.get(payload, "n")));
-    expect(heard).toEqual(this.created.map(({ n }) => n).filter((n) => n > since.n));
+    const wanted = this.created.map(({ n }) => n).filter((n) => n > since.n);
+    const heard = async (): Promise<number[]> =>
+      (await socket.events()).map(({ payload }) => Number(Reflect.get(payload, "n")));
+    // The subscription is answered before its replay is over.
+    while ((await heard()).length < wanted.length) await Bun.sleep(5);
+    expect(await heard()).toEqual(wanted);
     socket.socket.close();
   }
 

@@ -18,7 +18,7 @@ const cases: { readonly [name: string]: () => Promise<number> } = {
   "a year ahead under way, and right again": yearAheadUnderWay,
   "an hour back, to and fro": hourBack,
   "a second that repeats": () => repeatedSecond(200),
-  "steps up to two days to and fro, under load": () => steps(random, 600),
+  "steps up to two days to and fro, under load": () => steps(random, 1_000),
 };
 
 const rows: string[] = [];
