@@ -14,6 +14,16 @@ const width = 2;
 /** The table of "posts" and its indexes. */
 const ofPosts = new Set(["posts", "posts.title", "sqlite_autoindex_posts_1"]);
 
+/** As far as the tables can be read: what was written around the damage is whole, or not there. */
+function readableHalves(folder: string): string[] {
+  try {
+    return halves(folder, ["posts", "notes"]);
+  } catch {
+    // The damage is in what is looked at.
+    return [];
+  }
+}
+
 async function damageOnce(
   tally: Tally,
   data: DiskData,
@@ -27,6 +37,7 @@ async function damageOnce(
     const table = ofPosts.has(fault.page.owner) && fault.harm !== "swapped" ? "posts" : null;
     const isEvident = fault.harm === "zeroed" || fault.harm === "truncated";
     tally.add(fault.name, await look({ folder, data, table, isEvident }));
+    if (isEvident) for (const half of readableHalves(folder)) tally.problem(`${fault.name}: ${half}`);
   });
 }
 
