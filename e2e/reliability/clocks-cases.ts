@@ -1,7 +1,7 @@
 /** What a clock may do to a service: be far ahead at a start, be set back, step back and forth under load, repeat a second. */
 import { expect } from "bun:test";
 import { ClockWorld, dayMs, hourMs, type Item, minuteMs, secondMs, yearMs } from "./clocks-world.ts";
-import { Caller, password } from "./kills-caller.ts";
+import { Caller, password, type Tokens } from "./kills-caller.ts";
 
 const warning = "The machine's clock was set back";
 
@@ -89,16 +89,21 @@ export async function hourBack(): Promise<number> {
   await world.expectRest(page.body.nextCursor, page.body.items.at(-1)?.n ?? 0);
   expect(world.server.output()).toContain(warning);
 
-  // A token lasts an hour by the clock.
+  const nobody = new Caller(() => world.server.url);
+  const credentials = { email: "admin@example.com", password };
+  const { body: tokens } = await nobody.ask<Tokens>("POST", "/api/auth/login", credentials);
+
+  // A token lasts an hour by the clock, and its session longer.
   world.offset = hourMs - 2 * minuteMs;
   expect(await me()).toBe(200);
   world.offset = hourMs + 2 * minuteMs;
   expect(await me()).toBe(401);
+  const { refreshToken } = tokens;
+  expect((await nobody.ask<Tokens>("POST", "/api/auth/refresh", { refreshToken })).status).toBe(200);
   world.offset = 0;
   expect(await me()).toBe(200);
 
   // Failed logins are counted by the time that passes, not by the clock.
-  const nobody = new Caller(() => world.server.url);
   const login = async (email: string, secret: string): Promise<number> =>
     (await nobody.ask("POST", "/api/auth/login", { email, password: secret })).status;
   for (let n = 0; n < 10; n++) expect(await login("locked@example.com", "wrong password")).toBe(401);

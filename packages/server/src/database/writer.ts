@@ -217,7 +217,8 @@ export class Writer {
   /** Whether the batch did not fit, and is to be done again with the room of the reserve, as far as it makes room. */
   #makesRoomFor(batch: Job[], thrown: unknown): boolean {
     if (refusalCause(thrown) !== "full" || !batch.some(({ makesRoom }) => makesRoom)) return false;
-    if (this.#reserve?.release() !== true) return false;
+    // Already released by this very error, of the statement that it ended.
+    if (this.#full !== thrown && this.#reserve?.release() !== true) return false;
     this.#full = thrown;
     for (const job of batch) job.outcome = null;
     return true;
@@ -328,7 +329,7 @@ export class Writer {
       job.outcome = { error: this.#refused(thrown) };
       if (hasMetDamage(thrown)) return false;
       // Some errors (a full disk) end the whole transaction; then nothing of this batch was written.
-      if (!this.#connection.inTransaction) throw thrown;
+      if (!this.#connection.inTransaction || this.#makesRoomFor([job], thrown)) throw thrown;
       this.#connection.run("ROLLBACK TO job");
       this.#connection.run("RELEASE job");
       return false;
