@@ -79,9 +79,13 @@ export async function readOnlyDisk(random: Random, rounds: number): Promise<Tall
   const tally = new Tally();
   const { disk, start } = await onSmallDisk();
   const live = await Live.of(start, { name: "read-only", tally, random });
+  const aside = temporaryFolder();
   for (let round = 0; round < rounds; round++) {
     await live.acknowledges();
-    disk.run(`mount --bind "${disk.inside}" "${disk.inside}" && mount -o remount,bind,ro "${disk.inside}"`);
+    // Read-only elsewhere first: a file that the service opens in between would keep the mount busy.
+    disk.run(
+      `mount --bind "${disk.inside}" "${aside}" && mount -o remount,bind,ro "${aside}" && mount --move "${aside}" "${disk.inside}"`,
+    );
     await Bun.sleep(random() * 200);
     disk.run(`umount -l "${disk.inside}"`);
     await live.acknowledges();

@@ -22,6 +22,13 @@ export class Tally {
     this.faults += 1;
   }
 
+  merge(other: Tally): void {
+    this.faults += other.faults;
+    this.refused += other.refused;
+    this.met += other.met;
+    this.problems.push(...other.problems);
+  }
+
   problem(text: string): void {
     this.problems.push(text);
   }
