@@ -116,10 +116,16 @@ async function starts(cwd: string): Promise<boolean> {
   return server !== null;
 }
 
-const ways = ["the folder moved away", "the folder deleted", "the database deleted", "the database replaced"] as const;
+const allWays = [
+  "the folder moved away",
+  "the folder deleted",
+  "the database deleted",
+  "the database replaced",
+] as const;
+type Way = (typeof allWays)[number];
 
 /** The data go away under the service. It notices, refuses and ends; it acknowledges nothing after it has said so. */
-export async function missingData(random: Random, rounds: number): Promise<Tally> {
+export async function missingData(random: Random, rounds: number, ways: readonly Way[] = allWays): Promise<Tally> {
   const tally = new Tally();
   for (let round = 0; round < rounds; round++) {
     const way = ways[round % ways.length];

@@ -4,6 +4,7 @@ import {
   constants,
   existsSync,
   fdatasync,
+  fstatSync,
   fsyncSync,
   mkdirSync,
   openSync,
@@ -82,6 +83,18 @@ export function checkPath(path: string): void {
   } catch (thrown) {
     throw new SetupError(`database ${path}: its folder cannot be made: ${messageOf(thrown)}`);
   }
+}
+
+/**
+ * Makes sure that the name still leads to the file that is open. A connection to another file would take the index of the
+ * log, which the connections of this process have in their memory, for one that nobody uses, and cut it off under them: the
+ * process would end with a bus error.
+ * @throws SetupError when the file was deleted or replaced.
+ */
+export function assertSameFile(path: string, file: number): void {
+  const [named, opened] = [statSync(path, { throwIfNoEntry: false }), fstatSync(file)];
+  if (named?.ino !== opened.ino || named.dev !== opened.dev)
+    throw new SetupError(`database ${path}: was deleted or replaced while it was open`);
 }
 
 /** Opens the writing connection, makes the file when it is missing, and proves that it can be written. */
