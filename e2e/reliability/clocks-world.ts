@@ -52,7 +52,6 @@ export class ClockWorld {
   #admin: Caller | null = null;
   #next = 0;
   #lastCreatedAt = 0;
-  #lastOffset = 0;
 
   private constructor(cwd: string) {
     this.cwd = cwd;
@@ -109,10 +108,10 @@ export class ClockWorld {
     const createdAt = Date.parse(body.createdAt);
     expect(createdAt).toBeGreaterThanOrEqual(before - readingMs);
     expect(createdAt).toBeLessThanOrEqual(after + correctionMs + readingMs);
-    const steppedBack = this.#lastOffset - this.offset;
-    if (steppedBack <= correctionMs - readingMs) expect(createdAt).toBeGreaterThanOrEqual(this.#lastCreatedAt);
+    // Small steps add up: how far the clock is behind the last time counts.
+    const behind = this.#lastCreatedAt - before;
+    if (behind <= correctionMs - readingMs) expect(createdAt).toBeGreaterThanOrEqual(this.#lastCreatedAt);
     this.#lastCreatedAt = createdAt;
-    this.#lastOffset = this.offset;
     this.created.push(body);
     return body;
   }
