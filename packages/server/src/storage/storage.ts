@@ -68,7 +68,10 @@ export class Storage {
     await this.#quota.start(database);
     await rm(this.#uploadFolder, { recursive: true, force: true });
     await mkdir(this.#uploadFolder, { recursive: true });
-    const remains = await database.reader.all<{ id: string }>("SELECT id FROM _file_remains");
+    // Damage may make ids of files stand there: what has metadata stays. The table is asked, as an index may be what is damaged.
+    const remains = await database.reader.all<{ id: string }>(
+      "SELECT id FROM _file_remains WHERE id GLOB 'fil_*' AND id NOT IN (SELECT id FROM _files NOT INDEXED)",
+    );
     if (remains.length === 0) return;
     logger.info("Removing what interrupted uploads had left", { files: remains.length });
     const sweep = (async () => {
