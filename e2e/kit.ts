@@ -1,6 +1,6 @@
 /** What the end-to-end tests share: the built executable, started as a user starts it. */
 import { afterAll } from "bun:test";
-import { existsSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { closeSync, existsSync, mkdtempSync, openSync, readFileSync, rmSync } from "node:fs";
 import { mkdir } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -82,13 +82,16 @@ export async function serve(
   options: { args?: readonly string[]; env?: Record<string, string>; executable?: string } = {},
 ): Promise<Running> {
   const log = join(temporaryFolder(), "output");
+  // Both streams append: with places of their own, one would write over what the other has just written.
+  const sink = openSync(log, "a");
   const child = Bun.spawn([options.executable ?? executable, ...(options.args ?? [])], {
     cwd,
     env: environment(options.env),
     stdin: "ignore",
-    stdout: Bun.file(log),
-    stderr: Bun.file(log),
+    stdout: sink,
+    stderr: sink,
   });
+  closeSync(sink);
   const output = (): string => (existsSync(log) ? readFileSync(log, "utf8") : "");
   const exited = child.exited.then(() => child.exitCode);
   afterAll(() => {

@@ -1,7 +1,8 @@
 /**
  * `npm test`: builds the executable and runs every test; ends with the line "N passed, N failed".
  * `npm test unit` runs those that need no executable; `npm run test:long` runs the long ones, `npm run test:hostile`
- * the attacks of the hostile suite, `npm run test:power-cuts` the power cuts.
+ * the attacks of the hostile suite, `npm run test:power-cuts` the power cuts, `npm run test:disks` and `npm run test:clocks`
+ * failing disks and wrong clocks.
  */
 import { readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -14,6 +15,8 @@ const suites = {
   long: ["e2e/long/*.test.ts"],
   hostile: ["e2e/hostile/*.test.ts"],
   "power-cuts": ["e2e/reliability/power-cuts/*.test.ts"],
+  disks: ["e2e/reliability/disks.test.ts"],
+  clocks: ["e2e/reliability/clocks.test.ts"],
 } as const;
 
 const suite = Bun.argv[2] ?? "all";

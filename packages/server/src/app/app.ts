@@ -4,6 +4,7 @@ import type { EffectiveConfig } from "@socle/protocol";
 import { Admin } from "../admin/index.ts";
 import { Backups, openTarget } from "../backup/index.ts";
 import type { Config } from "../config/index.ts";
+import { asSetupError, hasMetDamage } from "../database/index.ts";
 import { EventRetention } from "../events/index.ts";
 import {
   AccessLog,
@@ -200,7 +201,7 @@ export class App {
       await backups?.stop();
       await scripts.stop(0);
       await service.close();
-      throw thrown;
+      throw hasMetDamage(thrown) ? asSetupError(config.database, thrown) : thrown;
     }
   }
 

@@ -31,6 +31,6 @@ export function refuseMissingDatabase(config: Config): void {
     throw new SetupError(`database ${database}: ${state}, and database.mustExist says that it must be there`);
   if (holdsFiles(storage))
     throw new SetupError(
-      `database ${database}: ${state}, but ${storage} holds the files of a service. Mount or restore the database; to begin anew, move these files away`,
+      `database ${database}: ${state}, but ${storage} holds the files of a service. Mount the database, or restore a backup with socle restore; to begin anew, move these files away`,
     );
 }

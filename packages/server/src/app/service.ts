@@ -88,6 +88,7 @@ export async function openService({ config, logger, onFatal }: ServiceOptions): 
     queryThread: threadEntry("queries/query-thread"),
     maxQueries: config["limits.queries"],
     threadLimitMs: config["limits.queryTime"],
+    hasReserve: true,
   });
   const folder = config.storage.startsWith("s3://") ? `${config.database}-files` : config.storage;
   warnOfOpenFiles([database.path, `${database.path}-wal`, folder], databaseLogger);

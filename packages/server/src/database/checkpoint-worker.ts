@@ -4,6 +4,7 @@
  */
 import { fdatasyncSync } from "node:fs";
 import { Connection } from "./connection.ts";
+import { assertSameFile } from "./open-file.ts";
 
 declare const self: Worker;
 
@@ -31,7 +32,10 @@ function open(path: string): Connection {
 }
 
 function checkpoint({ path, file }: CheckpointRequest): CheckpointResult | null {
-  connection ??= open(path);
+  if (connection === null) {
+    assertSameFile(path, file);
+    connection = open(path);
+  }
   const result = connection.get<CheckpointResult>("PRAGMA wal_checkpoint(PASSIVE)");
   // SQLite flushes the file only with the checkpoint that reaches the end of the log, while the writer waits. Pages
   // copied before are flushed here, so that little is left for that moment.

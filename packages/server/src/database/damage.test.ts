@@ -160,7 +160,7 @@ test("a disk that cannot read a page is told apart from one that is full", () =>
     { path: "/data/socle.db", sql: 'SELECT * FROM "my ""notes""" JOIN _users' },
   );
   expect(error?.message).toBe(
-    'database /data/socle.db: cannot be read by the disk at the tables "my "notes"", "_users" (SQLITE_IOERR_READ: disk I/O error); check the disk; if the file stays unreadable, restore a backup',
+    'database /data/socle.db: cannot be read by the disk at the tables "my "notes"", "_users" (SQLITE_IOERR_READ: disk I/O error); check the disk; if the file stays unreadable, see what is damaged with socle verify, and restore a backup with socle restore',
   );
   expect(asUnavailable(error)).toBe(error);
   const writing = { message: "disk I/O error", code: "SQLITE_IOERR_WRITE" };

@@ -14,6 +14,8 @@ export class SqliteFailure extends Error {
 
 const unreadable = /^SQLITE_(CORRUPT|NOTADB|IOERR_(READ|SHORT_READ|CORRUPTFS|DATA)$|IOERR$)/;
 const tableNames = /\b(?:FROM|JOIN|INTO|UPDATE)\s+(?:"((?:[^"]|"")+)"|(\w+))/gi;
+/** To whoever has a damaged file. */
+export const damageAdvice = "see what is damaged with socle verify, and restore a backup with socle restore";
 /** More names help nobody. */
 const maxTables = 5;
 
@@ -43,6 +45,6 @@ export function damageOf(
   const where = tables.length === 0 ? "" : ` at the table${tables.length > 1 ? "s" : ""} ${tables.join(", ")}`;
   const isDisk = code?.startsWith("SQLITE_IOERR") === true;
   const what = isDisk ? "cannot be read by the disk" : "is damaged";
-  const advice = isDisk ? "check the disk; if the file stays unreadable, restore a backup" : "restore a backup";
+  const advice = isDisk ? `check the disk; if the file stays unreadable, ${damageAdvice}` : damageAdvice;
   return new SqliteFailure(`database ${path}: ${what}${where} (${code}: ${error.message}); ${advice}`, code, error);
 }

@@ -299,7 +299,7 @@ describe("files that cannot be the database: one clear line", () => {
       "This is a text, and long enough to be looked at as a header of a file.".repeat(100),
     );
     expect(message(path("text.db"))).toMatch(
-      /text\.db: is not a SQLite database; restore a backup, or name another file$/,
+      /text\.db: is not a SQLite database; name another file, or see what is damaged with socle verify, and restore a backup with socle restore$/,
     );
   });
 

@@ -1,5 +1,5 @@
 import { statSync } from "node:fs";
-import { AppError, type Awaitable, type Principal, SetupError } from "../kernel/index.ts";
+import { AppError, type Awaitable, isAdmin, type Principal, SetupError } from "../kernel/index.ts";
 import type { Logger } from "../logging/index.ts";
 import { Checkpointer, type PausableReads } from "./checkpointer.ts";
 import type { Connection } from "./connection.ts";
@@ -11,6 +11,7 @@ import type { LongRead } from "./long-read.ts";
 import { DatabaseMeter } from "./meter.ts";
 import { asSetupError, openDatabaseFile, openLogSync, openReader, openWriter, resolvePath } from "./open-file.ts";
 import { ReaderThreads } from "./reader-threads.ts";
+import { Reserve } from "./reserve.ts";
 import { SnapshotReader } from "./snapshot-reader.ts";
 import { statementThread, ThreadConnection } from "./thread-connection.ts";
 import { schemaVersionOf } from "./thread-server.ts";
@@ -38,6 +39,8 @@ export interface DatabaseOptions {
   maxQueries?: number;
   /** How long a query may run on a thread, in milliseconds (`limits.queryTime`). Default ten seconds. */
   threadLimitMs?: number;
+  /** Whether room on the disk is reserved for admins who make room. Default false. */
+  hasReserve?: boolean;
   /** In place of flushing the log, for a test of what happens when that fails. */
   sync?: () => Promise<void>;
 }
@@ -81,6 +84,7 @@ export class Database {
   readonly #lock: DatabaseLock | null;
   readonly #checkpointer: Checkpointer;
   readonly #file: number;
+  readonly #reserve: Reserve | null;
   /** The parts that `close` closes at its end, the last first. */
   readonly #closers: (() => void)[] = [];
   /** Looks at what admins ask for, as long as that takes. */
@@ -124,6 +128,7 @@ export class Database {
       this.#queryThreads = new ReaderThreads({ path, entry, ...share });
       this.#checkpointer = new Checkpointer({ path, file, writer, limit: logLimit, logger });
       for (const reads of [this.#threads, this.#queryThreads, this.#reader]) this.#checkpointer.add(reads);
+      this.#reserve = options.hasReserve === true ? this.#openReserve(logger) : null;
       this.#writer = new Writer({
         connection: writer,
         flusher: new Flusher(options.sync ?? log.sync, this.meter),
@@ -133,6 +138,7 @@ export class Database {
         onFatal: options.onFatal,
         meter: this.meter,
         logger,
+        reserve: this.#reserve,
       });
       const onLost = (error: SetupError): void => this.#writer.refuse(error);
       this.#lock?.watch({ file, logger, onLost });
@@ -154,10 +160,11 @@ export class Database {
   /**
    * Runs `work` in a transaction of its own and resolves with its answer once that is on disk. What it throws takes the
    * transaction back and is thrown here. `work` must not wait for another transaction.
+   * @param options `makesRoom`: on a full disk it may use what is reserved for that.
    * @throws AppError `unavailable` when the disk does not take the change, or while the service stops.
    */
-  transact<T>(work: (tx: Transactor) => Awaitable<T>): Promise<T> {
-    return this.#writer.transact(work);
+  transact<T>(work: (tx: Transactor) => Awaitable<T>, options: { makesRoom?: boolean } = {}): Promise<T> {
+    return this.#writer.transact(work, options);
   }
 
   /** A write that changes nothing, through log and flush: it proves that the disk takes one. @throws AppError as `transact`. */
@@ -184,10 +191,13 @@ export class Database {
    * Like `transact`, for a change that somebody asked for: whether their session is still in force, and with which role,
    * is looked at inside the transaction, after everything that was committed before it.
    * @param work gets the caller with the role of this moment.
+   * @param options `makesRoom` counts for admins alone.
    * @throws AppError `unauthorized` when the session has ended.
    */
-  transactFor<T>(principal: Principal, work: CallersWork<T>): Promise<T> {
-    return this.transact(this.#guarded(principal, work));
+  transactFor<T>(principal: Principal, work: CallersWork<T>, options: { makesRoom?: boolean } = {}): Promise<T> {
+    return this.transact(this.#guarded(principal, work), {
+      makesRoom: options.makesRoom === true && isAdmin(principal),
+    });
   }
 
   /** Like `migrate`, for a change that somebody asked for; see `transactFor`. */
@@ -202,7 +212,7 @@ export class Database {
   async migrate<T>(work: (tx: Transactor) => Awaitable<T>, place: MigrationPlace): Promise<T> {
     this.#migrations += 1;
     try {
-      return await this.#writer.transact(work, place);
+      return await this.#writer.transact(work, { migration: place });
     } finally {
       this.#migrations -= 1;
     }
@@ -312,6 +322,13 @@ export class Database {
     });
   }
 
+  #openReserve(logger: Logger): Reserve {
+    const number = (pragma: string): number =>
+      Object.values(this.#writeConnection.get<Record<string, number>>(`PRAGMA ${pragma}`) ?? {})[0] ?? 0;
+    const innerRoom = (): number => number("freelist_count") * number("page_size");
+    return new Reserve({ path: this.path, logger, innerRoom });
+  }
+
   #guarded<T>(principal: Principal, work: CallersWork<T>): (tx: Transactor) => Awaitable<T> {
     return (tx) => {
       const caller = this.recheck(principal, tx);
@@ -334,6 +351,7 @@ export class Database {
     const timer = setTimeout(() => this.giveUp(), graceMs);
     await Promise.all([this.#writer.close(graceMs), this.#threads.close(), this.#queryThreads.close()]);
     clearTimeout(timer);
+    await this.#reserve?.close();
     await this.#checkpointer.close();
     this.#closeAll();
   }

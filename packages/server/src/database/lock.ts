@@ -1,9 +1,9 @@
 /** The lock of the database: keeps a second service off the same file. */
-import { fstatSync, type Stats, statSync } from "node:fs";
+import { type Stats, statSync } from "node:fs";
 import { messageOf, SetupError } from "../kernel/index.ts";
 import type { Logger } from "../logging/index.ts";
 import { Connection, sqliteCode } from "./connection.ts";
-import { checkPath, explain } from "./open-file.ts";
+import { assertSameFile, checkPath, explain } from "./open-file.ts";
 
 const lookEveryMs = 1_000;
 const logEveryMs = 60_000;
@@ -45,8 +45,7 @@ export class DatabaseLock {
     const { file, logger, onLost } = options;
     this.#timer = setInterval(() => {
       try {
-        if (!isSame(statSync(this.#database, { throwIfNoEntry: false }), fstatSync(file)))
-          throw new SetupError(`database ${this.#database}: was deleted or replaced while it was open`);
+        assertSameFile(this.#database, file);
         this.#look(logger);
       } catch (thrown) {
         if (thrown instanceof SetupError) {

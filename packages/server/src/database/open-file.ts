@@ -4,6 +4,7 @@ import {
   constants,
   existsSync,
   fdatasync,
+  fstatSync,
   fsyncSync,
   mkdirSync,
   openSync,
@@ -13,6 +14,7 @@ import {
 import { dirname } from "node:path";
 import { AppError, messageOf, SetupError } from "../kernel/index.ts";
 import { Connection, sqliteCode } from "./connection.ts";
+import { damageAdvice } from "./damage.ts";
 import { hasMetDamage } from "./errors.ts";
 
 /** Flushes a directory, so that the names of new files survive a power cut. Windows keeps them without being told. */
@@ -37,13 +39,15 @@ export function makeFolder(folder: string, mode = 0o777): void {
 export function explain(path: string, thrown: unknown): SetupError {
   const code = sqliteCode(thrown) ?? "";
   if (code.startsWith("SQLITE_NOTADB"))
-    return new SetupError(`database ${path}: is not a SQLite database; restore a backup, or name another file`);
+    return new SetupError(`database ${path}: is not a SQLite database; name another file, or ${damageAdvice}`);
   if (code.startsWith("SQLITE_READONLY")) return new SetupError(`database ${path}: is read-only`);
   if (code.startsWith("SQLITE_BUSY"))
     return new SetupError(`database ${path}: is in use by another process that does not let go of it`);
   // The error of a connection names the file and says what to do.
   if (hasMetDamage(thrown)) return new SetupError(messageOf(thrown));
-  return new SetupError(`database ${path}: cannot be opened: ${messageOf(thrown)}`);
+  // The statements of a start are right: where the tables do not fit them, damage made them what they are.
+  const advice = code === "SQLITE_ERROR" ? `; if the file is damaged, ${damageAdvice}` : "";
+  return new SetupError(`database ${path}: cannot be opened: ${messageOf(thrown)}${advice}`);
 }
 
 /**
@@ -55,7 +59,7 @@ export function asSetupError(path: string, thrown: unknown): SetupError {
   const cause = thrown instanceof AppError && thrown.cause !== undefined ? thrown.cause : thrown;
   if (sqliteCode(cause) !== null) return explain(path, cause);
   const problem = messageOf(thrown).replace(/\s*\n\s*/g, " ");
-  return new SetupError(`database ${path}: the start has failed: ${problem}; if the file is damaged, restore a backup`);
+  return new SetupError(`database ${path}: the start has failed: ${problem}; if the file is damaged, ${damageAdvice}`);
 }
 
 /** Where the file really is: SQLite keeps its log there, and a lock elsewhere would lock nothing. */
@@ -79,6 +83,18 @@ export function checkPath(path: string): void {
   } catch (thrown) {
     throw new SetupError(`database ${path}: its folder cannot be made: ${messageOf(thrown)}`);
   }
+}
+
+/**
+ * Makes sure that the name still leads to the file that is open. A connection to another file would take the index of the
+ * log, which the connections of this process have in their memory, for one that nobody uses, and cut it off under them: the
+ * process would end with a bus error.
+ * @throws SetupError when the file was deleted or replaced.
+ */
+export function assertSameFile(path: string, file: number): void {
+  const [named, opened] = [statSync(path, { throwIfNoEntry: false }), fstatSync(file)];
+  if (named?.ino !== opened.ino || named.dev !== opened.dev)
+    throw new SetupError(`database ${path}: was deleted or replaced while it was open`);
 }
 
 /** Opens the writing connection, makes the file when it is missing, and proves that it can be written. */

@@ -6,6 +6,7 @@ import { asUnavailable, hasMetDamage, refusalCause, stopping } from "./errors.ts
 import type { Flusher } from "./flusher.ts";
 import { JobTransactor, type TransactionConnection } from "./job-transactor.ts";
 import type { DatabaseMeter } from "./meter.ts";
+import type { Reserve } from "./reserve.ts";
 import type { SnapshotReader } from "./snapshot-reader.ts";
 import type { ThreadConnection } from "./thread-connection.ts";
 import type { Transactor } from "./types.ts";
@@ -33,6 +34,14 @@ async function takeBack(connection: TransactionConnection): Promise<void> {
 /** On the event loop, or on a thread of its own, so that requests go on. */
 export type MigrationPlace = "here" | "thread";
 
+/** What a transaction is that is no plain change. */
+export interface TransactionOptions {
+  /** Where a migration runs, when it changes tables: it runs alone then. */
+  readonly migration?: MigrationPlace;
+  /** See `Database.transact`. */
+  readonly makesRoom?: boolean;
+}
+
 /** One transaction that waits, runs or has ended; `settle` answers whoever asked for it. */
 interface Job {
   readonly work: (tx: Transactor) => Awaitable<unknown>;
@@ -40,6 +49,8 @@ interface Job {
   readonly reject: (reason: unknown) => void;
   /** Where a migration runs; null for any other transaction. */
   readonly migration: MigrationPlace | null;
+  /** Whether it makes room, or lets somebody in who does: it may use the reserve of the disk. */
+  readonly makesRoom: boolean;
   outcome: { value: unknown; tx: JobTransactor } | { error: unknown } | null;
 }
 
@@ -56,6 +67,9 @@ export class Writer {
   readonly #onFatal: (error: unknown) => void;
   readonly #meter: DatabaseMeter;
   readonly #logger: Logger;
+  readonly #reserve: Reserve | null;
+  /** Why the reserve was released. */
+  #full: unknown = null;
   #queue: Job[] = [];
   /** Those in the queue. */
   #migrations = 0;
@@ -81,6 +95,7 @@ export class Writer {
     onFatal: (error: unknown) => void;
     meter: DatabaseMeter;
     logger: Logger;
+    reserve: Reserve | null;
   }) {
     this.#connection = options.connection;
     this.#flusher = options.flusher;
@@ -90,15 +105,17 @@ export class Writer {
     this.#onFatal = options.onFatal;
     this.#meter = options.meter;
     this.#logger = options.logger;
+    this.#reserve = options.reserve;
   }
 
-  /** @param migration where it runs, when it changes tables: it runs alone then. */
-  transact<T>(work: (tx: Transactor) => Awaitable<T>, migration: MigrationPlace | null = null): Promise<T> {
+  transact<T>(work: (tx: Transactor) => Awaitable<T>, options: TransactionOptions = {}): Promise<T> {
     if (this.#refusal !== null) return Promise.reject(this.#refusal);
+    const { migration = null, makesRoom = false } = options;
     if (migration !== null) this.#migrations += 1;
     return new Promise<T>((resolve, reject) => {
       // `resolve` is only ever called with what `work` answered.
-      this.#queue.push({ work, resolve: resolve as (value: unknown) => void, reject, migration, outcome: null });
+      const settle = { resolve: resolve as (value: unknown) => void, reject };
+      this.#queue.push({ work, ...settle, migration, makesRoom, outcome: null });
       this.#turning ??= this.#nextTurn();
     });
   }
@@ -163,7 +180,9 @@ export class Writer {
     return this.#migrate(first);
   }
 
-  async #commit(batch: Job[]): Promise<void> {
+  async #commit(taken: Job[]): Promise<void> {
+    const batch = this.#reserve?.isReleased === true ? this.#onlyMakingRoom(taken) : taken;
+    if (batch.length === 0) return;
     let done = 0;
     try {
       await this.#catchUp();
@@ -180,12 +199,29 @@ export class Writer {
       this.#connection.run("COMMIT");
       this.#queue.unshift(...batch.splice(done));
     } catch (thrown) {
-      for (const job of batch) job.reject(this.#refused(thrown));
+      if (this.#makesRoomFor(batch, thrown)) this.#queue.unshift(...batch);
+      else for (const job of batch) job.reject(this.#refused(thrown));
       this.#takeBack();
       return;
     }
     this.#reader.end();
     this.#committed(batch);
+  }
+
+  /** While the reserve is used: the others would take the room. */
+  #onlyMakingRoom(batch: Job[]): Job[] {
+    for (const job of batch) if (!job.makesRoom) job.reject(this.#refused(this.#full));
+    return batch.filter(({ makesRoom }) => makesRoom);
+  }
+
+  /** Whether the batch did not fit, and is to be done again with the room of the reserve, as far as it makes room. */
+  #makesRoomFor(batch: Job[], thrown: unknown): boolean {
+    if (refusalCause(thrown) !== "full" || !batch.some(({ makesRoom }) => makesRoom)) return false;
+    // Already released by this very error, of the statement that it ended.
+    if (this.#full !== thrown && this.#reserve?.release() !== true) return false;
+    this.#full = thrown;
+    for (const job of batch) job.outcome = null;
+    return true;
   }
 
   /**
@@ -293,7 +329,7 @@ export class Writer {
       job.outcome = { error: this.#refused(thrown) };
       if (hasMetDamage(thrown)) return false;
       // Some errors (a full disk) end the whole transaction; then nothing of this batch was written.
-      if (!this.#connection.inTransaction) throw thrown;
+      if (!this.#connection.inTransaction || this.#makesRoomFor([job], thrown)) throw thrown;
       this.#connection.run("ROLLBACK TO job");
       this.#connection.run("RELEASE job");
       return false;

@@ -26,7 +26,12 @@ describe("schedules", () => {
 });
 
 /** A clock that a test sets forward: so that a minute begins soon. */
-function clock(): { now: () => number; beforeMinute: (ms: number) => void; minuteOn: () => void } {
+function clock(): {
+  now: () => number;
+  beforeMinute: (ms: number) => void;
+  minuteOn: () => void;
+  by: (ms: number) => void;
+} {
   let offset = 0;
   const now = (): number => Date.now() + offset;
   return {
@@ -36,6 +41,9 @@ function clock(): { now: () => number; beforeMinute: (ms: number) => void; minut
     },
     minuteOn() {
       offset += 60_000;
+    },
+    by(ms) {
+      offset += ms;
     },
   };
 }
@@ -49,6 +57,22 @@ async function events({ service, scripts }: TestScripts, job: string): Promise<s
 const every = 'export const schedule = "* * * * *";\n';
 
 describe("runs", () => {
+  test("go on when the clock was a year ahead at one of them", async () => {
+    const { now, beforeMinute, by } = clock();
+    const year = 365 * 86_400_000;
+    by(year);
+    beforeMinute(2_000);
+    const opened = await openScripts({ files: { "jobs/tick.ts": `${every}export default () => undefined;\n` }, now });
+    const runs = async () => (await opened.scripts.jobs.runs("tick")).length;
+    while ((await runs()) < 1) await Bun.sleep(5);
+    by(-year);
+    beforeMinute(2_000);
+    // The clock is looked at with each load, and once a minute.
+    await opened.scripts.reload();
+    while ((await runs()) < 2) await Bun.sleep(5);
+    await opened.stop();
+  });
+
   test("start when they are due, once, and are remembered", async () => {
     const { now, beforeMinute } = clock();
     beforeMinute(250);

@@ -17,6 +17,8 @@ import { type Job, jobOf, nextTime } from "./schedule.ts";
 const longestTimerMs = 60_000;
 /** The longest pause between attempts, should the clock have been set back since it was decided. */
 const longestPauseMs = 600_000;
+/** What a clock is set back by, from which on jobs follow it: a smaller correction makes none run twice. */
+const correctionMs = 5_000;
 
 export interface JobsOptions {
   readonly database: Database;
@@ -65,6 +67,8 @@ export class Jobs implements ScriptKind {
   readonly #open = new Set<string>();
   readonly #running = new Set<Promise<unknown>>();
   #timer: Timer | null = null;
+  /** The time at which the schedules were looked at last. */
+  #lookedAt = 0;
   #isStarted = false;
   #isStopped = false;
 
@@ -156,9 +160,18 @@ export class Jobs implements ScriptKind {
   #arm(): void {
     clearTimeout(this.#timer ?? undefined);
     if (!this.#isStarted || this.#isStopped || this.#scheduled.size === 0) return;
+    const now = this.#now();
+    if (now < this.#lookedAt - correctionMs) this.#followBack(now);
+    this.#lookedAt = now;
     const next = Math.min(...[...this.#scheduled.values()].map(({ due }) => due));
-    const wait = Math.min(Math.max(0, next - this.#now()), longestTimerMs);
+    const wait = Math.min(Math.max(0, next - now), longestTimerMs);
     this.#timer = setTimeout(() => this.#wake(), wait).unref();
+  }
+
+  /** The clock was set back: what was due by a clock that was ahead would not come for as long as that was ahead. */
+  #followBack(now: number): void {
+    for (const scheduled of this.#scheduled.values())
+      scheduled.due = Math.min(scheduled.due, nextTime(scheduled.job, now) ?? Number.POSITIVE_INFINITY);
   }
 
   #wake(): void {

@@ -158,7 +158,7 @@ export class Records {
 
   async delete(name: string, principal: Principal, id: string): Promise<void> {
     this.#precheck(name, id);
-    await this.#database.transactFor(principal, async (tx, caller) => {
+    const remove = async (tx: Transactor, caller: Principal): Promise<void> => {
       const { table, row } = await this.#find(tx, name, caller, { operation: "delete", id });
       await tx.run(table.delete, id);
       tx.whenVisible(() => this.#changed(table.collection, -1, row.owner));
@@ -170,7 +170,8 @@ export class Records {
         owner: row.owner,
         previous: row.record,
       });
-    });
+    };
+    await this.#database.transactFor(principal, remove, { makesRoom: true });
   }
 
   async #create(tx: Transactor, name: string, principal: Principal, body: Body): Promise<SavedRecord> {

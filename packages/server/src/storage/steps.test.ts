@@ -122,3 +122,13 @@ test("a defect is no full disk: it stays what it is", async () => {
   }));
   await expect(store()).rejects.toThrow(TypeError);
 });
+
+test("a start removes no bytes of a file, whatever damage makes the list of what is to be removed", async () => {
+  const { service, store, real, restart } = await open(() => ({}));
+  const { id } = await store();
+  await service.database.transact(async (tx) => {
+    for (const marked of [id, "1795341080620"]) await tx.run("INSERT INTO _file_remains (id) VALUES (?)", marked);
+  });
+  await restart();
+  expect(await real.read(id, null)).not.toBeNull();
+});

@@ -68,7 +68,10 @@ export class Storage {
     await this.#quota.start(database);
     await rm(this.#uploadFolder, { recursive: true, force: true });
     await mkdir(this.#uploadFolder, { recursive: true });
-    const remains = await database.reader.all<{ id: string }>("SELECT id FROM _file_remains");
+    // Damage may make ids of files stand there: what has metadata stays. The table is asked, as an index may be what is damaged.
+    const remains = await database.reader.all<{ id: string }>(
+      "SELECT id FROM _file_remains WHERE id GLOB 'fil_*' AND id NOT IN (SELECT id FROM _files NOT INDEXED)",
+    );
     if (remains.length === 0) return;
     logger.info("Removing what interrupted uploads had left", { files: remains.length });
     const sweep = (async () => {
@@ -193,7 +196,7 @@ export class Storage {
   /** @throws AppError `unauthorized`, `not_found`, `forbidden`, in this order. */
   async delete(id: string, principal: Principal): Promise<void> {
     if (principal === null) throw new AppError("unauthorized", "To delete a file, sign in.");
-    await this.#options.database.transactFor(principal, async (tx, caller) => {
+    const remove = async (tx: Transactor, caller: Principal): Promise<void> => {
       const file = await this.find(id, tx);
       if (file === null) throw missingFile();
       this.#authorizeOwner(file, caller, "delete");
@@ -202,7 +205,8 @@ export class Storage {
       await tx.run("INSERT INTO _file_remains (id) VALUES (?)", id);
       const payload = { id, userId: file.userId };
       await this.#options.events.append(tx, { type: "storage.deleted", source: "storage", payload, principal });
-    });
+    };
+    await this.#options.database.transactFor(principal, remove, { makesRoom: true });
     await this.#removals.remove(id);
     await this.#thumbnails.forget(id);
   }
@@ -255,7 +259,7 @@ export class Storage {
     const { database, driver, logger } = this.#options;
     try {
       await driver.remove(id);
-      await database.transact((tx) => tx.run("DELETE FROM _file_remains WHERE id = ?", id));
+      await database.transact((tx) => tx.run("DELETE FROM _file_remains WHERE id = ?", id), { makesRoom: true });
     } catch (error) {
       logger.warn("The bytes of a deleted file could not be removed; the next start tries again", { id, error });
     }

@@ -1,0 +1,14 @@
+/**
+ * The clocks suite in its short form: whatever the machine's clock does, records and events keep their order, times of a record
+ * do not fall, the log is not emptied, and jobs, throttle and tokens go on. `npm run test:clocks` makes some hundred steps.
+ */
+import { test } from "bun:test";
+import { randomNumbers, randomSeed } from "../packages/server/test/random.ts";
+import { hourBack, repeatedSecond, steps, yearAhead } from "./reliability/clocks-cases.ts";
+
+const random = randomNumbers(randomSeed("clocks"));
+
+test("a year ahead at a start, and right at the next", () => yearAhead(500).then(() => undefined), 60_000);
+test("set back by an hour", () => hourBack().then(() => undefined), 60_000);
+test("a second that repeats", () => repeatedSecond(10).then(() => undefined), 60_000);
+test("steps to and fro under load", () => steps(random, 21).then(() => undefined), 60_000);

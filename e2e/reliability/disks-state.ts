@@ -1,0 +1,23 @@
+/** The database of a stopped service, looked at as a whole: a change and its event are both there, or neither. */
+import { withDatabase } from "./disks-data.ts";
+
+/** Records without their event, and events without their record. */
+export function halves(folder: string, tables: readonly string[]): string[] {
+  return withDatabase(folder, (database) =>
+    tables.flatMap((table) => {
+      const created = `SELECT payload ->> 'id' AS id FROM _events WHERE type = '${table}.created'`;
+      const deleted = `SELECT payload ->> 'id' AS id FROM _events WHERE type = '${table}.deleted'`;
+      const ids = (sql: string): string[] =>
+        database
+          .query<{ id: string }, []>(sql)
+          .all()
+          .map(({ id }) => id);
+      const there = `SELECT id FROM "${table}"`;
+      return [
+        ...ids(`${there} WHERE id NOT IN (${created})`).map((id) => `${id} has no event`),
+        ...ids(`${created} EXCEPT ${there} EXCEPT ${deleted}`).map((id) => `the event of ${id} has no record`),
+        ...ids(`${deleted} INTERSECT ${there}`).map((id) => `${id} is there after the event of its deletion`),
+      ];
+    }),
+  );
+}
