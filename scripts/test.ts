@@ -13,6 +13,9 @@ const suites = {
   all: ["packages/**/*.test.ts", "scripts/*.test.ts", "e2e/*.test.ts"],
   long: ["e2e/long/*.test.ts"],
   hostile: ["e2e/hostile/*.test.ts"],
+  kills: ["e2e/reliability/kills.test.ts", "e2e/reliability/kills-points.test.ts"],
+  soak: ["e2e/reliability/soak.test.ts"],
+  upgrade: ["e2e/reliability/upgrade.test.ts"],
 } as const;
 
 const suite = Bun.argv[2] ?? "all";
