@@ -28,7 +28,8 @@ export class Caller {
   /** Somebody who is registered with this address, or gets registered. */
   async as(email: string): Promise<Caller> {
     const known = await this.ask<Tokens>("POST", "/api/auth/login", { email, password });
-    const made = known.status === 200 ? known : await this.ask<Tokens>("POST", "/api/auth/register", { email, password });
+    const made =
+      known.status === 200 ? known : await this.ask<Tokens>("POST", "/api/auth/register", { email, password });
     if (made.status >= 300) throw new Error(`${email} cannot log in: ${made.status} ${JSON.stringify(made.body)}`);
     return new Caller(this.url, made.body.accessToken);
   }

@@ -78,7 +78,11 @@ export class Load {
       ["broken uploads", 900, () => this.#admin.breakUpload(new Uint8Array(500_000), Math.random())],
       ["logins", 1_500, () => this.#login()],
       ["sockets", 300, () => this.#socket()],
-      ["jobs by hand", 15_000, async () => this.#check(202, await this.#admin.ask("POST", "/api/admin/jobs/clean/run"))],
+      [
+        "jobs by hand",
+        15_000,
+        async () => this.#check(202, await this.#admin.ask("POST", "/api/admin/jobs/clean/run")),
+      ],
       ["migrations", 20_000, () => this.#migrate()],
       ["reloads", 30_000, async () => this.#signal("SIGHUP")],
       ["backups", 60_000, () => this.#backup()],
@@ -103,7 +107,8 @@ export class Load {
   }
 
   #check(expected: number, { status, body }: { status: number; body?: unknown }): void {
-    if (status !== expected) throw new Error(`${status} in place of ${expected}: ${JSON.stringify(body)?.slice(0, 200)}`);
+    if (status !== expected)
+      throw new Error(`${status} in place of ${expected}: ${JSON.stringify(body)?.slice(0, 200)}`);
   }
 
   async #write(): Promise<void> {
@@ -184,9 +189,7 @@ export class Load {
   }
 
   #open(since: string | null): WebSocket {
-    const socket = new WebSocket(
-      `${this.#admin.url().replace("http", "ws")}/api/realtime?token=${this.#admin.token}`,
-    );
+    const socket = new WebSocket(`${this.#admin.url().replace("http", "ws")}/api/realtime?token=${this.#admin.token}`);
     socket.onopen = () => {
       for (const channel of ["items.*", "effects.*", "storage.uploaded", "function.completed"])
         socket.send(JSON.stringify({ action: "subscribe", channel, since }));

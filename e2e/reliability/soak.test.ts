@@ -44,50 +44,60 @@ function row({ measure, title, unit }: (typeof charts)[number], judged: readonly
   return `| ${[...cells, rise, bound === undefined ? "–" : String(bound)].join(" | ")} |`;
 }
 
-test(`${minutes} minutes of steady load`, async () => {
-  const cwd = await project({ collections, config });
-  await write(cwd, files);
-  const server = await serve(cwd);
-  const admin = await new Caller(() => server.url).as("admin@example.com");
-  const load = new Load(admin, (name) => server.signal(name));
-  const samples: Sample[] = [];
-  const start = performance.now();
-  const running = load.run();
-  while (performance.now() - start < minutes * 60_000) {
-    samples.push(take(server.pid, cwd, start));
-    await Bun.sleep(sampleEveryMs);
-  }
-  load.stop();
-  await running;
-  const exitCode = await server.stop();
-  const verified = await socle(["verify"], { cwd });
+test(
+  `${minutes} minutes of steady load`,
+  async () => {
+    const cwd = await project({ collections, config });
+    await write(cwd, files);
+    const server = await serve(cwd);
+    const admin = await new Caller(() => server.url).as("admin@example.com");
+    const load = new Load(admin, (name) => server.signal(name));
+    const samples: Sample[] = [];
+    const start = performance.now();
+    const running = load.run();
+    while (performance.now() - start < minutes * 60_000) {
+      samples.push(take(server.pid, cwd, start));
+      await Bun.sleep(sampleEveryMs);
+    }
+    load.stop();
+    await running;
+    const exitCode = await server.stop();
+    const verified = await socle(["verify"], { cwd });
 
-  const judged = samples.filter(({ minute }) => minute >= Math.min(warmUp, minutes / 2));
-  const work = [...load.counts].map(([name, count]) => `${count.toLocaleString("en")} ${name}`).sort();
-  const table = [
-    `${cpus().length} cores, shared with other work, ${minutes} minutes: ${work.join(", ")}.`,
-    "",
-    `| after minute ${warmUp} | least | median | most | slope per minute | allowed |`,
-    "| --- | --- | --- | --- | --- | --- |",
-    ...charts.map((chart) => row(chart, judged)),
-  ].join("\n");
-  console.log(table);
-  const picture = process.env["SOAK_WRITE"] === "1" ? join(root, "docs/images/soak.svg") : join(root, "dist/soak.svg");
-  mkdirSync(join(root, "dist"), { recursive: true });
-  writeFileSync(picture, plot(samples, warmUp));
-  if (process.env["SOAK_WRITE"] === "1") writeTable("soak", table);
-  console.log(`The picture is ${picture}`);
+    const judged = samples.filter(({ minute }) => minute >= Math.min(warmUp, minutes / 2));
+    const work = [...load.counts].map(([name, count]) => `${count.toLocaleString("en")} ${name}`).sort();
+    const table = [
+      `${cpus().length} cores, shared with other work, ${minutes} minutes: ${work.join(", ")}.`,
+      "",
+      `| after minute ${warmUp} | least | median | most | slope per minute | allowed |`,
+      "| --- | --- | --- | --- | --- | --- |",
+      ...charts.map((chart) => row(chart, judged)),
+    ].join("\n");
+    console.log(table);
+    const picture =
+      process.env["SOAK_WRITE"] === "1" ? join(root, "docs/images/soak.svg") : join(root, "dist/soak.svg");
+    mkdirSync(join(root, "dist"), { recursive: true });
+    writeFileSync(picture, plot(samples, warmUp));
+    if (process.env["SOAK_WRITE"] === "1") writeTable("soak", table);
+    console.log(`The picture is ${picture}`);
 
-  expect(load.failures).toEqual([]);
-  expect(exitCode).toBe(0);
-  expect(server.output().split("\n").filter((line) => line.includes(" ERROR "))).toEqual([]);
-  expect(verified.stdout).toEndWith("All is well\n");
-  if (minutes < shortestJudged) {
-    console.log(`A run of less than ${shortestJudged} minutes is not judged by its slopes`);
-    return;
-  }
-  const steep = charts
-    .filter(({ measure }) => slope(judged, measure) > (allowed[measure] ?? Number.POSITIVE_INFINITY))
-    .map(({ title }) => title);
-  expect(steep).toEqual([]);
-}, (minutes + 5) * 60_000);
+    expect(load.failures).toEqual([]);
+    expect(exitCode).toBe(0);
+    expect(
+      server
+        .output()
+        .split("\n")
+        .filter((line) => line.includes(" ERROR ")),
+    ).toEqual([]);
+    expect(verified.stdout).toEndWith("All is well\n");
+    if (minutes < shortestJudged) {
+      console.log(`A run of less than ${shortestJudged} minutes is not judged by its slopes`);
+      return;
+    }
+    const steep = charts
+      .filter(({ measure }) => slope(judged, measure) > (allowed[measure] ?? Number.POSITIVE_INFINITY))
+      .map(({ title }) => title);
+    expect(steep).toEqual([]);
+  },
+  (minutes + 5) * 60_000,
+);
