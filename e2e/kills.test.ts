@@ -8,6 +8,7 @@ import { join } from "node:path";
 import type { RecordList } from "@socle/protocol";
 import { randomNumbers, randomSeed } from "../packages/server/test/random.ts";
 import { post, serve, until } from "./kit.ts";
+import { killAtPoints } from "./reliability/kills-points.ts";
 import { suffer } from "./reliability/kills-suite.ts";
 import { collection, scriptProject, waiting } from "./scripts-kit.ts";
 
@@ -17,6 +18,12 @@ test("killed under mixed load: what was acknowledged is there, once, with its ev
   expect(known.items.acknowledged + known.notes.acknowledged).toBeGreaterThan(0);
   expect(runs).toBeGreaterThan(0);
 }, 120_000);
+
+test("the modules killed at random moments: what was acknowledged is there", async () => {
+  const { problems, acknowledged } = await killAtPoints(40, randomNumbers(randomSeed("crash points")));
+  expect(problems).toEqual([]);
+  expect(acknowledged).toBeGreaterThan(0);
+}, 60_000);
 
 test("a log that keeps nothing keeps what is still to be run", async () => {
   const path = "functions/items/note.ts";
