@@ -46,7 +46,7 @@ export default async ({ db }: any) => {
 };
 
 /** The name of a field that a migration may add; null for the definition without one. */
-export function notesWith(extra: string | null): { fields: object[] } {
+function notesWith(extra: string | null): { fields: object[] } {
   return { fields: extra === null ? noteFields : [...noteFields, { name: extra, type: "string" }] };
 }
 

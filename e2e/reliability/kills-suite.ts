@@ -111,7 +111,7 @@ class Suite {
     await this.#checkListeners();
     const { runs, repeated, problems } = checkRuns(this.#cwd, this.#log.all, this.#cuts);
     this.problems.push(...problems);
-    this.#checkJobs();
+    this.#checkWhole();
     for (const listener of this.#listeners) listener.close();
     if ((await this.#server.stop()) !== 0) this.problems.push("The service did not stop well");
     this.#look();
@@ -181,8 +181,7 @@ class Suite {
     }
   }
 
-  /** Nothing runs any more, so no run of a job may say that it does. */
-  #checkJobs(): void {
+  #checkWhole(): void {
     using database = new Database(join(this.#cwd, "socle.db"), { readonly: true });
     const check = database.query<{ integrity_check: string }, []>("PRAGMA integrity_check").get()?.integrity_check;
     if (check !== "ok") this.problems.push(`integrity_check: ${check}`);

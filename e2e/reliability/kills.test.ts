@@ -15,7 +15,7 @@ function table({ kills, known, events, heard, runs, repeated, problems }: Outcom
   const number = (value: number): string => value.toLocaleString("en");
   const rows: [string, string][] = [
     ...kinds.map((kind): [string, string] => [`processes killed: ${kind}`, number(kills[kind])]),
-    ["connections that a kill has broken", number(known.broken.requests)],
+    ["requests that a kill has broken", number(known.broken.requests)],
     ["uploads that their client broke off", number(known.broken.uploads)],
     ["writes of records that were acknowledged", number(known.items.acknowledged + known.notes.acknowledged)],
     ["uploads and deletions of files", number(uploads + deletions)],
