@@ -4,7 +4,7 @@
  */
 import { Database } from "bun:sqlite";
 import { join } from "node:path";
-import { project, type Running, serve, socle } from "../kit.ts";
+import { executable, project, type Running, serve, socle } from "../kit.ts";
 import { waiting, write } from "../scripts-kit.ts";
 import { Caller } from "./kills-caller.ts";
 import { check } from "./kills-check.ts";
@@ -15,7 +15,7 @@ import { Knowledge } from "./kills-model.ts";
 import { childrenOf, kill, remaining } from "./kills-processes.ts";
 import { type Cut, checkRuns } from "./kills-runs.ts";
 
-export const kinds = ["service", "functions", "queries", "all at once"] as const;
+export const kinds = ["service", "service while it starts", "functions", "queries", "all at once"] as const;
 type Kind = (typeof kinds)[number];
 
 export interface Outcome {
@@ -29,6 +29,9 @@ export interface Outcome {
   readonly problems: readonly string[];
 }
 
+/** The part of the starts after a kill that is killed, too, and how long one may last. */
+const startKills = 0.3;
+const longestStartMs = 400;
 /** So many problems say enough. */
 const maxProblems = 20;
 /** How long the functions have for what waits for them at the end. */
@@ -53,7 +56,13 @@ class Suite {
   readonly #known = new Knowledge();
   readonly #log = new FollowedLog();
   readonly #cuts: Cut[] = [];
-  readonly #kills: Record<Kind, number> = { service: 0, functions: 0, queries: 0, "all at once": 0 };
+  readonly #kills: Record<Kind, number> = {
+    service: 0,
+    "service while it starts": 0,
+    functions: 0,
+    queries: 0,
+    "all at once": 0,
+  };
   readonly problems: string[] = [];
   #server: Running;
   #admin: Caller;
@@ -90,6 +99,7 @@ class Suite {
       await this.#killService(kind);
       await load.stop();
       this.#look();
+      while (this.#random() < startKills) await this.#killStart();
       this.#server = await serve(this.#cwd);
       await this.#connect();
     } else {
@@ -139,6 +149,19 @@ class Suite {
     // In any order: the service may or may not see that the others have ended.
     for (const pid of all.sort(() => this.#random() - 0.5)) if (kill(pid)) this.#kills[kind] += 1;
     await this.#server.exited;
+    for (const pid of await remaining(children)) this.problems.push(`process ${pid} has outlived its service`);
+    this.#cuts.push({ from, until: Date.now() });
+  }
+
+  /** Recovery, the sweep of uploads, the loading of functions and their first runs. */
+  async #killStart(): Promise<void> {
+    const from = Date.now();
+    const child = Bun.spawn([executable], { cwd: this.#cwd, stdin: "ignore", stdout: "ignore", stderr: "ignore" });
+    await Bun.sleep(this.#random() * longestStartMs);
+    const children = childrenOf(child.pid, ["script-host", "script-query"]);
+    if (kill(child.pid)) this.#kills["service while it starts"] += 1;
+    await child.exited;
+    if (child.signalCode !== "SIGKILL") this.problems.push(`A start ended by itself (${child.exitCode})`);
     for (const pid of await remaining(children)) this.problems.push(`process ${pid} has outlived its service`);
     this.#cuts.push({ from, until: Date.now() });
   }
