@@ -156,7 +156,9 @@ export class Load {
     const { refreshToken, user } = made.body;
     const renewed = await anybody.ask<Tokens>("POST", "/api/auth/refresh", { refreshToken });
     this.#check(200, renewed);
-    this.#check(401, await anybody.ask("POST", "/api/auth/login", { email, password: "wrong horse" }));
+    // The hundredth failure of an address within ten minutes is the last that is looked at.
+    const wrong = await anybody.ask("POST", "/api/auth/login", { email, password: "wrong horse" });
+    if (wrong.status !== 429) this.#check(401, wrong);
     this.#check(204, await new Caller(this.#admin.url, renewed.body.accessToken).ask("POST", "/api/auth/logout", {}));
     this.#check(204, await this.#admin.ask("DELETE", `/api/admin/users/${user.id}`));
   }

@@ -44,7 +44,8 @@ function chart({ measure, title, unit }: Chart, samples: readonly Sample[], warm
   const y = (value: number): string => (bottom - (value / most) * (bottom - margin.top)).toFixed(1);
   const points = samples.map((sample) => `${x(sample.minute)},${y(sample[measure])}`).join(" ");
   const judged = samples.filter(({ minute }) => minute >= warmUp);
-  const rise = `${slope(judged, measure).toFixed(2)}${unit === "" ? "" : ` ${unit}`}/min`;
+  const slopeOf = slope(judged, measure);
+  const rise = `${slopeOf < 0 ? "" : "+"}${slopeOf.toFixed(2)}${unit === "" ? "" : ` ${unit}`}/min`;
   const rows = ticks(most, 4).map(
     (value) =>
       `<line class="grid" x1="${margin.left}" x2="${right}" y1="${y(value)}" y2="${y(value)}"/>` +
@@ -55,7 +56,7 @@ function chart({ measure, title, unit }: Chart, samples: readonly Sample[], warm
   );
   return [
     `<text class="title" x="${margin.left}" y="18">${title}</text>`,
-    `<text x="${right}" y="18" text-anchor="end">${judged.length > 1 ? `slope ${rise}` : ""}</text>`,
+    `<text x="${right}" y="18" text-anchor="end">${judged.length > 1 ? rise : ""}</text>`,
     `<rect class="warm" x="${margin.left}" y="${margin.top}" width="${Number(x(Math.min(warmUp, end))) - margin.left}" height="${bottom - margin.top}"/>`,
     ...rows,
     ...minutes,

@@ -76,7 +76,8 @@ test(
     ];
     for (const [at, { executable }] of earlier.entries()) {
       const copy = temporaryFolder();
-      cpSync(cwd, copy, { recursive: true });
+      // The socket of a service that was killed cannot be copied.
+      cpSync(cwd, copy, { recursive: true, filter: (path) => !path.endsWith(".socket") });
       const known = copyOf(written);
       const settled = await serve(copy);
       expect(await missing(settled, copy, known)).toEqual([]);
