@@ -62,11 +62,18 @@ export function median(values: readonly number[]): number {
   return ((sorted[middle - 1] ?? Number.NaN) + (sorted[middle] ?? Number.NaN)) / 2;
 }
 
-/** The median of the slopes between all pairs (Theil–Sen), per minute: peaks do not move it. */
+/** The least of each minute: what is above it, the garbage collector has taken back by then. */
+function floors(samples: readonly Sample[], measure: Measure): Sample[] {
+  const minutes = Map.groupBy(samples, ({ minute }) => Math.floor(minute));
+  return [...minutes.values()].map((group) => group.reduce((a, b) => (b[measure] < a[measure] ? b : a)));
+}
+
+/** The median of the slopes between all pairs of these (Theil–Sen), per minute: no single minute moves it. */
 export function slope(samples: readonly Sample[], measure: Measure): number {
   const slopes: number[] = [];
-  samples.forEach((a, i) => {
-    for (const b of samples.slice(i + 1))
+  const least = floors(samples, measure);
+  least.forEach((a, i) => {
+    for (const b of least.slice(i + 1))
       if (b.minute > a.minute) slopes.push((b[measure] - a[measure]) / (b.minute - a.minute));
   });
   return median(slopes);
