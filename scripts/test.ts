@@ -1,7 +1,7 @@
 /**
  * `npm test`: builds the executable and runs every test; ends with the line "N passed, N failed".
  * `npm test unit` runs those that need no executable; `npm run test:long` runs the long ones, `npm run test:hostile`
- * the attacks of the hostile suite.
+ * the attacks of the hostile suite, `npm run test:kills`, `test:upgrade` and `soak` the suites of those names.
  */
 import { readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
