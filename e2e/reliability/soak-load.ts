@@ -8,7 +8,18 @@ import { Caller, password, type Tokens } from "./kills-caller.ts";
 const kept = { records: 2_000, files: 40, sockets: 10 };
 const image = png(400, 300);
 
-/** The collections, the functions and the job of a project for `Load`. */
+/** The configuration, collections, functions and job of a project for `Load`. */
+export const config = {
+  admin: { email: "admin@example.com" },
+  auth: { accessTokenTtl: "12h" },
+  // Small, so that they are full before the warm-up is over and the load is steady from then on.
+  events: { maxCount: 20_000 },
+  thumbs: { cacheSize: "1MiB" },
+  cache: { size: "2MiB" },
+  limits: { wal: "16MiB" },
+  backup: { keep: 2 },
+};
+
 export const collections = [
   {
     name: "items",

@@ -11,7 +11,7 @@ import { project, root, serve, socle } from "../kit.ts";
 import { write } from "../scripts-kit.ts";
 import { Caller } from "./kills-caller.ts";
 import { writeTable } from "./kills-table.ts";
-import { collections, files, Load } from "./soak-load.ts";
+import { collections, config, files, Load } from "./soak-load.ts";
 import { charts, plot } from "./soak-plot.ts";
 import { type Measure, median, type Sample, slope, take } from "./soak-samples.ts";
 
@@ -23,17 +23,6 @@ const sampleEveryMs = 2_000;
 
 /** The most by which each may rise, per minute. */
 const allowed: Partial<Record<Measure, number>> = { service: 1, children: 0.5, descriptors: 0.2, threads: 0.05 };
-
-const config = {
-  admin: { email: "admin@example.com" },
-  auth: { accessTokenTtl: "12h" },
-  // Small, so that they are full before the warm-up is over and the load is steady from then on.
-  events: { maxCount: 20_000 },
-  thumbs: { cacheSize: "1MiB" },
-  cache: { size: "2MiB" },
-  limits: { wal: "16MiB" },
-  backup: { keep: 2 },
-};
 
 function row({ measure, title, unit }: (typeof charts)[number], judged: readonly Sample[]): string {
   const values = judged.map((sample) => sample[measure]);
