@@ -2,8 +2,9 @@
 import { describe, expect, test } from "bun:test";
 import { symlinkSync } from "node:fs";
 import { join } from "node:path";
-import { peakMiB, post, type Running, serve, until } from "./kit.ts";
-import { collection, RunEvents, scriptProject, write } from "./scripts-kit.ts";
+import { peakMiB, post, serve, until } from "./kit.ts";
+import { childrenOf, kill } from "./reliability/kills-processes.ts";
+import { collection, RunEvents, scriptProject, waiting, write } from "./scripts-kit.ts";
 
 /** What a handler does after it has returned, while the innocent one runs. */
 const leftovers: { readonly [name: string]: string } = {
@@ -17,12 +18,6 @@ const leftovers: { readonly [name: string]: string } = {
   killsItself: "setTimeout(() => Bun.spawnSync(['kill', '-9', String(process.pid)]), 50);",
   throwsForEver: "setInterval(() => { throw new Error('again'); }, 1);",
 };
-
-function children(server: Running): string[] {
-  const { stdout } = Bun.spawnSync(["ps", "-o", "pid=,args=", "--ppid", String(server.pid)]);
-  const lines = stdout.toString().split("\n");
-  return lines.filter((line) => line.includes("script-host")).map((line) => line.trim().split(" ")[0] ?? "");
-}
 
 describe("beside what is left of a run", async () => {
   const files: Record<string, string> = {
@@ -51,7 +46,7 @@ describe("beside what is left of a run", async () => {
       expect(events.of("function.failed", path)).toEqual([]);
       expect(events.of("function.failed", `functions/${name}/${name}.ts`).length).toBeLessThanOrEqual(1);
       // A process that goes on throwing is replaced for the others' sake.
-      for (const pid of children(server)) if (name === "throwsForEver") process.kill(Number(pid), "SIGKILL");
+      if (name === "throwsForEver") for (const pid of childrenOf(server.pid, ["script-host"])) kill(pid);
     },
     40_000,
   );
@@ -106,10 +101,10 @@ describe("a process that is lost", () => {
       const server = await serve(cwd, { args: [mode] });
       await write(cwd, { [path]: mode === "dev" ? "export const onCreate = (\n" : says("new") });
       if (mode === "dev") await until(() => server.output().includes("its last version keeps running"));
-      const before = children(server);
+      const before = childrenOf(server.pid, ["script-host"]);
       // One that a reload has replaced may have ended meanwhile.
-      for (const pid of before) Bun.spawnSync(["kill", "-9", pid], { stderr: "ignore" });
-      await until(() => children(server).some((pid) => !before.includes(pid)));
+      for (const pid of before) kill(pid);
+      await until(() => childrenOf(server.pid, ["script-host"]).some((pid) => !before.includes(pid)));
       await post(`${server.url}/api/a`, { n: 1 });
       await until(() => server.output().includes("says old"));
       expect(server.output()).not.toContain("says new");
@@ -154,3 +149,62 @@ test("links that lead nowhere or in a circle are passed over", async () => {
   expect(server.output()).toContain("ERROR functions/a/broken.ts does not load");
   expect(await server.stop()).toBe(0);
 });
+
+/** How many lines handlers have written. */
+async function lines(path: string): Promise<number> {
+  const text = await Bun.file(path)
+    .text()
+    .catch(() => "");
+  return text.split("\n").length - 1;
+}
+
+test("a process that is killed from outside blames no run: each is made again, and none is listed as failed", async () => {
+  const path = "functions/items/slow.ts";
+  const slow = `
+import { appendFileSync } from "node:fs";
+export const onCreate = async ({ record }: any) => {
+  appendFileSync("started.log", record.n + "\\n");
+  await Bun.sleep(150);
+  appendFileSync("done.log", record.n + "\\n");
+};
+`;
+  const cwd = await scriptProject({ collections: [collection("items")], files: { [path]: slow } });
+  const server = await serve(cwd);
+  const events = await RunEvents.of(server.url);
+  // One at a time: each is the only run that its process has.
+  for (let n = 0; n < 3; n++) {
+    const before = await lines(join(cwd, "started.log"));
+    await post(`${server.url}/api/items`, { n });
+    while ((await lines(join(cwd, "started.log"))) === before) await Bun.sleep(2);
+    for (const pid of childrenOf(server.pid, ["script-host"])) kill(pid);
+    while (waiting(cwd) > 0) await Bun.sleep(10);
+  }
+  expect((await Bun.file(join(cwd, "done.log")).text()).trim().split("\n").map(Number)).toEqual([0, 1, 2]);
+  expect(events.of("function.failed", path)).toEqual([]);
+}, 60_000);
+
+test("a query whose process is killed from outside is asked again, and its run does not notice", async () => {
+  const path = "functions/items/count.ts";
+  const count = `
+import { appendFileSync } from "node:fs";
+const sql = "WITH RECURSIVE c(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM c WHERE n < 2000000) SELECT count(*) AS n FROM c";
+export const onCreate = async ({ db }: any) => {
+  appendFileSync("started.log", "started\\n");
+  const [{ n }] = await db.query(sql);
+  appendFileSync("done.log", n + "\\n");
+};
+`;
+  const scripts = { timeout: "30s" };
+  const cwd = await scriptProject({ collections: [collection("items")], files: { [path]: count }, scripts });
+  const server = await serve(cwd);
+  const events = await RunEvents.of(server.url);
+  await post(`${server.url}/api/items`, { n: 1 });
+  const queries = (): number[] => childrenOf(server.pid, ["script-query"]);
+  await until(() => queries().length > 0);
+  for (const pid of queries()) kill(pid);
+  await events.first("function.completed", path);
+  expect(events.of("function.failed", path)).toEqual([]);
+  expect(await lines(join(cwd, "started.log"))).toBe(1);
+  expect(await Bun.file(join(cwd, "done.log")).text()).toBe("2000000\n");
+  expect(await server.stop()).toBe(0);
+}, 60_000);

@@ -2,7 +2,7 @@
  * `npm test`: builds the executable and runs every test; ends with the line "N passed, N failed".
  * `npm test unit` runs those that need no executable; `npm run test:long` runs the long ones, `npm run test:hostile`
  * the attacks of the hostile suite, `npm run test:power-cuts` the power cuts, `npm run test:disks` and `npm run test:clocks`
- * failing disks and wrong clocks.
+ * failing disks and wrong clocks, `npm run test:kills`, `test:upgrade` and `soak` the suites of those names.
  */
 import { readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -17,6 +17,9 @@ const suites = {
   "power-cuts": ["e2e/reliability/power-cuts/*.test.ts"],
   disks: ["e2e/reliability/disks.test.ts"],
   clocks: ["e2e/reliability/clocks.test.ts"],
+  kills: ["e2e/reliability/kills.test.ts", "e2e/reliability/kills-points.test.ts"],
+  soak: ["e2e/reliability/soak.test.ts"],
+  upgrade: ["e2e/reliability/upgrade.test.ts"],
 } as const;
 
 const suite = Bun.argv[2] ?? "all";

@@ -252,3 +252,10 @@ test("a run that is made again comes after what runs for its record, also when t
   await second.scripts.functions.settled();
   expect(await said()).toEqual(["create", "create", "update begins", "update ends", "create"]);
 });
+
+test("a run that was asked for by hand is on disk when its id is answered", async () => {
+  const { body } = await request("POST", "/api/admin/jobs/tidy/run", { token });
+  const { runId } = body as unknown as { runId: string };
+  const row = await opened.service.database.reader.get("SELECT runId FROM _job_runs WHERE runId = ?", runId);
+  expect(row).toEqual({ runId });
+});

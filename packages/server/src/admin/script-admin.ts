@@ -101,6 +101,8 @@ export class ScriptAdmin {
     );
     const run = this.#jobs.runByHand(name);
     if (run === undefined) throw missingJob(name);
+    // Whoever has the id finds the run, whatever ends now.
+    await run.noted;
     return { runId: run.runId };
   }
 

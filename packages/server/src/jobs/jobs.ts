@@ -133,15 +133,22 @@ export class Jobs implements ScriptKind {
     return this.#history.last(name);
   }
 
-  /** Runs a job now, once: the id of the run, and how it ends. Undefined when there is none of this name. */
-  runByHand(name: string, onLog?: ScriptTask["onLog"]): { runId: string; outcome: Promise<ScriptOutcome> } | undefined {
+  /**
+   * Runs a job now, once: the id of the run, when it is noted on disk, and how it ends. Undefined when there is none of this
+   * name.
+   */
+  runByHand(
+    name: string,
+    onLog?: ScriptTask["onLog"],
+  ): { runId: string; noted: Promise<boolean>; outcome: Promise<ScriptOutcome> } | undefined {
     const job = this.#scheduled.get(name)?.job;
     if (job === undefined) return undefined;
     const firstAt = this.#options.clock.now();
     const runId = newId("run", firstAt);
     this.#count(name, 1);
-    const outcome = this.#attempt({ runId, job: { ...job, retries: 0 }, firstAt, isByHand: true }, 1, onLog);
-    return { runId, outcome };
+    const run = { runId, job: { ...job, retries: 0 }, firstAt, isByHand: true };
+    const noted = this.#begin(run, 1);
+    return { runId, noted, outcome: this.#attempt(run, 1, onLog) };
   }
 
   /** Starts no more runs. Resolves when none is under way. */
@@ -192,7 +199,15 @@ export class Jobs implements ScriptKind {
     }
     this.#count(job.name, 1);
     const firstAt = this.#options.clock.now();
-    void this.#attempt({ runId: newId("run", firstAt), job, firstAt }, 1);
+    const run = { runId: newId("run", firstAt), job, firstAt };
+    void this.#begin(run, 1);
+    void this.#attempt(run, 1);
+  }
+
+  /** Resolves when it is on disk that an attempt starts; with false when that could not be written. */
+  #begin({ runId, job, isByHand = false }: JobRun, attempt: number): Promise<boolean> {
+    const startedAt = this.#options.clock.now();
+    return this.#ledger.write((tx) => this.#history.begin(tx, { runId, job: job.name, attempt, startedAt, isByHand }));
   }
 
   #attempt(run: JobRun, attempt: number, onLog?: ScriptTask["onLog"]): Promise<ScriptOutcome> {
@@ -203,10 +218,6 @@ export class Jobs implements ScriptKind {
 
   async #runAttempt(run: JobRun, attempt: number, onLog: ScriptTask["onLog"]): Promise<ScriptOutcome> {
     const { runId, job } = run;
-    const startedAt = this.#options.clock.now();
-    void this.#ledger.write((tx) =>
-      this.#history.begin(tx, { runId, job: job.name, attempt, startedAt, isByHand: run.isByHand === true }),
-    );
     if (attempt === 1) this.#announce("started", run, attempt);
     const outcome = await this.#options.run({
       path: job.path,
@@ -273,7 +284,10 @@ export class Jobs implements ScriptKind {
       // Else it stays open until the file is back.
       if (job === undefined) this.#close(run);
       else if (attempt > job.retries + 1) this.#giveUp({ ...run, job }, attempt - 1);
-      else void this.#attempt({ ...run, job }, attempt);
+      else {
+        void this.#begin({ ...run, job }, attempt);
+        void this.#attempt({ ...run, job }, attempt);
+      }
     }, pauseMs).unref();
     this.#waiting.set(runId, timer);
   }

@@ -7,6 +7,8 @@ import type { CallError } from "./protocol.ts";
 const width = 2;
 /** A process that has nothing to do for this long is ended. */
 const idleMs = 10_000;
+/** Processes that may end under one query, which changes nothing and is asked again: it may be to blame for as many. */
+const maxEnds = 3;
 /** How often it is looked whether all queries have ended. */
 const drainLookMs = 5;
 
@@ -20,10 +22,15 @@ export type QueryAnswer = { readonly rows: string } | { readonly error: CallErro
 
 type QueryProcess = HostProcess<QueryMessage, QueryAnswer>;
 
+/** The process has ended by itself, or was killed from outside: how, in words. */
+interface Ended {
+  readonly ended: string;
+}
+
 /** A process for queries, and what waits for its answer. */
 interface Seat {
   readonly process: QueryProcess;
-  onAnswer: ((answer: QueryAnswer) => void) | null;
+  onAnswer: ((answer: QueryAnswer | Ended) => void) | null;
   timer: Timer | null;
 }
 
@@ -51,16 +58,24 @@ export class QueryPool implements PausableReads {
   /** The rows of a query, as JSON. @throws AppError `bad_request`, also when it takes longer than that. */
   run(query: QueryMessage, timeoutMs: number): Promise<string> {
     return this.#gate.run(async () => {
-      while (this.#pause !== null) await this.#pause.promise;
-      if (this.#isStopped) throw new AppError("unavailable", "The service is stopping.");
-      const free = this.#free.pop();
-      const seat = free === undefined || free.process.hasExited ? this.#open() : free;
-      clearTimeout(seat.timer ?? undefined);
-      const answer = await this.#ask(seat, query, Math.min(timeoutMs, this.#timeoutMs));
-      if (this.#all.has(seat)) this.#park(seat);
-      if ("rows" in answer) return answer.rows;
-      throw new AppError(answer.error.code, answer.error.message);
+      for (let ends = 1; ; ends += 1) {
+        const answer = await this.#attempt(query, timeoutMs);
+        if ("rows" in answer) return answer.rows;
+        if ("error" in answer) throw new AppError(answer.error.code, answer.error.message);
+        if (ends === maxEnds) throw new AppError("bad_request", `db.query: its process ended (${answer.ended})`);
+      }
     });
+  }
+
+  async #attempt(query: QueryMessage, timeoutMs: number): Promise<QueryAnswer | Ended> {
+    while (this.#pause !== null) await this.#pause.promise;
+    if (this.#isStopped) throw new AppError("unavailable", "The service is stopping.");
+    const free = this.#free.pop();
+    const seat = free === undefined || free.process.hasExited ? this.#open() : free;
+    clearTimeout(seat.timer ?? undefined);
+    const answer = await this.#ask(seat, query, Math.min(timeoutMs, this.#timeoutMs));
+    if (this.#all.has(seat)) this.#park(seat);
+    return answer;
   }
 
   /** Resolves when no process has the database open any more: the last to close it tidies up. */
@@ -106,12 +121,12 @@ export class QueryPool implements PausableReads {
     this.#all.add(seat);
     seat.process.exited.then(({ how }) => {
       this.#end(seat);
-      seat.onAnswer?.({ error: { code: "bad_request", message: `db.query: its process ended (${how})` } });
+      seat.onAnswer?.({ ended: how });
     });
     return seat;
   }
 
-  #ask(seat: Seat, message: QueryMessage, timeoutMs: number): Promise<QueryAnswer> {
+  #ask(seat: Seat, message: QueryMessage, timeoutMs: number): Promise<QueryAnswer | Ended> {
     return new Promise((resolve) => {
       const limit = setTimeout(() => {
         this.#end(seat);

@@ -1,0 +1,41 @@
+/** The processes of a service: those of functions and jobs, and those of their SQL queries. */
+import { existsSync, readdirSync, readFileSync } from "node:fs";
+
+export type Word = "script-host" | "script-query";
+
+function read(pid: string, file: string): string {
+  try {
+    return readFileSync(`/proc/${pid}/${file}`, "latin1");
+  } catch {
+    // It has ended.
+    return "";
+  }
+}
+
+/** The children of a service that were started with one of these words. */
+export function childrenOf(service: number, words: readonly Word[]): number[] {
+  return readdirSync("/proc")
+    .filter((name) => /^\d+$/.test(name))
+    .filter((pid) => Number(/^PPid:\s+(\d+)/m.exec(read(pid, "status"))?.[1]) === service)
+    .filter((pid) => words.some((word) => read(pid, "cmdline").split("\0").includes(word)))
+    .map(Number);
+}
+
+/** Answers whether there was one to kill. */
+export function kill(pid: number): boolean {
+  try {
+    process.kill(pid, "SIGKILL");
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+/** Those that have not ended after a while. A zombie has ended, and its parent has not looked yet. */
+export async function remaining(pids: readonly number[], milliseconds = 10_000): Promise<number[]> {
+  const end = performance.now() + milliseconds;
+  const isThere = (pid: number): boolean =>
+    existsSync(`/proc/${pid}`) && !/^State:\s+Z/m.test(read(String(pid), "status"));
+  while (pids.some(isThere) && performance.now() < end) await Bun.sleep(5);
+  return pids.filter(isThere);
+}
