@@ -104,6 +104,7 @@ export class App {
       await backups.start();
       await scripts.start();
       const realtime = new Realtime({
+        database: service.database,
         auth: service.auth,
         collections: service.collections,
         events: service.events,

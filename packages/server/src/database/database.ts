@@ -15,7 +15,7 @@ import { Reserve } from "./reserve.ts";
 import { SnapshotReader } from "./snapshot-reader.ts";
 import { statementThread, ThreadConnection } from "./thread-connection.ts";
 import { schemaVersionOf } from "./thread-server.ts";
-import type { CallerGuard, Reader, RowReader, Transactor, Waiter } from "./types.ts";
+import type { CallerGuard, Reader, RowReader, ScratchConnection, Transactor, Waiter } from "./types.ts";
 import { type MigrationPlace, Writer } from "./writer.ts";
 
 export interface DatabaseOptions {
@@ -253,6 +253,14 @@ export class Database {
    */
   query<T>(work: (reader: Reader) => Promise<T>, waiter: Waiter): Promise<T> {
     return this.#queryThreads.run(this.#asAllowed(waiter, inSnapshot(work)), waiter);
+  }
+
+  /** A connection that reads and has temporary tables. Each statement reads what is committed by then. Closed with the database. */
+  openScratch(): ScratchConnection {
+    const connection = openReader(this.path);
+    addFunctions(connection, () => undefined);
+    this.#closers.push(() => connection.close());
+    return connection;
   }
 
   /**

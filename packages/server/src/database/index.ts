@@ -16,6 +16,7 @@ export {
   type Reader,
   type RowReader,
   SchemaChanged,
+  type ScratchConnection,
   type Transactor,
   type Value,
   type Waiter,

@@ -23,6 +23,12 @@ export interface RowReader extends Reader {
   some<T>(statement: { sql: string; values: readonly Value[] }, isLast: (row: T) => boolean): T[];
 }
 
+/** A connection of its own that reads the database and writes temporary tables. */
+export interface ScratchConnection extends RowReader {
+  /** Only for temporary tables. */
+  run(sql: string, ...values: Value[]): number;
+}
+
 /** A reader on a thread. */
 export interface ThreadReader extends Reader {
   /**

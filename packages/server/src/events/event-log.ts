@@ -13,7 +13,7 @@ import {
 import type { Logger } from "../logging/index.ts";
 import { parseEventId } from "./event-id.ts";
 import { LogSize, sizeMarkSchema } from "./log-size.ts";
-import { type EventHead, type EventRow, LoggedEvent } from "./logged-event.ts";
+import { type EventBasis, type EventHead, type EventRow, LoggedEvent } from "./logged-event.ts";
 import { type EventFilter, placesOf, searchEvents } from "./search.ts";
 import { TypeBlocks } from "./type-blocks.ts";
 
@@ -40,6 +40,8 @@ export const eventSchema: ModuleSchema = {
     ...sizeMarkSchema,
     // The time of an event where a clock was set back before it: `at` never falls.
     "ALTER TABLE _events ADD COLUMN time INTEGER",
+    // The record before the event, as far as the read rule asks about it: a replay decides by it who has lost sight of the record.
+    "ALTER TABLE _events ADD COLUMN basis TEXT",
   ],
 };
 
@@ -57,6 +59,8 @@ export interface NewEvent {
   owner?: string | null;
   /** The record as it was before it was changed or deleted. The log does not keep it. */
   previous?: StoredRecord;
+  /** The part of it that the log keeps; see `EventBasis`. */
+  basis?: EventBasis | null;
 }
 
 /** The next event waits for a promise that it answers. */
@@ -108,8 +112,8 @@ export interface EventPage {
 }
 
 const insert =
-  "INSERT INTO _events (seq, at, time, type, source, actor, owner, payload, partial) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)";
-const columns = "seq, at, time, type, source, actor, owner, payload, partial";
+  "INSERT INTO _events (seq, at, time, type, source, actor, owner, payload, partial, basis) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)";
+const columns = "seq, at, time, type, source, actor, owner, payload, partial, basis";
 
 /** Characters of a payload from which on the log keeps the changes of an update instead of the record. */
 const largePayload = 4_096;
@@ -207,15 +211,16 @@ export class EventLog {
     const { text: payload } = event.payload instanceof JsonText ? event.payload : JsonText.of(event.payload);
     const recorder = this.#recorder?.wants(type) === true ? this.#recorder : null;
     const row: EventRow = { seq, at, time, type, source, actor, owner, payload, partial: 0 };
-    const logged = recorder === null ? null : new LoggedEvent(row);
+    const logged = recorder === null ? null : new LoggedEvent(row, event.previous);
+    const basis = event.basis === undefined || event.basis === null ? null : JSON.stringify(event.basis);
     const kept = keptOf(event, payload);
     const isMarkDue = this.size.add(tx, kept.payload);
     tx.afterFlush(() => {
       this.#flushedSeq = seq;
       if (isMarkDue) this.#whenGrown();
-      return this.#listeners.size > 0 ? this.#dispatch(logged ?? new LoggedEvent(row)) : undefined;
+      return this.#listeners.size > 0 ? this.#dispatch(logged ?? new LoggedEvent(row, event.previous)) : undefined;
     });
-    const write = () => tx.run(insert, seq, at, time, type, source, actor, owner, kept.payload, kept.partial);
+    const write = () => tx.run(insert, seq, at, time, type, source, actor, owner, kept.payload, kept.partial, basis);
     const written = isMarkDue ? inTurn([write, () => this.size.mark(tx, seq)], (each) => each()) : write();
     if (recorder === null || logged === null) return written;
     const appended = { event: logged, previous: event.previous ?? null, depth: depthOf(event.principal) };

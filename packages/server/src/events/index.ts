@@ -2,6 +2,6 @@
 export { eventId, parseEventId } from "./event-id.ts";
 export { type AppendedEvent, EventLog, type EventPage, type EventRecorder, eventSchema } from "./event-log.ts";
 export { Ledger } from "./ledger.ts";
-export { type EventHead, type EventRow, LoggedEvent } from "./logged-event.ts";
+export { type EventBasis, type EventHead, type EventRow, LoggedEvent } from "./logged-event.ts";
 export { EventRetention } from "./retention.ts";
 export type { EventFilter } from "./search.ts";

@@ -1,4 +1,4 @@
-import type { Event, EventSource } from "@socle/protocol";
+import type { Event, EventSource, StoredRecord } from "@socle/protocol";
 import { toTimestamp } from "../kernel/index.ts";
 import { eventId } from "./event-id.ts";
 
@@ -17,6 +17,14 @@ export interface EventRow {
   readonly payload: string;
   /** 1 where the payload holds only what the update of a large record changed. */
   readonly partial: 0 | 1;
+  /** JSON of `EventBasis`; null where no rule needs one. */
+  readonly basis?: string | null;
+}
+
+/** The record as it was before an event, as far as the read rule of its collection asks about it. */
+export interface EventBasis {
+  readonly fields: { readonly [name: string]: unknown };
+  readonly owner: string | null;
 }
 
 /** An event of the log without what it tells: enough to know who may hear it. */
@@ -34,11 +42,16 @@ export class LoggedEvent implements Event {
   readonly owner: string | null;
   /** Whether the payload holds the record's id and what the update changed, and not the whole record. */
   readonly isPartial: boolean;
+  /** The record before the event, where the event is told as it happens; else null. */
+  readonly previous: StoredRecord | null;
   readonly #at: number;
   readonly #time: number | null;
   readonly #payload: string;
+  readonly #basis: string | null;
 
-  constructor(row: EventRow) {
+  constructor(row: EventRow, previous: StoredRecord | null = null) {
+    this.previous = previous;
+    this.#basis = row.basis ?? null;
     this.seq = row.seq;
     this.type = row.type;
     this.source = row.source;
@@ -59,6 +72,12 @@ export class LoggedEvent implements Event {
     return toTimestamp(this.#time ?? this.#at);
   }
 
+  /** The record before the event, as far as it was kept for the read rule; null where it was not. */
+  get basis(): EventBasis | null {
+    // It was written from one.
+    return this.#basis === null ? null : (JSON.parse(this.#basis) as EventBasis);
+  }
+
   get payload(): Event["payload"] {
     // It was written from an object.
     return JSON.parse(this.#payload) as Event["payload"];
@@ -77,10 +96,10 @@ export class LoggedEvent implements Event {
   }
 
   /**
-   * The event as it goes over the wire, with its payload or another one, which is JSON; the text is not parsed for it.
+   * The event as it goes over the wire, with its payload or another one, which is JSON, and its type or another one.
    * Types and sources need no escaping.
    */
-  toText(payload: string = this.#payload): string {
-    return `{"id":"${this.id}","type":"${this.type}","timestamp":"${this.timestamp}","source":"${this.source}","payload":${payload}}`;
+  toText(payload: string = this.#payload, type: string = this.type): string {
+    return `{"id":"${this.id}","type":"${type}","timestamp":"${this.timestamp}","source":"${this.source}","payload":${payload}}`;
   }
 }

@@ -142,6 +142,21 @@ function partsOf(expression: Expression): readonly Expression[] {
   }
 }
 
+/** The columns of the record itself that an expression needs. */
+export function ownColumnsIn(expression: Expression): Set<string> {
+  const columns = new Set<string>();
+  const visit = (each: Expression, depth: number): void => {
+    for (const operand of operandsOf(each)) {
+      const path = pathOf(operand);
+      if (path !== null && path.up === depth) columns.add(path.hops[0]?.field.column ?? path.field.column);
+    }
+    if (each.type === "some" && depth === 0) columns.add(each.from[0]?.field.column ?? "id");
+    for (const part of partsOf(each)) visit(part, each.type === "some" ? depth + 1 : depth);
+  };
+  visit(expression, 0);
+  return columns;
+}
+
 /** The names of the collections that an expression enters; "users" among them. */
 export function collectionsIn(expression: Expression): Set<string> {
   const names = new Set<string>();

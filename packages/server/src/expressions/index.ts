@@ -11,6 +11,7 @@ export {
   isCaller,
   isNull,
   type Operand,
+  ownColumnsIn,
   type Path,
 } from "./expression.ts";
 export { ExpressionError } from "./expression-error.ts";

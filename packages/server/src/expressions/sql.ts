@@ -35,7 +35,7 @@ export interface SqlOptions {
   readonly isProbed?: boolean;
   /** The SQL name of the table of users, unquoted: `@user.email` is looked up there. */
   readonly users?: string;
-  /** The alias of a row with the columns `id`, `role` and `email` of the caller, in place of constants. */
+  /** The alias of a row with the columns `id` and `role` of the caller, in place of constants. */
   readonly caller?: string;
 }
 
@@ -155,7 +155,10 @@ class Compiler {
   }
 
   /** Some record that points to the end of `from` fulfils `item`. */
-  #some({ from, target, pointer, item }: Some): Sql {
+  #some(some: Some): Sql {
+    const { from, target, pointer, item } = some;
+    const callers = this.#callersIn(some);
+    if (callers !== null) return callers;
     if (item !== null && isSelective(item)) return this.#lookUp(from, (at) => at.#pointedBy({ target, pointer, item }));
     const { tables, conditions, alias } = this.#enter(from);
     const inner = this.#at(this.#newAlias(), this);
@@ -169,6 +172,30 @@ class Compiler {
     ];
     const from_ = [...tables, `${identifier(target.table)} ${inner.#alias}`].join(", ");
     return join([`EXISTS (SELECT 1 FROM ${from_} WHERE `, ...separated(all, " AND "), ")"]);
+  }
+
+  /**
+   * The caller is one of those that the records name, where a term of `item` says so: the records are read once for all callers,
+   * and not once for each. Null where no term does, or the caller is a constant.
+   */
+  #callersIn({ from, target, pointer, item }: Some): Sql | null {
+    const { caller } = this.#options;
+    if (caller === undefined || item === null) return null;
+    const terms = item.type === "and" ? item.items : [item];
+    const naming = terms.find((term) => callerPath(term) !== null);
+    const path = naming === undefined ? null : callerPath(naming);
+    if (path === null) return null;
+    const { tables, conditions, alias } = this.#enter(from);
+    const inner = this.#at(this.#newAlias(), this);
+    const all = [
+      ...conditions,
+      plain(`${inner.#alias}.${identifier(pointer.column)} = ${alias}.id`),
+      ...this.#readable(target, inner.#alias),
+      ...terms.filter((term) => term !== naming).map((term) => inner.compile(term, false)),
+    ];
+    const entered = [...tables, `${identifier(target.table)} ${inner.#alias}`].join(", ");
+    const column = `${inner.#alias}.${identifier(path.field.column)}`;
+    return join([`${caller}.id IN (SELECT ${column} FROM ${entered} WHERE `, ...separated(all, " AND "), ")"]);
   }
 
   /** This record is one of those that records which fulfil `item` point to. */
@@ -407,10 +434,13 @@ class Compiler {
   #macro(macro: Constant & { type: "macro" }): Sql {
     const { caller, users } = this.#options;
     if (!macro.name.startsWith("user.")) return { text: "?", values: [macro] };
-    if (caller !== undefined) return plain(`${caller}.${macro.name.slice("user.".length)}`);
-    if (macro.name !== "user.email" || users === undefined) return { text: "?", values: [macro] };
-    const id: Constant = { ...macro, name: "user.id" };
-    return { text: `(SELECT email FROM ${identifier(users)} WHERE id = ?)`, values: [id] };
+    const id: Sql =
+      caller === undefined ? { text: "?", values: [{ ...macro, name: "user.id" }] } : plain(`${caller}.id`);
+    if (macro.name === "user.email" && users !== undefined)
+      return join([`(SELECT email FROM ${identifier(users)} WHERE id = `, id, ")"]);
+    return caller === undefined
+      ? { text: "?", values: [macro] }
+      : plain(`${caller}.${macro.name.slice("user.".length)}`);
   }
 }
 
@@ -437,6 +467,18 @@ function findsByIndex(term: Expression): boolean {
   if (term.type !== "compare" || term.operator !== "=") return false;
   const { left, right } = term;
   return (isIndexedField(left) && isConstant(right)) || (isIndexedField(right) && isConstant(left));
+}
+
+/** The own field that a term says is the caller's id; null for any other term. */
+function callerPath(term: Expression): Path | null {
+  if (term.type !== "compare" || term.operator !== "=") return null;
+  const { left, right } = term;
+  const path = isCallerId(right) ? left : isCallerId(left) ? right : null;
+  return path?.type === "path" && path.up === 0 && path.hops.length === 0 && path.members.length === 0 ? path : null;
+}
+
+function isCallerId(operand: Operand): boolean {
+  return operand.type === "macro" && operand.name === "user.id";
 }
 
 function isIndexedField(operand: Operand): boolean {

@@ -57,6 +57,7 @@ export class Connection implements Replayed, Buffered {
 
   open(socket: Socket): void {
     this.#socket = socket;
+    this.#feed.listens(this.#listener, true);
   }
 
   /** Frames are followed one after the other, in the order in which they came. */
@@ -116,6 +117,11 @@ export class Connection implements Replayed, Buffered {
     this.#drained = null;
   }
 
+  /** Whether the socket hears a type as it happens. */
+  isLive(type: string): boolean {
+    return this.#types.get(type)?.isLive === true;
+  }
+
   /** Whether the socket still holds just this subscription. */
   holds(subscription: TypeSubscription): boolean {
     return this.#types.get(subscription.type) === subscription;
@@ -148,7 +154,9 @@ export class Connection implements Replayed, Buffered {
   changeListener(listener: Listener): void {
     const live = [...this.#types.values()].filter(({ isLive }) => isLive);
     for (const subscription of live) this.pause(subscription);
+    this.#feed.listens(this.#listener, false);
     this.#listener = listener;
+    this.#feed.listens(listener, true);
     for (const subscription of live) this.goLive(subscription);
   }
 
@@ -178,6 +186,7 @@ export class Connection implements Replayed, Buffered {
     this.#types.clear();
     this.#channels.clear();
     this.#inbox.clear();
+    if (this.#socket !== null) this.#feed.listens(this.#listener, false);
     this.#socket = null;
     this.drain();
   }

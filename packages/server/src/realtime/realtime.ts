@@ -1,8 +1,9 @@
 import { MAX_FRAME_SIZE } from "@socle/protocol";
 import type { Auth, SessionChange } from "../auth/index.ts";
-import type { Collections } from "../collections/index.ts";
+import type { Collection, Collections } from "../collections/index.ts";
+import type { Database } from "../database/index.ts";
 import type { EventLog, EventPage, LoggedEvent } from "../events/index.ts";
-import { type Awaitable, inTurn } from "../kernel/index.ts";
+import { type Awaitable, inTurn, isAdmin } from "../kernel/index.ts";
 import type { LimitMeter, Logger } from "../logging/index.ts";
 import type { Records } from "../records/index.ts";
 import type { Storage } from "../storage/index.ts";
@@ -11,8 +12,10 @@ import { ChannelTable } from "./channel-table.ts";
 import { Connection } from "./connection.ts";
 import { eventText } from "./frames.ts";
 import { Inboxes } from "./inbox.ts";
+import { Readers } from "./readers.ts";
 import { SessionWatch } from "./session-watch.ts";
 import { type Publisher, SocketBuffers } from "./socket-buffers.ts";
+import { changeTypes, tellingsOf } from "./tellings.ts";
 import type { Feed } from "./types.ts";
 import { Visibility } from "./visibility.ts";
 
@@ -20,6 +23,7 @@ import { Visibility } from "./visibility.ts";
 const idleTimeout = 120;
 
 export interface RealtimeOptions {
+  database: Database;
   auth: Auth;
   collections: Collections;
   events: EventLog;
@@ -40,6 +44,7 @@ export class Realtime {
   readonly #options: RealtimeOptions;
   readonly #feed: Feed;
   readonly #visibility: Visibility;
+  readonly #readers: Readers;
   readonly #buffers: SocketBuffers;
   readonly #connections = new Set<Connection>();
   readonly #sessions: SessionWatch;
@@ -54,6 +59,8 @@ export class Realtime {
     this.#options = options;
     this.#sessions = new SessionWatch(options.auth);
     this.#visibility = new Visibility(options);
+    const { database, collections } = options;
+    this.#readers = new Readers({ open: () => database.openScratch(), users: collections.users.table });
     const { limits, bufferLimit: limit, bufferTotal: total } = options;
     this.#buffers = new SocketBuffers({ sockets: this.#connections, limits, limit, total });
     this.#feed = this.#makeFeed();
@@ -125,12 +132,47 @@ export class Realtime {
 
   /** Nothing is done for a type that nobody hears; else one call for each class of listeners, not for each socket. */
   #publish(event: LoggedEvent): Awaitable<unknown> {
+    const conditional = this.#conditionalOf(event);
+    if (conditional !== null) return this.#publishWhere(event, conditional);
     const heard = this.#heard.get(event.type);
     if (heard === undefined) return undefined;
     const reserved = heard.collection === null ? reservedOf(event) : null;
     if (reserved !== null) return this.#publishReserved(event, reserved);
     const audience = this.#visibility.audience(event, heard.collection);
     return this.#send(eventText(event.toText()), topicsOfEvent(event.type, audience, event.owner));
+  }
+
+  /** The collection of an event whose readers the database knows; null where topics are enough, or nobody hears it. */
+  #conditionalOf({ type, source }: LoggedEvent): Collection | null {
+    if (source !== "collections") return null;
+    const name = type.slice(0, type.indexOf("."));
+    const collection = this.#options.collections.get(name);
+    if (collection?.policies.read.audience !== "condition") return null;
+    const types = changeTypes(name);
+    return types.some((each) => this.#heard.has(each)) ? collection : null;
+  }
+
+  /**
+   * To admins by their topic; to each other listener by what the change means for them: the record has come into their sight,
+   * has gone out of it, or has changed before their eyes.
+   */
+  #publishWhere(event: LoggedEvent, collection: Collection): Awaitable<unknown> {
+    const sending = this.#send(eventText(event.toText()), [`${event.type}/admins`]);
+    const tellings = tellingsOf(event, collection, this.#readers);
+    const texts = new Map<string, string>();
+    for (const connection of this.#connections) {
+      const { listener } = connection;
+      if (isAdmin(listener)) continue;
+      const type = tellings.typeFor(listener);
+      if (type === null || !connection.isLive(type)) continue;
+      let text = texts.get(type);
+      if (text === undefined) {
+        text = eventText(tellings.text(type));
+        texts.set(type, text);
+      }
+      connection.send(text);
+    }
+    return sending;
   }
 
   /** Two texts for two sets of topics. A user who gets the whole one has joined the others' topic, and steps aside. */
@@ -157,6 +199,18 @@ export class Realtime {
     for (const connection of this.#connections) connection.wake(name);
   }
 
+  /** The types of the events that may be told as one of these: an update may take a record out of sight. */
+  #toldFrom(types: readonly string[]): readonly string[] {
+    const all = new Set(types);
+    for (const type of types) {
+      const name = type.slice(0, type.indexOf("."));
+      const collection = this.#options.collections.get(name);
+      if (collection === undefined || !this.#visibility.isConditional(collection)) continue;
+      for (const each of changeTypes(name)) all.add(each);
+    }
+    return [...all];
+  }
+
   #makeFeed(): Feed {
     const { collections, events, limits, bufferLimit, bufferTotal, maxSubscriptions, logger } = this.#options;
     const replaying = (): number => this.#replaying;
@@ -173,11 +227,11 @@ export class Realtime {
       },
       placeOf: (id) => events.placeOf(id),
       page: (after, width, types): Promise<EventPage | null> =>
-        events.page({ after, until: events.flushedSeq, width, types }),
+        events.page({ after, until: events.flushedSeq, width, types: this.#toldFrom(types) }),
       mayHear: (listener: Listener, event, collection) =>
         mayHear(listener, event.type, this.#visibility.audience(event, collection), event.owner),
       isClosedAfter: (place, listener, collection) => this.#visibility.isClosedAfter(place, listener, collection),
-      replayText: (event, listener, collection) => this.#visibility.replayText(event, listener, collection),
+      replayed: (event, listener, collection) => this.#visibility.replayed(event, listener, collection),
       exists: (collection) => collection === null || collections.get(collection) !== undefined,
       sent: (bytes) => this.#buffers.sent(bytes),
       catchUp: (socket) => this.#buffers.catchUp(socket),
@@ -196,6 +250,7 @@ export class Realtime {
         heard.sockets -= 1;
         if (heard.sockets === 0) this.#heard.delete(type);
       },
+      listens: (listener, isHere) => (isHere ? this.#readers.add(listener) : this.#readers.remove(listener)),
       report: (error) => logger.error("A socket failed and was closed", { error }),
     };
   }

@@ -93,19 +93,21 @@ export class Replays {
    */
   async #send(events: readonly EventHead[], held: readonly TypeSubscription[]): Promise<boolean> {
     const byType = new Map(held.map((subscription) => [subscription.type, subscription]));
+    const collection = held[0]?.channel.collection ?? null;
     for (const head of events) {
       await this.#connection.drainedBelow(this.#feed.replayBuffer);
-      const subscription = byType.get(head.type);
-      if (subscription === undefined || !this.#connection.holds(subscription)) continue;
-      const wasSent = head.seq > subscription.from && head.seq <= subscription.to;
-      const { collection } = subscription.channel;
-      if (wasSent) continue;
+      // The role may have changed while the socket was drained.
+      const { listener } = this.#connection;
+      const own = byType.get(head.type);
+      if (own !== undefined && wasSent(head, own)) continue;
       // The read rule may have been widened since the replay began.
-      if (this.#feed.isClosedAfter(head.seq - 1, this.#connection.listener, collection)) return false;
-      if (!this.#feed.mayHear(this.#connection.listener, head, collection)) continue;
-      const text = await this.#feed.replayText(head, this.#connection.listener, collection);
-      if (text === "trimmed") return false;
-      if (text !== null && this.#connection.holds(subscription)) this.#connection.send(eventText(text));
+      if (this.#feed.isClosedAfter(head.seq - 1, listener, collection)) return false;
+      if (!this.#feed.mayHear(listener, head, collection)) continue;
+      const told = await this.#feed.replayed(head, listener, collection);
+      if (told === "trimmed") return false;
+      const subscription = told === null ? undefined : byType.get(told.type);
+      if (told === null || subscription === undefined || wasSent(head, subscription)) continue;
+      if (this.#connection.holds(subscription)) this.#connection.send(eventText(told.text));
     }
     return true;
   }
@@ -128,4 +130,9 @@ export class Replays {
       this.#connection.drop(channel);
     }
   }
+}
+
+/** Whether an event was sent while the socket listened to the type. */
+function wasSent({ seq }: EventHead, { from, to }: TypeSubscription): boolean {
+  return seq > from && seq <= to;
 }

@@ -3,7 +3,7 @@ import type { Listener } from "./audience.ts";
 import type { ChannelTable } from "./channel-table.ts";
 import type { Inboxes } from "./inbox.ts";
 import type { TypeSubscription } from "./type-subscription.ts";
-import type { ReplayText } from "./visibility.ts";
+import type { Replayed as ReplayedEvent } from "./visibility.ts";
 
 /** What is needed of a server's end of a WebSocket; Bun's `ServerWebSocket` has it. */
 export interface Socket {
@@ -46,8 +46,8 @@ export interface Feed {
   mayHear(listener: Listener, event: EventHead, collection: string | null): boolean;
   /** Whether some of the events after a place were not for this listener when they were written, and would be now. */
   isClosedAfter(place: number, listener: Listener, collection: string | null): boolean;
-  /** The text that a listener gets in a replay of an event that it may hear. */
-  replayText(event: EventHead, listener: Listener, collection: string | null): Promise<ReplayText>;
+  /** An event that a listener may hear, as a replay tells it. */
+  replayed(event: EventHead, listener: Listener, collection: string | null): Promise<ReplayedEvent>;
   /** Whether there is a collection of this name, or the name is null: else nobody writes events of it. */
   exists(collection: string | null): boolean;
   /** A socket is closed because its frames come too fast. */
@@ -63,6 +63,8 @@ export interface Feed {
   /** A socket has joined the topics of a type, or left them. */
   join(type: string, collection: string | null): void;
   leave(type: string): void;
+  /** A socket's listener has come or gone. */
+  listens(listener: Listener, isHere: boolean): void;
   /** Logs what went wrong and is nobody's fault. */
   report(thrown: unknown): void;
 }

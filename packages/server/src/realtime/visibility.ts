@@ -1,14 +1,21 @@
 /** Visibility: the audience of an event of the log, now and in a replay, and the text that a replay sends of it. */
 import type { Collection, Collections } from "../collections/index.ts";
 import type { EventHead, EventLog, LoggedEvent } from "../events/index.ts";
-import { AppError } from "../kernel/index.ts";
+import { AppError, isAdmin } from "../kernel/index.ts";
 import { type Audience, audienceOf, narrowerThan } from "../permissions/index.ts";
 import type { Records } from "../records/index.ts";
 import type { Storage } from "../storage/index.ts";
 import { type Listener, mayHear, reducedFor } from "./audience.ts";
+import { toldText } from "./tellings.ts";
+
+/** An event as a replay tells it: its type may be another one, where it has taken a record out of sight. */
+export interface Told {
+  readonly type: string;
+  readonly text: string;
+}
 
 /** `trimmed`: the log does not hold the event any more. `null`: the listener is to hear nothing of it. */
-export type ReplayText = string | null | "trimmed";
+export type Replayed = Told | null | "trimmed";
 
 export class Visibility {
   readonly #collections: Collections;
@@ -49,14 +56,54 @@ export class Visibility {
     );
   }
 
-  /** The text that a listener gets in a replay of an event whose rule lets it pass. */
-  async replayText(head: EventHead, listener: Listener, name: string | null): Promise<ReplayText> {
+  /** An event as a replay tells it to a listener whom its audience lets hear it. */
+  async replayed(head: EventHead, listener: Listener, name: string | null): Promise<Replayed> {
     const event = await this.#events.at(head.seq);
     if (event === null) return "trimmed";
+    const collection = name === null ? undefined : this.#collections.get(name);
+    if (collection !== undefined && this.isConditional(collection) && !isAdmin(listener))
+      return isOfPredecessor(event, collection) ? null : this.#toldByRule(event, listener, collection);
+    const text = await this.#text(event, listener, name);
+    return text === null ? null : { type: event.type, text };
+  }
+
+  /** Whether the database decides who may read a record of a collection. */
+  isConditional(collection: Collection): boolean {
+    return collection.policies.read.audience === "condition";
+  }
+
+  /**
+   * A change by the rule of this moment: after it, the record as it is now; before it, what the log has kept for the rule. The
+   * log keeps nothing where the rule asks about nothing that has changed.
+   */
+  async #toldByRule(event: LoggedEvent, listener: Listener, collection: Collection): Promise<Told | null> {
+    const { basis } = event;
+    const couldRead = basis !== null && (await this.#records.wasReadable(collection, listener, basis));
+    const text = await this.#textAfter(event, listener, collection);
+    if (text !== null) {
+      const isInView = event.type.endsWith(".created") || (basis !== null && !couldRead);
+      const type = isInView ? `${collection.name}.created` : event.type;
+      return { type, text: type === event.type ? text : retyped(text, event.type, type) };
+    }
+    const type = `${collection.name}.deleted`;
+    return couldRead ? { type, text: toldText(event, type) } : null;
+  }
+
+  /** The record after a change, for a listener who may read it as it became, and as it is now. */
+  async #textAfter(event: LoggedEvent, listener: Listener, collection: Collection): Promise<string | null> {
+    if (event.type.endsWith(".deleted")) return null;
+    const { payload, owner } = event;
+    // Of a large record the log has only what was changed, and the record is told as it is now.
+    const isReadable =
+      event.isPartial || (await this.#records.wasReadable(collection, listener, { fields: payload, owner }));
+    return isReadable ? this.#recordText(event, listener, collection) : null;
+  }
+
+  async #text(event: LoggedEvent, listener: Listener, name: string | null): Promise<string | null> {
     if (name === null) return this.#serviceText(event, listener);
     const collection = this.#collections.get(name);
     if (event.type.endsWith(".deleted")) return event.toText();
-    // Its record is gone with its collection; who was an admin may see what the log holds of it.
+    // Its record is gone with its collection; an admin may see what the log holds of it.
     if (collection === undefined || isOfPredecessor(event, collection)) return event.isPartial ? null : event.toText();
     return this.#recordText(event, listener, collection);
   }
@@ -84,6 +131,11 @@ export class Visibility {
       throw thrown;
     }
   }
+}
+
+/** The text of an event with another type. Its own stands once, before the payload. */
+function retyped(text: string, from: string, to: string): string {
+  return text.replace(`"type":"${from}"`, `"type":"${to}"`);
 }
 
 function isOfPredecessor(event: EventHead, { places, createdAt }: Collection): boolean {

@@ -1,7 +1,7 @@
 /** Record tables: the SQL of a collection's records, and what is derived from its definition once for every request. */
 import type { FieldDefinition, StoredRecord } from "@socle/protocol";
 import { type Collection, columnName, columnsOf, indexesOf } from "../collections/index.ts";
-import { identifier } from "../database/index.ts";
+import { identifier, type Value } from "../database/index.ts";
 import { decode, needsDecoding, typeOf } from "../fields/index.ts";
 import { ownerColumn } from "../permissions/index.ts";
 
@@ -93,7 +93,13 @@ export class RecordTable {
     return this.fields[this.positions.get(name) ?? -1] ?? null;
   }
 
-  /** The column of a field, or of what every record has. */
+  /** The unquoted column of a field, or of what every record has. */
+  columnName(name: string): string {
+    const field = this.field(name);
+    return field === null ? name : columnName(field);
+  }
+
+  /** The column of a field, or of what every record has, as SQL. */
   column(name: string): string {
     const field = this.field(name);
     return field === null ? `${this.sqlName}.${identifier(name)}` : this.#column(field);
@@ -130,6 +136,25 @@ export class RecordTable {
   nextPage(byOwner: boolean, limit: number): string {
     const where = byOwner ? ` AND ${ownerColumn} = ?` : "";
     return `SELECT ${this.#columns} FROM ${this.sqlName} WHERE _seq < ?${where} ORDER BY _seq DESC LIMIT ${limit}`;
+  }
+
+  /** A row with the values of one record, as a table of that alias. Parameters: those of `stateValues`. */
+  state(alias: string): string {
+    const columns = ["id", "createdAt", "updatedAt", ownerColumn, ...this.storedFields.map(columnName)];
+    return `(SELECT ${columns.map((column) => `? AS ${identifier(column)}`).join(", ")}) AS ${alias}`;
+  }
+
+  /** The stored values of a record, in memory, with its owner. */
+  stateValues(record: Readonly<Record<string, unknown>>, owner: string | null): Value[] {
+    const text = (name: string): string | null => {
+      const value = record[name];
+      return typeof value === "string" ? value : null;
+    };
+    const stored = this.storedFields.map((field): Value => {
+      const value = record[field.name] ?? null;
+      return value === null ? null : (typeOf(field).encode(value) ?? null);
+    });
+    return [text("id"), text("createdAt"), text("updatedAt"), owner, ...stored];
   }
 
   /** About the bytes of a record's JSON, from its row. */

@@ -2,7 +2,7 @@
 import type { FieldDefinition, Operation, StoredRecord } from "@socle/protocol";
 import type { Collection, Collections } from "../collections/index.ts";
 import { type Database, hasMetDamage, type Transactor, type Value } from "../database/index.ts";
-import type { EventLog } from "../events/index.ts";
+import type { EventBasis, EventLog } from "../events/index.ts";
 import { decode } from "../fields/index.ts";
 import {
   AppError,
@@ -16,6 +16,7 @@ import {
 } from "../kernel/index.ts";
 import type { Logger } from "../logging/index.ts";
 import { RecordCounts } from "./counts.ts";
+import { basisOf } from "./event-basis.ts";
 import { ownerOfChanged, ownerOfNew } from "./ownership.ts";
 import { type OwnedRow, type RecordTable, recordTableOf } from "./record-table.ts";
 import { type Lookups, References } from "./references.ts";
@@ -126,6 +127,15 @@ export class Records {
     return row !== null && this.rights.allows(reader, "read", { table, principal, id, owner: row.owner });
   }
 
+  /** Whether the rule of this moment lets a caller read a record as it was at an event. */
+  async wasReadable(collection: Collection, principal: Principal, { fields, owner }: EventBasis): Promise<boolean> {
+    return this.rights.allowsState(this.#database.reader, recordTableOf(collection), {
+      principal,
+      record: fields,
+      owner,
+    });
+  }
+
   /** Looks whether a record is there and the caller is allowed the operation on it, without doing it. */
   async admit(
     name: string,
@@ -169,6 +179,7 @@ export class Records {
         principal: caller,
         owner: row.owner,
         previous: row.record,
+        basis: basisOf(table, row, null),
       });
     };
     await this.#database.transactFor(principal, remove, { makesRoom: true });
@@ -243,7 +254,8 @@ export class Records {
     const json = JsonText.of(record);
     const previous = row.record;
     const changes = (): object => changesOf(record, previous);
-    const event = { type, source: "collections", payload: json, changes, principal, owner, previous } as const;
+    const basis = basisOf(table, row, { record, owner });
+    const event = { type, source: "collections", payload: json, changes, principal, owner, previous, basis } as const;
     await this.#events.append(tx, event, now);
     const isReadable = await this.rights.allows(tx, "read", right);
     return { record, json: isReadable ? json : answerWithout(record, body) };

@@ -56,6 +56,21 @@ export class Rights {
     }
   }
 
+  /** Whether a caller may read a record that is not in its table as it is meant. @param state as it was, with its owner. */
+  async allowsState(
+    reader: Reader,
+    table: RecordTable,
+    state: { principal: Principal; record: Readonly<Record<string, unknown>>; owner: string | null },
+  ): Promise<boolean> {
+    const { principal, record, owner } = state;
+    const decision = table.collection.policies.read.decide(principal);
+    if (decision.access !== "where") return decision.access === "all";
+    const { text, values } = toSql(decision.condition, "_record", { users: this.#users });
+    const bound = bind(values, { now: Date.now(), user: callerOf(principal) });
+    const sql = `SELECT 1 FROM ${table.state("_record")} WHERE ${text}`;
+    return (await reader.get(sql, ...table.stateValues(record, owner), ...bound)) !== null;
+  }
+
   /**
    * Refuses a caller who is not allowed an operation on a record.
    * @throws AppError `missing` where an expression keeps them from reading it, else `forbidden` or `unauthorized`.
