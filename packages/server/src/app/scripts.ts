@@ -7,10 +7,10 @@ import type { Logger } from "../logging/index.ts";
 import {
   fingerprint,
   QueryPool,
-  ScriptCalls,
   ScriptHost,
   type ScriptOutcome,
   type ScriptTask,
+  ServiceApi,
 } from "../script-host/index.ts";
 import { usualUmask } from "./file-modes.ts";
 import type { LogLine, RunRequest } from "./run-request.ts";
@@ -70,7 +70,7 @@ export class Scripts {
       timeoutMs: Math.min(timeoutMs, 30_000),
     });
     database.joinGaps(this.#queries);
-    const calls = new ScriptCalls({
+    const calls = new ServiceApi({
       database,
       records,
       lists,
@@ -201,7 +201,7 @@ export class Scripts {
     this.#isStopped = true;
     const stopped = Promise.all([this.functions.stop(), this.jobs.stop()]);
     await Promise.race([stopped, Bun.sleep(graceMs)]);
-    await this.#host.stop(0);
+    this.#host.stop();
     await this.#queries.stop();
     await stopped;
     await Promise.all([this.functions.settled(), this.jobs.settled()]);

@@ -1,44 +1,48 @@
+/** An attempt: one call of a handler, from the task that asks for it to its outcome. */
 import type { System } from "../kernel/index.ts";
 import type { LogMessage, RunInput, ScriptError, ScriptExports } from "./protocol.ts";
 
-/** What a handler is to be run for. */
+/** The handler to call, and the data that it is called with. */
 export interface ScriptTask {
   readonly path: string;
   /** The name of the export. */
   readonly handler: string;
   readonly timeoutMs: number;
   readonly input: RunInput;
-  /** As whom it acts. */
+  /** The principal that the handler acts as. */
   readonly principal: System;
-  /** Told of an error that came to light after the run had completed. */
+  /** Called with the first error that the handler's code throws after the attempt has completed. */
   onStray?(error: ScriptError): void;
-  /** Has the log of the run, too. */
+  /** Called with each log entry of the attempt, which the service logs too. */
   onLog?(entry: Pick<LogMessage, "level" | "message" | "fields">): void;
 }
 
 /**
- * `stopped`: the service ends, and nothing is known of how far the handler came. `gone`: the file is not there any more,
- * or not loaded.
+ * The end of an attempt. `stopped`: the service stops, and nothing is known of how far the handler came. `gone`: the
+ * file was deleted, or is not loaded.
  */
 export type ScriptOutcome =
   | { readonly status: "completed" }
   | { readonly status: "failed"; readonly error: ScriptError }
   | { readonly status: "stopped" | "gone" };
 
-/** What became of a file: what it exports, or why it cannot be loaded. */
+/** The result of loading a file: its exports, or the reason why it cannot be loaded. */
 export type Loaded = { readonly exports: ScriptExports } | { readonly error: ScriptError };
 
-/** A task on its way: one call of a handler. */
+/** One call of a handler. The states are drawn in scheduler.ts. */
 export class Attempt {
+  /** Unique among the attempts of a supervisor. */
   readonly id: number;
   readonly task: ScriptTask;
-  /** When the handler was called (`performance.now`); null while it waits for that. */
+  /** The time of the handler's start (`performance.now`); null before it. */
   startedAt: number | null = null;
-  /** Turns of the watch since it was sent, without a start; or since it was told that its time is up. */
-  silentTurns = 0;
+  /** Polls of the limits since the attempt was sent without a start, or since it was aborted without an end. */
+  silentPolls = 0;
   isAborted = false;
-  /** How often it could not be made alone. */
-  trials = 0;
+  /** Times that the attempt could not be made in quarantine, because its file did not load there. */
+  failedIsolations = 0;
+  /** Times that a signal from outside ended a process in which the attempt was alone. */
+  outsideKills = 0;
   readonly outcome: Promise<ScriptOutcome>;
   readonly #resolve: (outcome: ScriptOutcome) => void;
 
@@ -58,10 +62,10 @@ export class Attempt {
     this.settle({ status: "failed", error: { message } });
   }
 
-  /** Back to where it was before a process had it. */
+  /** Back to the state `waiting`, for another process. */
   reset(): void {
     this.startedAt = null;
-    this.silentTurns = 0;
+    this.silentPolls = 0;
     this.isAborted = false;
   }
 }

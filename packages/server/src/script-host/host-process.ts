@@ -1,46 +1,61 @@
+/** A process of the same executable beside the service, with a channel for messages: the interface, and the real one. */
 import { setPriority } from "node:os";
 import { isAbsolute } from "node:path";
 import { ownCommand, withoutSettings } from "./own-command.ts";
-import type { FromChild, ProcessWord, ToChild } from "./protocol.ts";
+import type { ProcessWord } from "./protocol.ts";
 import { residentBytes } from "./resident.ts";
 
-/** Behind the service, where both want the processor. */
+/** Less processor time than the service gets when both want it. */
 const niceness = 5;
-/** The end of what a process writes to its standard error, where a runtime that crashes leaves its last words. */
+/** Characters kept of the end of the standard error, where a runtime that crashes writes the reason. */
 const maxLastWords = 2_000;
 
-export interface ProcessOptions {
-  readonly word: ProcessWord;
-  /** What the process needs to know; it goes as one word on its command line. */
-  readonly options: object;
-  readonly cwd: string;
-  /** The service's environment; what configures the service stays here. */
-  readonly environment: { readonly [name: string]: string | undefined };
+/** The service's end of a process. `SpawnedProcess` is the real one; unit tests use a fake. */
+export interface HostProcess<Out extends object> {
+  /** Resolves when the process has ended, however that happened. */
+  readonly exited: Promise<ProcessEnd>;
+  readonly hasExited: boolean;
+  /** Resident memory in bytes; null where the system does not tell. */
+  readonly residentBytes: number | null;
+  /** Does nothing once the process has ended. */
+  send(message: Out): void;
+  /** Ends the process at once, whatever it does. */
+  kill(): void;
 }
 
 /** How a process ended. */
 export interface ProcessEnd {
-  /** In words: the signal or the exit code, and its last words. */
+  /** For people: the signal or the exit code, and the last lines of the standard error. */
   readonly how: string;
-  /** The signal that has ended it; null when none did, or when that is not known. */
+  /** The signal that ended it; null when none did, or when that is not known. */
   readonly signal: string | null;
 }
 
-/** A process of the same executable, in a group of its own, with a channel for messages. */
-export class HostProcess<Out extends object, In> {
+export interface SpawnOptions {
+  readonly word: ProcessWord;
+  /** JSON for the process; one word on its command line. */
+  readonly options: object;
+  readonly cwd: string;
+  /** The service's environment. Variables that configure the service are not passed on. */
+  readonly environment: { readonly [name: string]: string | undefined };
+}
+
+/** A process of the same executable, in a process group of its own. */
+export class SpawnedProcess<Out extends object, In> implements HostProcess<Out> {
   readonly #child: Bun.Subprocess<"ignore", "ignore", "pipe">;
   readonly exited: Promise<ProcessEnd>;
 
-  constructor(options: ProcessOptions, onMessage: (message: In) => void) {
+  /** @throws Error when the system starts no further process. */
+  constructor(options: SpawnOptions, onMessage: (message: In) => void) {
     if (!isAbsolute(options.cwd)) throw new Error("The process needs an absolute folder");
     this.#child = Bun.spawn([...ownCommand(), options.word, JSON.stringify(options.options)], {
       cwd: options.cwd,
-      // The runtime ends the process when this one ends, however that happens, also in an endless loop.
+      // The runtime ends the process when the service ends, however that happens, also in an endless loop.
       env: { ...withoutSettings(options.environment), BUN_FEATURE_FLAG_NO_ORPHANS: "1" },
       stdin: "ignore",
       stdout: "ignore",
       stderr: "pipe",
-      // A signal to the group, from the terminal or from the user's code, is for one of the two alone.
+      // A signal to the process group, from the terminal or from the user's code, reaches one of the two alone.
       detached: true,
       serialization: "advanced",
       // The other side is the same executable.
@@ -49,9 +64,9 @@ export class HostProcess<Out extends object, In> {
     try {
       setPriority(this.#child.pid, niceness);
     } catch {
-      // It has ended already, or may not be changed; it runs all the same.
+      // The process has ended already, or its priority may not be changed; it runs all the same.
     }
-    this.exited = this.#watch();
+    this.exited = this.#awaitEnd();
   }
 
   send(message: Out): void {
@@ -75,7 +90,7 @@ export class HostProcess<Out extends object, In> {
     this.#child.kill("SIGKILL");
   }
 
-  async #watch(): Promise<ProcessEnd> {
+  async #awaitEnd(): Promise<ProcessEnd> {
     let lastWords = "";
     const listen = async (): Promise<void> => {
       const decoder = new TextDecoder();
@@ -84,7 +99,7 @@ export class HostProcess<Out extends object, In> {
     };
     const listening = listen();
     await this.#child.exited;
-    // A process that it has started may hold the other end open for longer.
+    // A process that the user's code has started may hold the other end open for longer.
     await Promise.race([listening, Bun.sleep(50)]);
     const { signalCode, exitCode } = this.#child;
     const how = signalCode === null ? `exit code ${exitCode}` : `signal ${signalCode}`;
@@ -92,5 +107,3 @@ export class HostProcess<Out extends object, In> {
     return { how: said === "" ? how : `${how}: ${said}`, signal: signalCode === null ? null : String(signalCode) };
   }
 }
-
-export type ScriptProcess = HostProcess<ToChild, FromChild>;

@@ -1,12 +1,12 @@
-/** The user's code in processes of its own: their protocol and limits, loading and reloading modules, what they may ask. */
+/** The processes of the user's code: loading and reloading modules, running handlers within limits, the calls they may make. */
 
 export type { ScriptOutcome, ScriptTask } from "./attempt.ts";
 export type { RunInput, ScriptError } from "./protocol.ts";
 export { QueryPool } from "./query-pool.ts";
 export { parseOptions, parseRetries, parseTimeout, retryPauseMs } from "./run-options.ts";
 export { runTool, type ToolOptions } from "./run-tool.ts";
-export { ScriptCalls } from "./script-calls.ts";
 export { fingerprint, listScripts } from "./script-files.ts";
 export { type Script, ScriptHost, type ScriptKind } from "./script-host.ts";
+export { ServiceApi } from "./service-api.ts";
 export { startChild, startQueries } from "./start-child.ts";
 export { typeDeclarations } from "./type-declarations.ts";

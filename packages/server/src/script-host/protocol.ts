@@ -1,28 +1,28 @@
 /**
- * What goes between the service and the process that runs the user's code. Either side sends objects over the channel
- * that the runtime gives a child; nothing else is shared.
+ * The protocol between the service and a script process: the messages of both sides. They go over the channel that the
+ * runtime gives a child process; nothing else is shared.
  */
 import type { ErrorCode, ErrorDetail } from "@socle/protocol";
 
-/** What a file exports, as far as it can be told: values of functions are their kind alone. */
+/** The exports of a file. */
 export interface ScriptExports {
   /** Names of the exported functions; `default` is one of them. */
   readonly functions: readonly string[];
-  /** The other exports: `schedule` and `options` as JSON, of what else there is, its type. */
+  /** The other exports: `schedule` and `options` as JSON, of each other one its type. */
   readonly values: { readonly [name: string]: unknown };
 }
 
 /** An error of the user's code. */
 export interface ScriptError {
-  /** For people: what was thrown and, in brackets, where. */
+  /** For people: the message and, in brackets, the place in the user's files. */
   readonly message: string;
   /** Paths are relative to the project; frames outside it are left out. */
   readonly stack?: string;
 }
 
-/** A handler is to be called; `input` is the JSON of a `RunInput`. */
+/** Calls a handler. `input` is the JSON of a `RunInput`. */
 export interface RunMessage {
-  readonly kind: "run";
+  readonly type: "run";
   readonly attempt: number;
   readonly path: string;
   /** The name of the export. */
@@ -34,14 +34,14 @@ export interface RunMessage {
 export interface RunInput {
   readonly runId: string;
   readonly attempt: number;
-  /** Who caused it, or null. */
+  /** The user who caused the run, or null. */
   readonly user: object | null;
   readonly event?: object;
   readonly record?: object | null;
   readonly previous?: object | null;
 }
 
-/** A file of the user's code as it was when it was loaded. */
+/** A file of the user's code with its content at the time of the load. */
 export interface CodeFile {
   /** Relative to the project. */
   readonly path: string;
@@ -49,16 +49,16 @@ export interface CodeFile {
 }
 
 export type ToChild =
-  /** Comes first: what files hold, also for a process that takes another one's place later. */
-  | { readonly kind: "code"; readonly files: readonly CodeFile[] }
-  | { readonly kind: "load"; readonly path: string }
+  /** The first message: the content of the modules, the same for each process that takes the place of another. */
+  | { readonly type: "code"; readonly files: readonly CodeFile[] }
+  | { readonly type: "load"; readonly path: string }
   | RunMessage
-  /** Its time is up: its signal is aborted, and what it still asks for is refused. */
-  | { readonly kind: "abort"; readonly attempt: number }
-  | { readonly kind: "answer"; readonly call: number; readonly value: unknown }
-  | { readonly kind: "refuse"; readonly call: number; readonly error: CallError }
+  /** The attempt's time is up: its signal is aborted, and its further calls are refused. */
+  | { readonly type: "abort"; readonly attempt: number }
+  | { readonly type: "answer"; readonly call: number; readonly value: unknown }
+  | { readonly type: "refuse"; readonly call: number; readonly error: CallError }
   /** A part of an answer; `answer` follows after the last. */
-  | { readonly kind: "part"; readonly call: number; readonly value: unknown };
+  | { readonly type: "part"; readonly call: number; readonly value: unknown };
 
 /** An error of a call, as an `AppError` carries it. */
 export interface CallError {
@@ -69,7 +69,7 @@ export interface CallError {
 
 /** A call to the service. Objects go as JSON text, so that they mean what they mean over HTTP. */
 export interface CallMessage {
-  readonly kind: "call";
+  readonly type: "call";
   readonly call: number;
   readonly attempt: number;
   readonly method: string;
@@ -77,8 +77,8 @@ export interface CallMessage {
 }
 
 export interface LogMessage {
-  readonly kind: "log";
-  /** Who speaks; null outside all. */
+  readonly type: "log";
+  /** The attempt that logs; null outside of all. */
   readonly attempt: number | null;
   readonly level: "DEBUG" | "INFO" | "WARN" | "ERROR";
   readonly message: string;
@@ -86,28 +86,28 @@ export interface LogMessage {
 }
 
 export type FromChild =
-  | { readonly kind: "loaded"; readonly path: string; readonly exports: ScriptExports }
-  | { readonly kind: "broken"; readonly path: string; readonly error: ScriptError }
-  /** Sent before the handler is called, so that it is known who blocks a process that does not answer any more. */
-  | { readonly kind: "started"; readonly attempt: number }
-  | { readonly kind: "completed"; readonly attempt: number }
-  | { readonly kind: "failed"; readonly attempt: number; readonly error: ScriptError }
-  /** The process does answer: the signal was aborted. */
-  | { readonly kind: "aborted"; readonly attempt: number }
-  /** Thrown where nobody waits: from a timer, or a promise without a handler. `attempt` is whose it is, if that is known. */
-  | { readonly kind: "stray"; readonly attempt: number | null; readonly error: ScriptError }
+  | { readonly type: "loaded"; readonly path: string; readonly exports: ScriptExports }
+  | { readonly type: "broken"; readonly path: string; readonly error: ScriptError }
+  /** Sent before the handler is called, so that it is known which attempt blocks a process that does not answer any more. */
+  | { readonly type: "started"; readonly attempt: number }
+  | { readonly type: "completed"; readonly attempt: number }
+  | { readonly type: "failed"; readonly attempt: number; readonly error: ScriptError }
+  /** Confirms `abort`. */
+  | { readonly type: "aborted"; readonly attempt: number }
+  /** An error of a timer, or of a promise without a handler. `attempt` is the one whose code threw it, if that is known. */
+  | { readonly type: "stray"; readonly attempt: number | null; readonly error: ScriptError }
   | CallMessage
-  /** A part of an answer was taken; the next may come. */
-  | { readonly kind: "taken"; readonly call: number }
+  /** A part of an answer was taken; the next may be sent. */
+  | { readonly type: "taken"; readonly call: number }
   | LogMessage;
 
-/** What the process is started with. */
+/** The options that the process is started with. */
 export interface ChildOptions {
   /** The project's folder. */
   readonly root: string;
-  /** Largest JSON of a record. */
+  /** Bytes that the JSON of a record may have. */
   readonly bodyLimit: number;
-  /** The umask for files that the user's code makes: those of the service are for its user alone. */
+  /** The umask for files that the user's code makes. (The service's own files are for its user alone.) */
   readonly umask: number;
 }
 

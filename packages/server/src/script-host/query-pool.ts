@@ -1,16 +1,17 @@
+/** The query pool: runs `db.query` of the user's code in processes that have the database open for reading. */
 import type { PausableReads } from "../database/index.ts";
 import { AppError, Gate } from "../kernel/index.ts";
-import { HostProcess, type ProcessOptions } from "./host-process.ts";
+import { type HostProcess, SpawnedProcess, type SpawnOptions } from "./host-process.ts";
 import type { CallError } from "./protocol.ts";
 
 /** Processes at most, each with one query at a time. */
 const width = 2;
-/** A process that has nothing to do for this long is ended. */
+/** The time after which a process without a query is ended. */
 const idleMs = 10_000;
-/** Processes that may end under one query, which changes nothing and is asked again: it may be to blame for as many. */
+/** Processes that may end under one query. A query changes nothing, so it is asked again. */
 const maxEnds = 3;
-/** How often it is looked whether all queries have ended. */
-const drainLookMs = 5;
+/** The interval at which `drain` looks whether all queries have ended. */
+const drainPollMs = 5;
 
 export interface QueryMessage {
   readonly sql: string;
@@ -20,42 +21,43 @@ export interface QueryMessage {
 
 export type QueryAnswer = { readonly rows: string } | { readonly error: CallError };
 
-type QueryProcess = HostProcess<QueryMessage, QueryAnswer>;
-
-/** The process has ended by itself, or was killed from outside: how, in words. */
+/** The process has ended by itself, or was killed from outside. */
 interface Ended {
+  /** For people: how. */
   readonly ended: string;
 }
 
-/** A process for queries, and what waits for its answer. */
-interface Seat {
-  readonly process: QueryProcess;
+/** A process of the pool. */
+interface PooledProcess {
+  readonly host: HostProcess<QueryMessage>;
+  /** Takes the answer of the query under way; null while there is none. */
   onAnswer: ((answer: QueryAnswer | Ended) => void) | null;
+  /** Ends the process when it has been free for long. */
   timer: Timer | null;
 }
 
 /**
- * Runs `db.query` beside the service: SQL that somebody wrote by hand can take for ever, and SQLite does not let go of
- * the thread that it runs on. The process has the database open for reading alone.
+ * SQL that is written by hand can take for ever, and SQLite does not let go of the thread that it runs on, so a query
+ * beyond its time is ended with its process.
  */
 export class QueryPool implements PausableReads {
-  readonly #options: Omit<ProcessOptions, "word">;
+  readonly #options: Omit<SpawnOptions, "word">;
   readonly #timeoutMs: number;
   readonly #gate = new Gate(width);
-  readonly #free: Seat[] = [];
-  readonly #all = new Set<Seat>();
-  /** Processes that were ended and have not gone yet. */
+  readonly #free: PooledProcess[] = [];
+  readonly #all = new Set<PooledProcess>();
+  /** The ends of processes that were killed and have not gone yet. */
   readonly #ending = new Set<Promise<unknown>>();
-  /** While the write-ahead log must start over, no query begins. */
+  /** Unresolved while no query may begin, because the write-ahead log must start over. */
   #pause: PromiseWithResolvers<void> | null = null;
   #isStopped = false;
 
-  constructor(options: Omit<ProcessOptions, "word"> & { timeoutMs: number }) {
+  constructor(options: Omit<SpawnOptions, "word"> & { timeoutMs: number }) {
     this.#options = options;
     this.#timeoutMs = options.timeoutMs;
   }
 
-  /** The rows of a query, as JSON. @throws AppError `bad_request`, also when it takes longer than that. */
+  /** The rows of a query, as JSON. @throws AppError `bad_request`, also when the query runs longer than the time. */
   run(query: QueryMessage, timeoutMs: number): Promise<string> {
     return this.#gate.run(async () => {
       for (let ends = 1; ; ends += 1) {
@@ -71,26 +73,26 @@ export class QueryPool implements PausableReads {
     while (this.#pause !== null) await this.#pause.promise;
     if (this.#isStopped) throw new AppError("unavailable", "The service is stopping.");
     const free = this.#free.pop();
-    const seat = free === undefined || free.process.hasExited ? this.#open() : free;
-    clearTimeout(seat.timer ?? undefined);
-    const answer = await this.#ask(seat, query, Math.min(timeoutMs, this.#timeoutMs));
-    if (this.#all.has(seat)) this.#park(seat);
+    const pooled = free === undefined || free.host.hasExited ? this.#open() : free;
+    clearTimeout(pooled.timer ?? undefined);
+    const answer = await this.#ask(pooled, query, Math.min(timeoutMs, this.#timeoutMs));
+    if (this.#all.has(pooled)) this.#park(pooled);
     return answer;
   }
 
-  /** Resolves when no process has the database open any more: the last to close it tidies up. */
+  /** Resolves when no process has the database open any more, so that the service closes it last. */
   async stop(): Promise<void> {
     this.#isStopped = true;
     this.resume();
-    const seats = [...this.#all];
-    for (const seat of seats) this.#end(seat);
-    await Promise.all([...seats.map((seat) => seat.process.exited), ...this.#ending]);
+    const processes = [...this.#all];
+    for (const pooled of processes) this.#end(pooled);
+    await Promise.all([...processes.map((pooled) => pooled.host.exited), ...this.#ending]);
   }
 
   async drain(): Promise<void> {
     this.#pause ??= Promise.withResolvers();
-    // A process that was ended holds what it read until it has gone.
-    while ((this.#busy().length > 0 || this.#ending.size > 0) && !this.#isStopped) await Bun.sleep(drainLookMs);
+    // A process that was killed holds its snapshot of the database until it has gone.
+    while ((this.#busy().length > 0 || this.#ending.size > 0) && !this.#isStopped) await Bun.sleep(drainPollMs);
   }
 
   resume(): void {
@@ -99,62 +101,62 @@ export class QueryPool implements PausableReads {
   }
 
   cutOff({ code, message }: AppError): void {
-    for (const seat of this.#busy()) {
-      this.#end(seat);
-      seat.onAnswer?.({ error: { code, message: `db.query: ${message}` } });
+    for (const pooled of this.#busy()) {
+      this.#end(pooled);
+      pooled.onAnswer?.({ error: { code, message: `db.query: ${message}` } });
     }
   }
 
-  /** Those with a query. */
-  #busy(): Seat[] {
+  /** The processes with a query. */
+  #busy(): PooledProcess[] {
     return [...this.#all].filter(({ onAnswer }) => onAnswer !== null);
   }
 
-  #open(): Seat {
-    const seat: Seat = {
-      process: new HostProcess<QueryMessage, QueryAnswer>({ ...this.#options, word: "script-query" }, (answer) =>
-        seat.onAnswer?.(answer),
+  #open(): PooledProcess {
+    const pooled: PooledProcess = {
+      host: new SpawnedProcess<QueryMessage, QueryAnswer>({ ...this.#options, word: "script-query" }, (answer) =>
+        pooled.onAnswer?.(answer),
       ),
       onAnswer: null,
       timer: null,
     };
-    this.#all.add(seat);
-    seat.process.exited.then(({ how }) => {
-      this.#end(seat);
-      seat.onAnswer?.({ ended: how });
+    this.#all.add(pooled);
+    pooled.host.exited.then(({ how }) => {
+      this.#end(pooled);
+      pooled.onAnswer?.({ ended: how });
     });
-    return seat;
+    return pooled;
   }
 
-  #ask(seat: Seat, message: QueryMessage, timeoutMs: number): Promise<QueryAnswer | Ended> {
+  #ask(pooled: PooledProcess, message: QueryMessage, timeoutMs: number): Promise<QueryAnswer | Ended> {
     return new Promise((resolve) => {
       const limit = setTimeout(() => {
-        this.#end(seat);
+        this.#end(pooled);
         const seconds = (timeoutMs / 1_000).toFixed(1);
         resolve({ error: { code: "bad_request", message: `db.query: the query ran longer than ${seconds} s` } });
       }, timeoutMs);
-      seat.onAnswer = (answer) => {
+      pooled.onAnswer = (answer) => {
         clearTimeout(limit);
-        seat.onAnswer = null;
+        pooled.onAnswer = null;
         resolve(answer);
       };
-      seat.process.send(message);
+      pooled.host.send(message);
     });
   }
 
-  #park(seat: Seat): void {
-    this.#free.push(seat);
-    seat.timer = setTimeout(() => this.#end(seat), idleMs);
-    seat.timer.unref();
+  #park(pooled: PooledProcess): void {
+    this.#free.push(pooled);
+    pooled.timer = setTimeout(() => this.#end(pooled), idleMs);
+    pooled.timer.unref();
   }
 
-  #end(seat: Seat): void {
-    clearTimeout(seat.timer ?? undefined);
-    this.#all.delete(seat);
-    const at = this.#free.indexOf(seat);
+  #end(pooled: PooledProcess): void {
+    clearTimeout(pooled.timer ?? undefined);
+    this.#all.delete(pooled);
+    const at = this.#free.indexOf(pooled);
     if (at >= 0) this.#free.splice(at, 1);
-    seat.process.kill();
-    const ending = seat.process.exited;
+    pooled.host.kill();
+    const ending = pooled.host.exited;
     this.#ending.add(ending);
     void ending.then(() => this.#ending.delete(ending));
   }

@@ -1,25 +1,29 @@
+/** The script host: loads the user's code into processes of its own, reloads it, and runs handlers there. */
 import { type Awaitable, messageOf, SetupError } from "../kernel/index.ts";
 import type { Loaded, ScriptOutcome, ScriptTask } from "./attempt.ts";
-import type { ScriptExports } from "./protocol.ts";
+import { SpawnedProcess, type SpawnOptions } from "./host-process.ts";
+import type { FromChild, ScriptExports, ToChild } from "./protocol.ts";
 import { listScripts, listStrays, readCode, type ScriptFile, type ScriptFolder } from "./script-files.ts";
-import { ScriptSlot, type SlotOptions } from "./script-slot.ts";
+import { Supervisor, type SupervisorOptions } from "./supervisor.ts";
 
-/** A file that is loaded, in this version or, where the last does not load, in an earlier one. */
+/** A loaded file: its newest version that loads. */
 export interface Script {
   readonly file: ScriptFile;
   readonly exports: ScriptExports;
 }
 
-/** Whose files these are. */
+/** A kind of script, functions or jobs: the owner of a folder. */
 export interface ScriptKind {
   readonly folder: ScriptFolder;
-  /** Looks at what a file exports. @throws Error that says what is wrong with it. */
+  /** Checks the exports of a file. @throws Error that names the fault. */
   check(script: Script): void;
-  /** From now on, these are all there are. `broken` are files that have never been loaded. */
+  /** Replaces all scripts of the kind. `broken` are paths of files that have never been loaded. */
   use(scripts: readonly Script[], broken: readonly string[]): Awaitable<void>;
 }
 
-export interface ScriptHostOptions extends SlotOptions {
+export interface ScriptHostOptions extends Omit<SupervisorOptions, "spawn" | "code"> {
+  /** How a process of the user's code is started. */
+  readonly process: SpawnOptions;
   /** The project's folder. */
   readonly root: string;
   /** Processes for the user's code. */
@@ -29,25 +33,27 @@ export interface ScriptHostOptions extends SlotOptions {
 
 /** The processes that have loaded one state of the files. */
 interface Generation {
-  readonly slots: readonly ScriptSlot[];
+  readonly supervisors: readonly Supervisor[];
 }
 
-interface Home extends Script {
+interface LoadedScript extends Script {
   readonly generation: Generation;
 }
 
 /**
- * The user's code, in processes of its own. Each load takes a new process, so that nothing of an earlier one is left; a
- * file that does not load stays in the process that had loaded it before.
+ * Each load starts new processes, so that no state of the earlier code is left. A file that does not load stays in the
+ * processes that had loaded its last version.
  */
 export class ScriptHost {
   readonly #options: ScriptHostOptions;
-  #homes = new Map<string, Home>();
-  /** Also those that only finish what they run. */
+  /** By path. */
+  #scripts = new Map<string, LoadedScript>();
+  /** All generations with processes, also those that only finish their runs. */
   readonly #alive = new Set<Generation>();
   #loading: Promise<void> = Promise.resolve();
+  /** Resolved when the change from one set of scripts to the next is over; null while there is none. */
   #change: PromiseWithResolvers<void> | null = null;
-  /** Why files do not load, by path. */
+  /** The reasons why files do not load, by path. */
   #problems = new Map<string, string>();
   #isStopped = false;
 
@@ -55,39 +61,36 @@ export class ScriptHost {
     this.#options = options;
   }
 
-  /** Whether there is anything to run. */
+  /** Whether no script is loaded. */
   get isEmpty(): boolean {
-    return this.#homes.size === 0;
+    return this.#scripts.size === 0;
   }
 
-  /** Why a file did not load when it was last tried; null when it did, or is not there. */
+  /** The reason why a file did not load at the last load; null when it did, or does not exist. */
   problemOf(path: string): string | null {
     return this.#problems.get(path) ?? null;
   }
 
-  /** Loads what is in the folders now. Runs go on; those that come find either the old or the new files. */
+  /** Loads the files in the folders now. Runs under way go on; later ones run either the old or the new set of files. */
   load(): Promise<void> {
-    // One that failed must not keep the next from its turn.
+    // A load that failed must not keep the next one from starting.
     const before = this.#loading.catch(() => undefined);
     this.#loading = before.then(() => (this.#isStopped ? undefined : this.#load()));
     return this.#loading;
   }
 
   async run(task: ScriptTask): Promise<ScriptOutcome> {
-    // Between two sets of files, nothing starts: whose turn it is may be decided by the old, and be run by the new.
+    // During a reload, runs wait: one that was scheduled with the old files must not start with the new ones.
     if (this.#change !== null) await this.#change.promise;
-    const home = this.#homes.get(task.path);
-    const [first, ...others] = home?.generation.slots ?? [];
+    const [first, ...others] = this.#scripts.get(task.path)?.generation.supervisors ?? [];
     if (first === undefined) return { status: "gone" };
-    return others.reduce((least, slot) => (slot.load < least.load ? slot : least), first).run(task);
+    return others.reduce((least, each) => (each.load < least.load ? each : least), first).run(task);
   }
 
-  /** Waits for what runs, at most so long, and ends all processes. */
-  async stop(graceMs: number): Promise<void> {
+  /** Ends all processes. Runs under way are settled as stopped. */
+  stop(): void {
     this.#isStopped = true;
-    const slots = [...this.#alive].flatMap((generation) => generation.slots);
-    if (graceMs > 0) await Promise.race([Promise.all(slots.map((slot) => slot.drained())), Bun.sleep(graceMs)]);
-    for (const slot of slots) slot.stop();
+    for (const { supervisors } of this.#alive) for (const supervisor of supervisors) supervisor.stop();
   }
 
   async #load(): Promise<void> {
@@ -98,64 +101,69 @@ export class ScriptHost {
       );
     const { generation, loaded } = await this.#open(files);
     if (this.#isStopped) return;
-    const homes = new Map<string, Home>();
+    const scripts = new Map<string, LoadedScript>();
     const broken: string[] = [];
     this.#problems = new Map();
     for (const file of files) {
-      const home = this.#homeOf(file, loaded.get(file.path), generation);
-      if (home === null) broken.push(file.path);
-      else homes.set(file.path, home);
+      const script = this.#scriptOf(file, loaded.get(file.path), generation);
+      if (script === null) broken.push(file.path);
+      else scripts.set(file.path, script);
     }
     this.#change = Promise.withResolvers<void>();
     try {
-      this.#homes = homes;
+      this.#scripts = scripts;
       await this.#announce(broken);
     } finally {
       this.#change.resolve();
       this.#change = null;
     }
-    const needed = new Set([...homes.values()].map((home) => home.generation));
+    const needed = new Set([...scripts.values()].map((script) => script.generation));
     for (const old of this.#alive) if (!needed.has(old)) void this.#retire(old);
   }
 
-  /** Lets the runs of processes that are not needed any more come to their end. */
+  /** Ends the processes of a generation that no script needs any more, once their runs have ended. */
   async #retire(generation: Generation): Promise<void> {
-    await Promise.all(generation.slots.map((slot) => slot.drained()));
-    for (const slot of generation.slots) slot.stop();
+    await Promise.all(generation.supervisors.map((supervisor) => supervisor.drained()));
+    for (const supervisor of generation.supervisors) supervisor.stop();
     this.#alive.delete(generation);
   }
 
   /** Starts processes for these files, unless there are none. */
   async #open(files: readonly ScriptFile[]): Promise<{ generation: Generation; loaded: Map<string, Loaded> }> {
-    if (files.length === 0) return { generation: { slots: [] }, loaded: new Map() };
+    if (files.length === 0) return { generation: { supervisors: [] }, loaded: new Map() };
     const code = readCode(this.#options.root);
-    const slots = Array.from({ length: this.#options.processes }, () => new ScriptSlot(this.#options, code));
-    const generation: Generation = { slots };
+    const spawn = (onMessage: (message: FromChild) => void): SpawnedProcess<ToChild, FromChild> =>
+      new SpawnedProcess(this.#options.process, onMessage);
+    const supervisors = Array.from(
+      { length: this.#options.processes },
+      () => new Supervisor({ ...this.#options, spawn, code }),
+    );
+    const generation: Generation = { supervisors };
     this.#alive.add(generation);
     try {
-      // One after the other: a file that is broken in the first need not be tried in the others.
+      // One process after the other: a file that does not load in the first one need not be tried in the others.
       const loaded = new Map<string, Loaded>(files.map(({ path }) => [path, { error: { message: "was not loaded" } }]));
       let paths = files.map(({ path }) => path);
-      for (const slot of slots) {
-        for (const [path, result] of await slot.start(paths)) loaded.set(path, result);
+      for (const supervisor of supervisors) {
+        for (const [path, result] of await supervisor.start(paths)) loaded.set(path, result);
         paths = paths.filter((path) => "exports" in (loaded.get(path) ?? {}));
       }
       return { generation, loaded };
     } catch (thrown) {
       this.#alive.delete(generation);
-      for (const slot of slots) slot.stop();
+      for (const supervisor of supervisors) supervisor.stop();
       throw new SetupError(`functions and jobs: their process cannot be started: ${messageOf(thrown)}`);
     }
   }
 
-  /** Where a file runs from now on; null when it has never been loaded. What is wrong with it is logged. */
-  #homeOf(file: ScriptFile, loaded: Loaded | undefined, generation: Generation): Home | null {
+  /** The newest version of a file that loads; null when there is none. The reason why the file does not load is logged. */
+  #scriptOf(file: ScriptFile, loaded: Loaded | undefined, generation: Generation): LoadedScript | null {
     const { logger } = this.#options;
     const problem = this.#findProblem(file, loaded);
     if (problem === null && loaded !== undefined && "exports" in loaded)
       return { file, exports: loaded.exports, generation };
     this.#problems.set(file.path, problem ?? "was not loaded");
-    const old = this.#homes.get(file.path);
+    const old = this.#scripts.get(file.path);
     const effect = old === undefined ? "it has no effect" : "its last version keeps running";
     logger.error(`${file.path} does not load, ${effect}: ${problem}`);
     return old ?? null;
@@ -174,7 +182,7 @@ export class ScriptHost {
   }
 
   async #announce(broken: readonly string[]): Promise<void> {
-    const scripts = [...this.#homes.values()];
+    const scripts = [...this.#scripts.values()];
     for (const kind of this.#options.kinds)
       await kind.use(
         scripts.filter(({ file }) => file.folder === kind.folder),

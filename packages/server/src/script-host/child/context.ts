@@ -1,16 +1,16 @@
+/** The context that a handler is called with; `context-types.txt` declares it to the user's editor. */
 import type { RunInput } from "../protocol.ts";
-import type { AttemptCalls } from "./calls.ts";
 import type { Output, Scope } from "./output.ts";
+import type { ServiceClient } from "./service-client.ts";
 
 export interface ContextParts {
   readonly input: RunInput;
   readonly scope: Scope;
-  readonly calls: AttemptCalls;
+  readonly calls: ServiceClient;
   readonly output: Output;
   readonly signal: AbortSignal;
 }
 
-/** What a handler is called with; `context-types.txt` declares it to the user's editor. */
 export function makeContext(parts: ContextParts): object {
   const { input, scope, calls, output, signal } = parts;
   const { runId, attempt, user, ...about } = input;
@@ -37,7 +37,7 @@ function databaseOf({ calls }: ContextParts): object {
           await calls.call("db.list", [name], (page) => {
             for (const record of parsed(page) as unknown[]) records.push(record);
           });
-          // Both as the client library answers a list and as HTTP names it.
+          // An array, as the client library answers a list, with `items`, as the HTTP API names it.
           return Object.defineProperty(records, "items", { value: records });
         },
         get: async (id: string) => parsed(await call("get", id)),
@@ -50,7 +50,7 @@ function databaseOf({ calls }: ContextParts): object {
   };
 }
 
-function usersOf(calls: AttemptCalls): object {
+function usersOf(calls: ServiceClient): object {
   return {
     list: async (options: unknown = {}) => parsed(await calls.call("users.list", [jsonOf(options)])),
     get: async (id: string) => parsed(await calls.call("users.get", [id])),
@@ -60,7 +60,7 @@ function usersOf(calls: AttemptCalls): object {
   };
 }
 
-function storageOf(calls: AttemptCalls): object {
+function storageOf(calls: ServiceClient): object {
   return {
     get: async (id: string) => parsed(await calls.call("storage.get", [id])),
     delete: (id: string) => calls.call("storage.delete", [id]),
@@ -80,13 +80,13 @@ async function bytesOf(data: unknown): Promise<Uint8Array> {
   throw new TypeError("storage.put needs data: a string, Uint8Array, ArrayBuffer or Blob");
 }
 
-/** Objects go as text, as over HTTP: dates become strings, and what has no JSON form is null. */
+/** Objects are passed as JSON, as over HTTP: dates become strings, and a value without a JSON form is null. */
 function jsonOf(value: unknown): string {
   return JSON.stringify(value) ?? "null";
 }
 
-/** A large answer comes as a part, so that the service knows when it was taken. */
-async function whole(calls: AttemptCalls, method: string, args: readonly unknown[]): Promise<unknown> {
+/** Calls a method whose answer comes as a part, so that the service knows when it was taken. */
+async function whole(calls: ServiceClient, method: string, args: readonly unknown[]): Promise<unknown> {
   let answer: unknown = null;
   await calls.call(method, args, (part) => {
     answer = part;

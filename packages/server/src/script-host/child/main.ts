@@ -1,26 +1,26 @@
 /**
- * The process that runs the user's functions and jobs. It loads modules when it is told to, runs their handlers, any
- * number at a time, and asks the service for everything else. It has no database and no secret.
+ * The script process, which runs the user's functions and jobs. It loads modules on request, runs their handlers, any
+ * number at a time, and calls the service for everything else. It has neither the database nor a secret.
  */
 import { join } from "node:path";
 import { nextTurn } from "../../kernel/index.ts";
 import type { ChildOptions, FromChild, RunInput, RunMessage, ScriptExports, ToChild } from "../protocol.ts";
-import { AttemptCalls, answered, answeredPart, refused } from "./calls.ts";
 import { useCode } from "./code.ts";
 import { makeContext } from "./context.ts";
 import { Errors } from "./errors.ts";
 import { guardProcess, loadEnvironment } from "./guards.ts";
 import { Budget, newScope, Output, type Scope, scopes } from "./output.ts";
+import { answered, answeredPart, refused, ServiceClient } from "./service-client.ts";
 
 interface Active {
   readonly path: string;
   readonly controller: AbortController;
-  readonly calls: AttemptCalls;
+  readonly calls: ServiceClient;
 }
 
-/** For so long, an error may be that of an attempt which has ended. */
+/** The time after the end of an attempt in which an error may still be the attempt's. */
 const recentMs = 60_000;
-/** Errors in ten seconds that nobody waits for and that are told; a timer may throw for ever. */
+/** Stray errors in ten seconds that are sent to the service; a timer may throw for ever. */
 const maxStrays = 20;
 
 type Module = { readonly [name: string]: unknown };
@@ -45,11 +45,11 @@ class Child {
   readonly #send: (message: FromChild) => void;
   readonly #errors: Errors;
   readonly #output: Output;
-  /** Those whose handlers are to be called. */
+  /** Attempts that wait for the call of their handler. */
   readonly #queue: RunMessage[] = [];
   readonly #modules = new Map<string, Module>();
   readonly #active = new Map<number, Active>();
-  /** The last attempt of each file, for what it throws after its end. */
+  /** The last attempt of each file that has ended, for errors that it throws after its end. */
   readonly #last = new Map<string, { attempt: number; endedAt: number }>();
   readonly #strays = new Budget(maxStrays);
   /** The attempt whose handler was called in this turn of the loop. */
@@ -64,7 +64,7 @@ class Child {
   }
 
   receive(message: ToChild): void {
-    switch (message.kind) {
+    switch (message.type) {
       case "code":
         useCode(this.#options.root, message.files);
         return;
@@ -79,14 +79,14 @@ class Child {
         this.#abort(message.attempt);
         return;
       case "answer":
-        // From here on, the code of whoever asked runs.
+        // The code of the attempt that called runs next, which need not be the one of this turn.
         this.#entered = null;
         answered(message.call, message.value);
         return;
       case "part":
         this.#entered = null;
         answeredPart(message.call, message.value);
-        this.#send({ kind: "taken", call: message.call });
+        this.#send({ type: "taken", call: message.call });
         return;
       case "refuse":
         this.#entered = null;
@@ -98,16 +98,16 @@ class Child {
   stray(thrown: unknown): void {
     const attempt = this.#culprit(thrown);
     if (attempt !== null && this.#active.has(attempt)) {
-      // Whether the handler would have ended does not matter any more.
-      this.#end(attempt, { kind: "failed", attempt, error: this.#describeStray(thrown) });
+      // The attempt has failed, whether or not its handler would have returned.
+      this.#end(attempt, { type: "failed", attempt, error: this.#describeStray(thrown) });
     } else if (this.#strays.take()) {
-      this.#send({ kind: "stray", attempt, error: this.#errors.describe(thrown) });
+      this.#send({ type: "stray", attempt, error: this.#errors.describe(thrown) });
     }
   }
 
   /**
-   * Whose it is: of an exception, the runtime knows. Of a rejection, the turn or the stack must tell; where they do not,
-   * nobody is blamed.
+   * The attempt whose code has thrown. For an exception, the runtime knows it. For a rejection, the turn of the loop or
+   * the stack must tell; null where they do not.
    */
   #culprit(thrown: unknown): number | null {
     const scope = scopes.getStore();
@@ -126,35 +126,35 @@ class Child {
     try {
       const module: Module = await import(join(this.#options.root, path));
       this.#modules.set(path, module);
-      this.#send({ kind: "loaded", path, exports: exportsOf(module) });
+      this.#send({ type: "loaded", path, exports: exportsOf(module) });
     } catch (thrown) {
-      this.#send({ kind: "broken", path, error: this.#errors.describe(thrown) });
+      this.#send({ type: "broken", path, error: this.#errors.describe(thrown) });
     }
   }
 
-  /** One handler is called in a turn, so that what comes to light at its end is known to be that one's. */
+  /** Calls one handler in a turn of the loop, so that a rejection at the end of the turn is known to be that handler's. */
   #next(): void {
     const message = this.#queue[0];
     if (message !== undefined) void this.#run(message);
     setImmediate(() => {
       this.#entered = null;
       this.#queue.shift();
-      // A turn later, so that what has ended is told before another handler computes.
+      // A turn later, so that ended attempts are reported before another handler computes.
       if (this.#queue.length > 0) setImmediate(() => this.#next());
     });
   }
 
   async #run({ attempt, path, handler, input }: RunMessage): Promise<void> {
-    this.#send({ kind: "started", attempt });
+    this.#send({ type: "started", attempt });
     const scope: Scope = newScope(attempt);
     const controller = new AbortController();
-    const calls = new AttemptCalls({ attempt, send: this.#send, bodyLimit: this.#options.bodyLimit });
+    const calls = new ServiceClient({ attempt, send: this.#send, bodyLimit: this.#options.bodyLimit });
     this.#active.set(attempt, { path, controller, calls });
     this.#entered = attempt;
     try {
       const target = this.#modules.get(path)?.[handler];
       if (typeof target !== "function") throw new Error(`${path} does not export ${handler}`);
-      // It was written by the service.
+      // The service has written it.
       const about = JSON.parse(input) as RunInput;
       const context = makeContext({
         input: about,
@@ -166,9 +166,9 @@ class Child {
       await scopes.run(scope, () => target(context));
       // Rejections that nobody handles come to light at the end of a turn.
       await nextTurn();
-      this.#end(attempt, { kind: "completed", attempt });
+      this.#end(attempt, { type: "completed", attempt });
     } catch (thrown) {
-      this.#end(attempt, { kind: "failed", attempt, error: this.#errors.describe(thrown, path) });
+      this.#end(attempt, { type: "failed", attempt, error: this.#errors.describe(thrown, path) });
     }
   }
 
@@ -185,7 +185,7 @@ class Child {
     const active = this.#active.get(attempt);
     this.#active.delete(attempt);
     active?.calls.end("its time was up");
-    this.#send({ kind: "aborted", attempt });
+    this.#send({ type: "aborted", attempt });
     active?.controller.abort(new DOMException("The run's time was up", "TimeoutError"));
   }
 
@@ -208,7 +208,7 @@ function exportsOf(module: Module): ScriptExports {
   return { functions, values };
 }
 
-/** The value where it has a JSON form, else what it is. */
+/** The value where it has a JSON form, else its type. */
 function plain(value: unknown): unknown {
   try {
     return JSON.parse(JSON.stringify(value) ?? "null");

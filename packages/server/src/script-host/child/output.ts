@@ -62,7 +62,7 @@ export class Output {
     const budget = scope?.budget ?? this.#outside;
     const isLeft = budget.take(() =>
       this.#send({
-        kind: "log",
+        type: "log",
         attempt,
         level: "WARN",
         message: `More than ${maxEntries} log entries in ${windowMs / 1_000} s; what follows is left out`,
@@ -71,7 +71,7 @@ export class Output {
     if (!isLeft) return;
     const known = jsonOf(fields);
     this.#send({
-      kind: "log",
+      type: "log",
       attempt,
       level,
       message: cut(message, maxMessage),

@@ -1,10 +1,11 @@
+/** The client of the service in a script process: the calls of one attempt, and their answers. */
 import { MAX_FILE_SIZE } from "@socle/protocol";
 import type { CallError, FromChild } from "../protocol.ts";
 
-/** What one attempt may ask for at a time; what is more waits here, in the memory of whoever asked. */
+/** Calls of one attempt at a time; the others wait here, in the memory of the script process. */
 const maxOpen = 100;
 
-/** An error that the service answered: `code` and `details` are those of the HTTP API. */
+/** An error that the service has answered. `code` and `details` are those of the HTTP API. */
 class ServiceError extends Error {
   override name = "ServiceError";
   code = "";
@@ -21,8 +22,7 @@ interface Open {
 let lastCall = 0;
 const open = new Map<number, Open>();
 
-/** The calls of one attempt. */
-export class AttemptCalls {
+export class ServiceClient {
   readonly #attempt: number;
   readonly #send: (message: FromChild) => void;
   readonly #bodyLimit: number;
@@ -33,7 +33,7 @@ export class AttemptCalls {
   constructor(options: {
     attempt: number;
     send: (message: FromChild) => void;
-    /** Bytes that the arguments of a call may have, but for those of a file. */
+    /** Bytes that the arguments of a call may have, the bytes of a file excepted. */
     bodyLimit: number;
   }) {
     this.#attempt = options.attempt;
@@ -63,7 +63,7 @@ export class AttemptCalls {
     try {
       return await new Promise<unknown>((resolve, reject) => {
         open.set(call, { resolve, reject, error, onPart });
-        this.#send({ kind: "call", call, attempt: this.#attempt, method, args });
+        this.#send({ type: "call", call, attempt: this.#attempt, method, args });
       });
     } finally {
       this.#open -= 1;
@@ -71,7 +71,7 @@ export class AttemptCalls {
     }
   }
 
-  /** From now on, whatever is still asked for is refused. */
+  /** Refuses all further calls. */
   end(reason: string): void {
     this.#endReason = reason;
     for (const wake of this.#waiting.splice(0)) wake();

@@ -1,3 +1,4 @@
+/** The service's API for the user's code: `db`, `auth.users` and `storage` of a handler's context. */
 import { type StoredRecord, VISIBILITIES, type Visibility } from "@socle/protocol";
 import { type Auth, readCredentials, readRole } from "../auth/index.ts";
 import type { Database } from "../database/index.ts";
@@ -6,22 +7,22 @@ import type { Logger } from "../logging/index.ts";
 import type { Queries } from "../queries/index.ts";
 import type { Records } from "../records/index.ts";
 import { cleanName, type Storage } from "../storage/index.ts";
-import type { Caller } from "./calls.ts";
+import type { Caller } from "./call-transport.ts";
 import type { CallError, CallMessage } from "./protocol.ts";
 import type { QueryPool } from "./query-pool.ts";
 
 type Method = (principal: System, args: readonly unknown[], caller: Caller) => Promise<unknown>;
 
-/** What a piece of a list should weigh, in characters. */
+/** Characters of JSON that one piece of a list has, about. */
 const pieceSize = 128 * 1024;
-/** Largest list of users that is answered at once. */
+/** Users in one answer at most. */
 const maxUsers = 1_000;
 
 /**
- * What the user's code may ask of the service: the same validation, the same events and the same way to the database as
- * over HTTP, without permission rules. Records go as JSON text, so that nothing but JSON gets in or out.
+ * Validation, events and the way to the database are those of the HTTP API; permission rules do not apply. Records are
+ * passed as JSON text, so that nothing but JSON gets in or out.
  */
-export class ScriptCalls {
+export class ServiceApi {
   readonly #database: Database;
   readonly #records: Records;
   readonly #lists: Queries;
@@ -52,14 +53,14 @@ export class ScriptCalls {
     );
   }
 
-  /** @throws AppError, as the HTTP API answers it. */
+  /** @throws AppError with the code and details of the HTTP API. */
   async answer(call: CallMessage, caller: Caller): Promise<unknown> {
     const method = this.#methods.get(call.method);
     if (method === undefined) throw new AppError("not_found", `There is no ${quote(call.method)}.`);
     return method(caller.task.principal, call.args, caller);
   }
 
-  /** What the user's code is told; what is no `AppError` is a defect, and its details are the log's. */
+  /** The error as the user's code gets it. An error that is no `AppError` is a defect; its details go to the log alone. */
   toCallError(thrown: unknown, method: string): CallError {
     if (thrown instanceof AppError) {
       const { code, message, details } = thrown;
@@ -166,7 +167,7 @@ export class ScriptCalls {
   }
 }
 
-/** Sends records in pieces that are quick to make and to send, each when the one before was taken. */
+/** Sends records in pieces, each after the process has taken the one before. */
 async function sendRecords(records: readonly StoredRecord[], part: Caller["part"]): Promise<void> {
   for (let at = 0; at < records.length; ) {
     const piece: string[] = [];
@@ -181,7 +182,7 @@ async function sendRecords(records: readonly StoredRecord[], part: Caller["part"
   }
 }
 
-/** What is not there is null, not an error. */
+/** The answer of the work; null where it throws `not_found`. */
 async function nullIfMissing<T>(work: () => Promise<T>): Promise<T | null> {
   try {
     return await work();

@@ -1,44 +1,44 @@
+/** The transport of calls: takes the calls of one script process, has the service answer them, and sends the answers. */
 import { AppError, Gate } from "../kernel/index.ts";
 import type { Attempt, ScriptTask } from "./attempt.ts";
-import type { ScriptProcess } from "./host-process.ts";
-import type { CallError, CallMessage } from "./protocol.ts";
+import type { HostProcess } from "./host-process.ts";
+import type { CallError, CallMessage, ToChild } from "./protocol.ts";
 
 export interface CallOptions {
-  /** Answers a call of the user's code. What it throws is refused. */
+  /** Answers a call of the user's code. An error that it throws refuses the call. */
   readonly answer: (call: CallMessage, caller: Caller) => Promise<unknown>;
-  /** What the user's code is told of an error. */
+  /** The error as the user's code gets it. */
   readonly toCallError: (thrown: unknown, method: string) => CallError;
 }
 
-/** Who calls, and until when an answer is of use. */
+/** The attempt that calls. */
 export interface Caller {
   readonly task: ScriptTask;
   /** Milliseconds until its time is up. */
   readonly remainingMs: number;
-  /** Sends a piece of the answer ahead, and resolves when it was taken. */
+  /** Sends a part of the answer, and resolves when the process has taken it. */
   part(value: unknown): Promise<void>;
 }
 
-/** Methods whose arguments or answers may be large. */
+/** Methods with large arguments or answers. */
 const large: ReadonlySet<string> = new Set(["db.list", "db.query", "storage.read", "storage.put"]);
-/** Of these, so many calls of a process are answered at a time. */
+/** Calls of these methods that are answered at a time, for each process. */
 const maxLarge = 2;
 
-/** The calls that one process makes. */
-export class Calls {
-  readonly #process: ScriptProcess;
+export class CallTransport {
+  readonly #process: HostProcess<ToChild>;
   readonly #options: CallOptions;
   readonly #gate = new Gate(maxLarge);
-  /** Calls whose last part was not taken yet. */
+  /** Calls that wait until the process has taken a part. */
   readonly #parts = new Map<number, PromiseWithResolvers<void>>();
   #isOver = false;
 
-  constructor(process: ScriptProcess, options: CallOptions) {
+  constructor(process: HostProcess<ToChild>, options: CallOptions) {
     this.#process = process;
     this.#options = options;
   }
 
-  /** @param attempt null when the one that calls is over. */
+  /** @param attempt the one that calls; null when it has ended. */
   async answer(message: CallMessage, attempt: Attempt | null): Promise<void> {
     const { call, method } = message;
     try {
@@ -48,11 +48,11 @@ export class Calls {
         return this.#options.answer(message, this.#callerOf(attempt, call));
       };
       const value = await (large.has(method) ? this.#gate.run(work) : work());
-      this.#process.send({ kind: "answer", call, value });
+      this.#process.send({ type: "answer", call, value });
     } catch (thrown) {
-      // Nobody is left to be told.
+      // The process that would get the answer has ended.
       if (thrown instanceof ProcessLost) return;
-      this.#process.send({ kind: "refuse", call, error: this.#options.toCallError(thrown, method) });
+      this.#process.send({ type: "refuse", call, error: this.#options.toCallError(thrown, method) });
     }
   }
 
@@ -73,7 +73,7 @@ export class Calls {
     const { task, startedAt } = attempt;
     return {
       task,
-      // Asked when its turn has come.
+      // A getter, as the call may wait before it is answered.
       get remainingMs() {
         return task.timeoutMs - (performance.now() - (startedAt ?? performance.now()));
       },
@@ -85,7 +85,7 @@ export class Calls {
     if (this.#isOver) return Promise.reject(new ProcessLost());
     const taken = Promise.withResolvers<void>();
     this.#parts.set(call, taken);
-    this.#process.send({ kind: "part", call, value });
+    this.#process.send({ type: "part", call, value });
     return taken.promise;
   }
 }

@@ -1,0 +1,231 @@
+/**
+ * The supervisor of one script process: starts it, and puts another in its place when it is lost. Its states:
+ *
+ *     starting ── files loaded ──► ready ── the process ends ──► lost ── after a pause ──► starting
+ *
+ * and stopped, from each of them. The attempts follow scheduler.ts; those that a lost process had started are settled, or
+ * go to quarantine.
+ */
+import { count, messageOf } from "../kernel/index.ts";
+import type { Logger } from "../logging/index.ts";
+import { Attempt, type Loaded, type ScriptOutcome, type ScriptTask } from "./attempt.ts";
+import type { ProcessEnd } from "./host-process.ts";
+import { loadFiles, type ProcessListener, ScriptProcess, type ScriptProcessOptions } from "./process.ts";
+import { culpritOf, Quarantine } from "./quarantine.ts";
+import { type Loss, Scheduler } from "./scheduler.ts";
+
+/** Attempts that one process has at a time. */
+const capacity = 64;
+/** Times that an attempt goes back among the others because its file does not load in quarantine. */
+const maxFailedIsolations = 2;
+/** The pause before an attempt is made again whose file neither process has loaded, doubled each time. */
+const unloadedPauseMs = 1_000;
+const longestUnloadedPauseMs = 30_000;
+/** The pause before a process that was lost during its start is started again, doubled each time. */
+const firstPauseMs = 100;
+const longestPauseMs = 5_000;
+
+export interface SupervisorOptions extends Omit<ScriptProcessOptions, "onError"> {
+  /** Bytes of resident memory. */
+  readonly memoryLimit: number;
+  readonly logger: Logger;
+  /** Called when the process has ended by itself, or had to be killed. */
+  readonly onLost: () => void;
+}
+
+export class Supervisor {
+  readonly #options: SupervisorOptions;
+  readonly #scheduler: Scheduler;
+  readonly #quarantine: Quarantine;
+  /** The files that each process loads. */
+  #files: readonly string[] = [];
+  /** Files of these that the current process could not load again. */
+  #unloaded = new Set<string>();
+  #process: ScriptProcess | null = null;
+  #state: "starting" | "ready" | "lost" | "stopped" = "starting";
+  #lastId = 0;
+  /** Attempts that go to quarantine once the next process is ready. */
+  #suspects: Attempt[] = [];
+  /** Attempts that quarantine has, or will get again after a pause. */
+  readonly #isolated = new Set<Attempt>();
+  #pauseMs = firstPauseMs;
+  #drained = Promise.withResolvers<void>();
+
+  constructor(options: SupervisorOptions) {
+    const { memoryLimit, logger } = options;
+    this.#options = options;
+    this.#scheduler = new Scheduler({
+      capacity,
+      memoryLimit,
+      logger,
+      onEnded: () => {
+        this.#pauseMs = firstPauseMs;
+        this.#checkDrained();
+      },
+      onUnloaded: (attempt) => void this.#runUnloaded(attempt),
+    });
+    this.#quarantine = new Quarantine({ memoryLimit, logger, open: (listener) => this.#spawn(listener) });
+  }
+
+  /** Attempts that wait or are under way. */
+  get load(): number {
+    return this.#scheduler.load + this.#suspects.length + this.#isolated.size;
+  }
+
+  /**
+   * Starts the process and loads files; those that load are loaded again into each later process.
+   * @throws Error when no process can be started.
+   */
+  async start(files: readonly string[]): Promise<Map<string, Loaded>> {
+    const results = await this.#load(files);
+    this.#files = files.filter((path) => "exports" in (results.get(path) ?? {}));
+    this.#becomeReady();
+    return results;
+  }
+
+  run(task: ScriptTask): Promise<ScriptOutcome> {
+    this.#lastId += 1;
+    const attempt = new Attempt(this.#lastId, task);
+    if (this.#state === "stopped") attempt.settle({ status: "stopped" });
+    else this.#scheduler.add(attempt);
+    return attempt.outcome;
+  }
+
+  /** Resolves when nothing waits or is under way any more. */
+  async drained(): Promise<void> {
+    if (this.load > 0) await this.#drained.promise;
+  }
+
+  /** Ends the process. Whatever waits or is under way is settled as stopped. */
+  stop(): void {
+    this.#state = "stopped";
+    this.#process?.close();
+    this.#process = null;
+    this.#scheduler.stop();
+    this.#quarantine.stop();
+    for (const attempt of [...this.#suspects, ...this.#isolated]) attempt.settle({ status: "stopped" });
+    this.#suspects = [];
+    this.#isolated.clear();
+    this.#drained.resolve();
+  }
+
+  #load(files: readonly string[]): Promise<Map<string, Loaded>> {
+    return loadFiles({ open: () => this.#open(), files, isWanted: () => this.#state !== "stopped" });
+  }
+
+  /** Starts the main process. */
+  #open(): ScriptProcess {
+    this.#process?.close();
+    this.#process = null;
+    const process = this.#spawn(this.#scheduler);
+    this.#process = process;
+    this.#scheduler.attach(process);
+    process.exited.then((end) => {
+      if (this.#process === process && this.#state === "ready") void this.#replace(end);
+    });
+    return process;
+  }
+
+  #spawn(listener: ProcessListener): ScriptProcess {
+    const { spawn, code, answer, toCallError, logger } = this.#options;
+    const onError = (error: unknown): void =>
+      logger.error("A message of the process of functions and jobs could not be handled", { error });
+    return new ScriptProcess({ spawn, code, answer, toCallError, onError }, listener);
+  }
+
+  #becomeReady(): void {
+    if (this.#state === "stopped") return;
+    this.#state = "ready";
+    // The process may have ended in the moment after its last file.
+    if (this.#process === null || this.#process.hasExited) {
+      void this.#replace({ how: "it was lost during its start", signal: null });
+      return;
+    }
+    this.#scheduler.ready((path) => !this.#unloaded.has(path));
+    // Not before: a resource that the file of one of them takes, such as a port, the main process may need to load.
+    for (const attempt of this.#suspects.splice(0)) void this.#isolate(attempt);
+    this.#checkDrained();
+  }
+
+  /** The process has ended: the attempts in it are settled or made again, and another process takes its place. */
+  async #replace(end: ProcessEnd): Promise<void> {
+    this.#state = "lost";
+    this.#process?.close();
+    this.#process = null;
+    this.#handle(this.#scheduler.detach(end));
+    // A process that ends again and again with nothing to run must not take all of the machine.
+    if (this.load === 0) await Bun.sleep(this.#pauseMs);
+    while (!this.#isStopped()) {
+      this.#pauseMs = Math.min(longestPauseMs, this.#pauseMs * 2);
+      try {
+        this.#noteUnloaded(await this.#load(this.#files));
+        break;
+      } catch (thrown) {
+        this.#options.logger.error(`A process for functions and jobs cannot be started: ${messageOf(thrown)}`);
+        await Bun.sleep(this.#pauseMs);
+      }
+    }
+    this.#becomeReady();
+  }
+
+  /** A method, so that the compiler does not take the state of before an `await` for that of after it. */
+  #isStopped(): boolean {
+    return this.#state === "stopped";
+  }
+
+  #handle(loss: Loss): void {
+    const { started, message } = loss;
+    const culprit = culpritOf(loss);
+    for (const attempt of started)
+      if (attempt === culprit || attempt.failedIsolations >= maxFailedIsolations) attempt.fail(message);
+      else this.#suspects.push(attempt);
+    const were = started.length === 1 ? "was" : "were";
+    const beside =
+      culprit !== null || started.length === 0
+        ? ""
+        : `; ${count(started.length, "run")} ${were} in it, each is run again, alone`;
+    this.#options.onLost();
+    this.#options.logger.warn(`The process of functions and jobs was lost: it ${message}${beside}`);
+    this.#checkDrained();
+  }
+
+  async #isolate(attempt: Attempt): Promise<void> {
+    this.#isolated.add(attempt);
+    const isSettled = await this.#quarantine.run(attempt);
+    this.#isolated.delete(attempt);
+    if (this.#state === "stopped") return;
+    if (!isSettled) {
+      attempt.failedIsolations += 1;
+      this.#scheduler.add(attempt);
+    }
+    this.#checkDrained();
+  }
+
+  #noteUnloaded(results: ReadonlyMap<string, Loaded>): void {
+    this.#unloaded = new Set();
+    for (const [path, loaded] of results) {
+      if ("exports" in loaded) continue;
+      this.#unloaded.add(path);
+      this.#options.logger.error(
+        `${path} could not be loaded again, it is tried in a process of its own: ${loaded.error.message}`,
+      );
+    }
+  }
+
+  /** The main process has not loaded the attempt's file: quarantine tries until it does. */
+  async #runUnloaded(attempt: Attempt): Promise<void> {
+    this.#isolated.add(attempt);
+    for (let pauseMs = unloadedPauseMs; ; pauseMs = Math.min(longestUnloadedPauseMs, pauseMs * 2)) {
+      if ((await this.#quarantine.run(attempt)) || this.#state === "stopped") break;
+      await Bun.sleep(pauseMs);
+    }
+    this.#isolated.delete(attempt);
+    this.#checkDrained();
+  }
+
+  #checkDrained(): void {
+    if (this.load > 0) return;
+    this.#drained.resolve();
+    this.#drained = Promise.withResolvers<void>();
+  }
+}

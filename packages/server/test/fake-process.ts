@@ -1,0 +1,61 @@
+/** A script process without a process: a test reads what it was sent, and says what it answers and when it ends. */
+
+import type { HostProcess, ProcessEnd } from "../src/script-host/host-process.ts";
+import type { FromChild, RunMessage, ToChild } from "../src/script-host/protocol.ts";
+import { until } from "./sockets.ts";
+
+export class FakeProcess implements HostProcess<ToChild> {
+  readonly sent: ToChild[] = [];
+  readonly #end = Promise.withResolvers<ProcessEnd>();
+  readonly exited = this.#end.promise;
+  readonly #say: (message: FromChild) => void;
+  readonly #answerLoad: (path: string, process: FakeProcess) => FromChild | null;
+  hasExited = false;
+  residentBytes: number | null = 0;
+
+  constructor(
+    say: (message: FromChild) => void,
+    answerLoad: (path: string, process: FakeProcess) => FromChild | null = loaded,
+  ) {
+    this.#say = say;
+    this.#answerLoad = answerLoad;
+  }
+
+  send(message: ToChild): void {
+    this.sent.push(message);
+    if (message.type !== "load") return;
+    const answer = this.#answerLoad(message.path, this);
+    if (answer !== null) this.say(answer);
+  }
+
+  /** The process sends a message. */
+  say(message: FromChild): void {
+    this.#say(message);
+  }
+
+  kill(): void {
+    this.end("signal SIGKILL", "SIGKILL");
+  }
+
+  /** The process ends by itself. */
+  end(how = "exit code 1", signal: string | null = null): void {
+    this.hasExited = true;
+    this.#end.resolve({ how, signal });
+  }
+
+  /** The attempts that it was sent, by the id of their run. */
+  runs(): Map<string, RunMessage> {
+    const messages = this.sent.filter((message) => message.type === "run");
+    return new Map(messages.map((message) => [JSON.parse(message.input).runId as string, message]));
+  }
+
+  /** Answers for the attempt of a run, once it was sent. */
+  async answer(runId: string, type: "started" | "completed" | "aborted"): Promise<void> {
+    await until(() => this.runs().has(runId));
+    this.say({ type, attempt: this.runs().get(runId)?.attempt ?? 0 });
+  }
+}
+
+export function loaded(path: string): FromChild {
+  return { type: "loaded", path, exports: { functions: ["default"], values: {} } };
+}
