@@ -2,10 +2,11 @@
 import { statSync } from "node:fs";
 import type { BackupEntry } from "@socle/protocol";
 import type { Database } from "../database/index.ts";
-import { type EventLog, Ledger } from "../events/index.ts";
+import type { EventLog } from "../events/index.ts";
 import { nextTime } from "../jobs/index.ts";
 import { AppError, messageOf, type Principal, SetupError, system, toTimestamp } from "../kernel/index.ts";
 import type { Logger } from "../logging/index.ts";
+import { RunLog } from "../runs/index.ts";
 import type { ByteRange, FileBody, Storage } from "../storage/index.ts";
 import { type Encryption, isRecipient } from "./encryption.ts";
 import { makeBackup, missingWarning } from "./make-backup.ts";
@@ -65,7 +66,7 @@ interface Work {
 
 export class Backups {
   readonly #options: BackupsOptions;
-  readonly #ledger: Ledger;
+  readonly #runLog: RunLog;
   readonly #now: () => number;
   readonly #stopping = new AbortController();
   #running: Running | null = null;
@@ -79,7 +80,7 @@ export class Backups {
   constructor(options: BackupsOptions) {
     this.#options = options;
     this.#now = options.now ?? Date.now;
-    this.#ledger = new Ledger(options.database, options.logger);
+    this.#runLog = new RunLog(options.database, options.logger);
   }
 
   /**
@@ -109,7 +110,7 @@ export class Backups {
     clearTimeout(this.#timer ?? undefined);
     this.#stopping.abort(new Error("the service stops"));
     await this.#running?.ended;
-    await this.#ledger.settled();
+    await this.#runLog.settled();
   }
 
   /** All that are kept, that runs, and the last that failed, newest first. */
@@ -296,7 +297,7 @@ export class Backups {
     more: object,
   ): Promise<boolean> {
     const payload = { name, ...more };
-    return this.#ledger.write((tx) =>
+    return this.#runLog.write(name, (tx) =>
       this.#options.events.append(tx, { type: `backup.${step}`, source: "admin", payload, principal }),
     );
   }

@@ -104,6 +104,15 @@ interface Place {
   at: number;
 }
 
+/** An event without its payload, owner and actor. */
+export interface EventStamp {
+  readonly type: string;
+  /** The time that its id is made of, in milliseconds since 1970. */
+  readonly at: number;
+  /** The time at which it happened; other than `at` where the clock was set back before it. */
+  readonly time: number;
+}
+
 /** A part of the log: the events of the wanted types, without their payloads, and how far was looked. */
 export interface EventPage {
   readonly events: readonly EventHead[];
@@ -251,6 +260,15 @@ export class EventLog {
       limit,
     );
     return rows.map((row) => new LoggedEvent(row));
+  }
+
+  /** Type and times of the events at some places, by place; events that were trimmed are left out. */
+  async headsAt(places: readonly number[], reader: Reader): Promise<Map<number, EventStamp>> {
+    const rows = await reader.all<EventStamp & { seq: number }>(
+      "SELECT seq, type, at, coalesce(time, at) AS time FROM _events WHERE seq IN (SELECT value FROM json_each(?))",
+      JSON.stringify(places),
+    );
+    return new Map(rows.map((row) => [row.seq, row]));
   }
 
   /**

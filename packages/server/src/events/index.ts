@@ -1,7 +1,13 @@
 /** The event log: append inside a transaction, dispatch after the flush, reading back, retention. */
 export { eventId, parseEventId } from "./event-id.ts";
-export { type AppendedEvent, EventLog, type EventPage, type EventRecorder, eventSchema } from "./event-log.ts";
-export { Ledger } from "./ledger.ts";
+export {
+  type AppendedEvent,
+  EventLog,
+  type EventPage,
+  type EventRecorder,
+  type EventStamp,
+  eventSchema,
+} from "./event-log.ts";
 export { type EventBasis, type EventHead, type EventRow, LoggedEvent } from "./logged-event.ts";
 export { EventRetention } from "./retention.ts";
 export type { EventFilter } from "./search.ts";

@@ -5,7 +5,8 @@ import { randomNumbers, randomSeed } from "../../test/random.ts";
 import { Database } from "../database/index.ts";
 import { EventLog, EventRetention, eventSchema } from "../events/index.ts";
 import { Clock, system } from "../kernel/index.ts";
-import { Deliveries, type DeliveryHead, functionSchema, lastIdOf } from "./deliveries.ts";
+import { Deliveries, type DeliveryHead, functionSchema } from "./deliveries.ts";
+import { lastIdOf } from "./delivery-id.ts";
 import { Dispatcher, type Verdict } from "./dispatcher.ts";
 import type { Trigger } from "./triggers.ts";
 

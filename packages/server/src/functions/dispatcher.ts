@@ -1,51 +1,56 @@
+/**
+ * The dispatcher: decides which delivery runs next. Files take turns, so that none waits for the queue of another.
+ * Deliveries about one record run in the order of commits: those of an event start when all of the event before it are
+ * over. That holds for all deliveries of one file; between files, for those that are in memory.
+ *
+ *     in the table ──► in the queue of its file, held by its record's chain ──► ready ──► running ──► over
+ *          ▲                         ▲                                                       │
+ *          └──── stays ──────────────┴──────────────────── again, at a later time ───────────┘
+ */
 import type { Logger } from "../logging/index.ts";
-import { type Deliveries, type DeliveryHead, eventSeqOf } from "./deliveries.ts";
-import { Pace } from "./pace.ts";
+import type { Deliveries, DeliveryHead } from "./deliveries.ts";
+import { eventSeqOf } from "./delivery-id.ts";
+import { StartLimiter } from "./start-limiter.ts";
 
-/** Deliveries of one file that are known in memory, without their events; the others wait in the table. */
+/** Deliveries of one file in memory, without their events; the others wait in the table. */
 const windowSize = 1_000;
 const pageSize = 250;
-/** Should the clock have been set back since a pause was decided. */
+/** The longest wait for a next attempt, should the clock have been set back since its time was decided. */
 const longestWaitMs = 600_000;
-/** The part of all places that one file may take, so that a slow one leaves room for the others. */
+/** The share of the width that one file may take, so that a slow file leaves room for the others. */
 const shareOfFile = 2 / 3;
 
-/** What became of an attempt: the delivery is over, comes again at a later time, or stays in the table. */
+/** The result of an attempt: the delivery is over, comes again at a later time, or stays in the table. */
 export type Verdict = "over" | "stays" | { readonly again: DeliveryHead };
 
-/** The deliveries of one file. */
-interface Line {
-  /** Its handlers, as `path:handler`. */
+/** The deliveries of one file that are in memory. */
+interface FileQueue {
+  /** The handlers of the file, as `path:handler`. */
   readonly handlers: readonly string[];
-  /** Those whose turn it is. */
+  /** Deliveries that may start. */
   readonly ready: Set<DeliveryHead>;
   running: number;
-  /** Known in memory: those that run, are ready, or wait. */
+  /** Deliveries that are running, ready, or held by a chain. */
   known: number;
+  /** The id up to which the table has been read. */
   readUntil: number;
 }
 
-/**
- * Decides whose turn it is. Files take turns, so that none waits for the queue of another. Deliveries about one record go
- * in the order of commits: those of an event start when all of the event before it are over. That holds for all of one
- * file; between files, for those that are in memory.
- *
- * A delivery is: in the table → in the line of its file, where the chain of its record holds it → ready → running → over.
- */
 export class Dispatcher {
   readonly #deliveries: Deliveries;
   readonly #logger: Logger;
   readonly #width: number;
   readonly #attempt: (delivery: DeliveryHead) => Promise<Verdict>;
-  readonly #pace = new Pace(() => this.#pump());
+  readonly #limiter = new StartLimiter(() => this.#startReady());
   /** By path. */
-  #lines = new Map<string, Line>();
-  /** By record, in the order of commits: what is not over. */
+  #queues = new Map<string, FileQueue>();
+  /** The chain of each record: its deliveries that are not over, in the order of commits. */
   readonly #chains = new Map<string, DeliveryHead[]>();
+  /** By delivery, those that wait for the time of their next attempt. */
   readonly #timers = new Map<number, Timer>();
-  /** The path of each that runs, by its id. */
+  /** By delivery, those that are running: the path of the file. */
   readonly #running = new Map<number, string>();
-  /** Runs that are to be made again, and whose last attempt is not over here. */
+  /** Deliveries that were reopened while their failed attempt was still being recorded. */
   readonly #reopened = new Map<number, DeliveryHead>();
   /** The last delivery that is on disk. */
   #writtenUntil = 0;
@@ -59,7 +64,7 @@ export class Dispatcher {
     logger: Logger;
     /** Deliveries that run at a time. */
     width: number;
-    /** Runs one, and resolves when what became of it is on disk. Never rejects. */
+    /** Makes one attempt, and resolves when its result is on disk. Never rejects. */
     attempt: (delivery: DeliveryHead) => Promise<Verdict>;
   }) {
     this.#deliveries = options.deliveries;
@@ -70,48 +75,48 @@ export class Dispatcher {
 
   /** Deliveries up to this id are on disk. */
   written(id: number): void {
-    this.#pace.arrived();
+    this.#limiter.arrived();
     this.#writtenUntil = Math.max(this.#writtenUntil, id);
     this.#fillSoon();
   }
 
   /**
-   * One that was over is not any more. It comes after what is known about its record; while its file is not loaded, it
-   * waits in the table.
+   * A delivery that had failed waits again, behind the others of its record. While its file is not loaded, it stays in the
+   * table.
    */
   reopened(delivery: DeliveryHead): void {
     const { id, path, subject } = delivery;
     this.#writtenUntil = Math.max(this.#writtenUntil, id);
-    const line = this.#lines.get(path);
-    if (line === undefined || this.#isStopped) return;
-    if (id > line.readUntil) {
+    const queue = this.#queues.get(path);
+    if (queue === undefined || this.#isStopped) return;
+    if (id > queue.readUntil) {
       this.#fillSoon();
       return;
     }
     const chain = this.#chains.get(subject);
     if (this.#running.has(id)) {
-      // Its last attempt has just been written down, and is not over here.
+      // Its last attempt is recorded, and has not returned here yet.
       this.#reopened.set(id, delivery);
       return;
     }
-    // A look into the table may have brought it already.
+    // The table may have been read since.
     if (chain?.some((each) => each.id === id) === true) return;
-    line.known += 1;
+    queue.known += 1;
     if (chain !== undefined) {
       chain.push(delivery);
       return;
     }
     this.#chains.set(subject, [delivery]);
     this.#makeReady(delivery);
-    this.#pump();
+    this.#startReady();
   }
 
-  /** The ids of those that run. */
+  /** The ids of the deliveries that are running. */
   running(): ReadonlySet<number> {
     return new Set(this.#running.keys());
   }
 
-  /** From now on these handlers, by the path of their file, can be run; what waits for others stays in the table. */
+  /** Replaces the handlers, by the path of their file. Deliveries to other handlers stay in the table. */
   use(handlers: ReadonlyMap<string, readonly string[]>): void {
     for (const timer of this.#timers.values()) clearTimeout(timer);
     this.#timers.clear();
@@ -120,32 +125,32 @@ export class Dispatcher {
       if (running.length === 0) this.#chains.delete(subject);
       else this.#chains.set(subject, running);
     }
-    this.#lines = new Map();
+    this.#queues = new Map();
     for (const [path, names] of handlers) {
       const running = [...this.#running.values()].filter((each) => each === path).length;
-      this.#lines.set(path, { handlers: names, ready: new Set(), running, known: running, readUntil: 0 });
+      this.#queues.set(path, { handlers: names, ready: new Set(), running, known: running, readUntil: 0 });
     }
     this.#fillSoon();
   }
 
-  /** Starts no more. Resolves when nothing runs. */
+  /** Starts no more deliveries. Resolves when none is running. */
   async stop(): Promise<void> {
     this.#isStopped = true;
     for (const timer of this.#timers.values()) clearTimeout(timer);
     if (this.#running.size > 0) await this.#idle.promise;
   }
 
-  /** Resolves when nothing runs, and nothing waits but for a later time. */
+  /** Resolves when no delivery is running, and none waits but for a later time. */
   async settled(): Promise<void> {
     const isBusy = (): boolean =>
       this.#isFilling ||
       this.#willFill ||
       this.#running.size > 0 ||
-      [...this.#lines.values()].some((line) => line.ready.size > 0 || line.readUntil < this.#writtenUntil);
+      [...this.#queues.values()].some((queue) => queue.ready.size > 0 || queue.readUntil < this.#writtenUntil);
     while (!this.#isStopped && isBusy()) await Bun.sleep(5);
   }
 
-  /** Once for all that was written in this turn of the loop. */
+  /** Reads the table once for everything that was written in this turn of the event loop. */
   #fillSoon(): void {
     if (this.#willFill || this.#isStopped) return;
     this.#willFill = true;
@@ -155,44 +160,44 @@ export class Dispatcher {
     });
   }
 
-  /** Reads what waits in the table, as far as there is room; nothing starts before every line has been looked at. */
+  /** Reads the table, as far as there is room in memory. Nothing starts before the queue of every file has been filled. */
   async #fill(): Promise<void> {
     if (this.#isFilling || this.#isStopped) return;
     this.#isFilling = true;
     try {
-      const lines = this.#lines;
-      for (const line of lines.values()) await this.#fillLine(line, () => this.#lines === lines);
+      const queues = this.#queues;
+      for (const queue of queues.values()) await this.#fillQueue(queue, () => this.#queues === queues);
     } catch (error) {
       this.#logger.error("What functions are to be run for could not be read", { error });
     } finally {
       this.#isFilling = false;
     }
-    this.#pump();
+    this.#startReady();
   }
 
-  async #fillLine(line: Line, isCurrent: () => boolean): Promise<void> {
-    while (line.readUntil < this.#writtenUntil && line.known < windowSize) {
+  async #fillQueue(queue: FileQueue, isCurrent: () => boolean): Promise<void> {
+    while (queue.readUntil < this.#writtenUntil && queue.known < windowSize) {
       const until = this.#writtenUntil;
-      const { readUntil: after, handlers } = line;
+      const { readUntil: after, handlers } = queue;
       const page = await this.#deliveries.page({ after, until, limit: pageSize, handlers });
-      // The files have changed meanwhile, and everything is read again.
+      // The handlers were replaced meanwhile, and everything is read again.
       if (!isCurrent()) return;
-      line.readUntil = page.length < pageSize ? until : (page.at(-1)?.id ?? until);
-      for (const delivery of page) if (!this.#running.has(delivery.id)) this.#admit(delivery, line);
+      queue.readUntil = page.length < pageSize ? until : (page.at(-1)?.id ?? until);
+      for (const delivery of page) if (!this.#running.has(delivery.id)) this.#admit(delivery, queue);
     }
   }
 
-  #admit(delivery: DeliveryHead, line: Line): void {
+  #admit(delivery: DeliveryHead, queue: FileQueue): void {
     const chain = this.#chains.get(delivery.subject);
-    // One that ran while the files were loaded again, and is to be tried again, is there already.
+    // A delivery that was running while the handlers were replaced, and comes again, is in the chain already.
     if (chain?.some(({ id }) => id === delivery.id) === true) return;
-    line.known += 1;
+    queue.known += 1;
     if (chain === undefined) {
       this.#chains.set(delivery.subject, [delivery]);
       this.#makeReady(delivery);
       return;
     }
-    // Lines are read one after the other, so a later one may bring an earlier event.
+    // Queues are filled one after the other, so a later one may bring an earlier event.
     const at = chain.findIndex(({ id }) => id > delivery.id);
     chain.splice(at < 0 ? chain.length : at, 0, delivery);
     if (sameEvent(chain[0], delivery)) this.#makeReady(delivery);
@@ -204,38 +209,38 @@ export class Dispatcher {
     if (this.#running.has(delivery.id) || this.#timers.has(delivery.id)) return;
     const wait = delivery.notBefore === 0 ? 0 : Math.min(delivery.notBefore - Date.now(), longestWaitMs);
     if (wait <= 0) {
-      this.#lines.get(delivery.path)?.ready.add(delivery);
+      this.#queues.get(delivery.path)?.ready.add(delivery);
       return;
     }
     const timer = setTimeout(() => {
       this.#timers.delete(delivery.id);
-      this.#lines.get(delivery.path)?.ready.add(delivery);
-      this.#pump();
+      this.#queues.get(delivery.path)?.ready.add(delivery);
+      this.#startReady();
     }, wait);
     this.#timers.set(delivery.id, timer.unref());
   }
 
-  /** An earlier event has come in before these. */
+  /** An earlier event of the record has come in before these. */
   #holdBack(deliveries: readonly DeliveryHead[]): void {
     for (const delivery of deliveries) {
-      this.#lines.get(delivery.path)?.ready.delete(delivery);
+      this.#queues.get(delivery.path)?.ready.delete(delivery);
       clearTimeout(this.#timers.get(delivery.id));
       this.#timers.delete(delivery.id);
     }
   }
 
-  /** One of each file in turn, until all places are taken. */
-  #pump(): void {
+  /** Starts one ready delivery of each file in turn, until the width is reached. */
+  #startReady(): void {
     if (this.#isFilling) return;
     const share = Math.max(1, Math.floor(this.#width * shareOfFile));
     for (let hasStarted = true; hasStarted; ) {
       hasStarted = false;
-      for (const line of this.#lines.values()) {
+      for (const queue of this.#queues.values()) {
         if (this.#isStopped || this.#running.size >= this.#width) return;
-        const [next] = line.ready;
-        if (next === undefined || line.running >= share) continue;
-        if (!this.#pace.take()) return;
-        line.ready.delete(next);
+        const [next] = queue.ready;
+        if (next === undefined || queue.running >= share) continue;
+        if (!this.#limiter.take()) return;
+        queue.ready.delete(next);
         void this.#start(next);
         hasStarted = true;
       }
@@ -244,14 +249,14 @@ export class Dispatcher {
 
   async #start(delivery: DeliveryHead): Promise<void> {
     this.#running.set(delivery.id, delivery.path);
-    const line = this.#lines.get(delivery.path);
-    if (line !== undefined) line.running += 1;
+    const queue = this.#queues.get(delivery.path);
+    if (queue !== undefined) queue.running += 1;
     const verdict = await this.#attempt(delivery);
     this.#running.delete(delivery.id);
     const reopened = this.#reopened.get(delivery.id);
     this.#reopened.delete(delivery.id);
-    // The files may have changed meanwhile: the line of then is not that of now.
-    const current = this.#lines.get(delivery.path);
+    // The handlers may have been replaced meanwhile, and the queue with them.
+    const current = this.#queues.get(delivery.path);
     if (current !== undefined) current.running -= 1;
     if (verdict !== "over" && verdict !== "stays") this.#again(delivery, verdict.again);
     else if (reopened !== undefined) this.#again(delivery, reopened);
@@ -260,15 +265,15 @@ export class Dispatcher {
       this.#idle.resolve();
       this.#idle = Promise.withResolvers<void>();
     }
-    this.#pump();
+    this.#startReady();
     if (current !== undefined && current.readUntil < this.#writtenUntil && current.known <= windowSize - pageSize)
       this.#fillSoon();
   }
 
-  /** The next event about the same record has its turn when this was the last delivery of its own. */
+  /** Takes a delivery out of its chain. When it was the last of its event, those of the record's next event are ready. */
   #leave(delivery: DeliveryHead): void {
-    const line = this.#lines.get(delivery.path);
-    if (line !== undefined) line.known -= 1;
+    const queue = this.#queues.get(delivery.path);
+    if (queue !== undefined) queue.known -= 1;
     const chain = this.#chains.get(delivery.subject) ?? [];
     const at = chain.findIndex(({ id }) => id === delivery.id);
     if (at < 0) return;
@@ -279,8 +284,8 @@ export class Dispatcher {
   }
 
   #again(delivery: DeliveryHead, again: DeliveryHead): void {
-    // The table has it, for when the file is back.
-    if (!this.#lines.has(delivery.path)) {
+    // The delivery stays in the table until its file is loaded again.
+    if (!this.#queues.has(delivery.path)) {
       this.#leave(delivery);
       return;
     }

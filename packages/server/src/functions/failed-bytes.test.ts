@@ -5,7 +5,8 @@ import { quietLogger, temporaryFolder } from "../../test/kit.ts";
 import { Database } from "../database/index.ts";
 import { EventLog, eventSchema } from "../events/index.ts";
 import { Clock, system } from "../kernel/index.ts";
-import { Deliveries, functionSchema, lastIdOf, maxPerEvent } from "./deliveries.ts";
+import { Deliveries, functionSchema } from "./deliveries.ts";
+import { lastIdOf, maxPerEvent } from "./delivery-id.ts";
 
 const folder = temporaryFolder();
 const mebibyte = 1024 ** 2;

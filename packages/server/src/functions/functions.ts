@@ -1,36 +1,23 @@
-import type { Event, FunctionRun, StoredRecord } from "@socle/protocol";
+/**
+ * Functions: handlers that run after an event (spec, "Functions"). Their runs are written in the transaction of the change,
+ * so each is made at least once, whatever ends in between.
+ */
+import type { FunctionRun } from "@socle/protocol";
 import type { Auth } from "../auth/index.ts";
 import type { Database, Transactor, Waiter } from "../database/index.ts";
-import { type AppendedEvent, type EventLog, type EventRecorder, eventId, Ledger } from "../events/index.ts";
-import {
-  AppError,
-  type Awaitable,
-  actingFor,
-  type Clock,
-  count,
-  nearest,
-  newId,
-  quote,
-  SetupError,
-  type System,
-  toTimestamp,
-} from "../kernel/index.ts";
+import type { AppendedEvent, EventLog, EventRecorder } from "../events/index.ts";
+import { AppError, type Awaitable, type Clock, count, nearest, quote, SetupError } from "../kernel/index.ts";
 import type { Logger } from "../logging/index.ts";
-import {
-  type RunInput,
-  retryPauseMs,
-  type Script,
-  type ScriptError,
-  type ScriptKind,
-  type ScriptOutcome,
-  type ScriptTask,
-} from "../script-host/index.ts";
-import { Deliveries, type Delivery, type DeliveryHead, lastIdOf, maxPerEvent } from "./deliveries.ts";
+import { RunLifeCycle, RunLog } from "../runs/index.ts";
+import type { Script, ScriptKind, ScriptOutcome, ScriptTask } from "../script-host/index.ts";
+import { Deliveries, type DeliveryHead } from "./deliveries.ts";
+import { lastIdOf, maxPerEvent, parseRunId } from "./delivery-id.ts";
+import { DeliveryRuns, type FunctionRunState } from "./delivery-runs.ts";
 import { Dispatcher, type Verdict } from "./dispatcher.ts";
-import { listRuns, parseRunId, type RunFilter, runIdOf } from "./runs.ts";
+import { listRuns, type RunFilter } from "./run-list.ts";
 import { type Trigger, triggersOf } from "./triggers.ts";
 
-/** Deliveries that run at a time, in each process. */
+/** Deliveries under way at a time, for each script process. */
 const widthPerProcess = 48;
 
 export interface FunctionsOptions {
@@ -42,37 +29,39 @@ export interface FunctionsOptions {
   readonly timeoutMs: number;
   readonly processes: number;
   readonly collectionNames: () => readonly string[];
-  /** Runs a handler in a process for the user's code. */
+  /** Calls a handler in a script process. */
   readonly run: (task: ScriptTask) => Promise<ScriptOutcome>;
 }
 
-/**
- * Functions: handlers that run after an event (spec, "Functions"). What is to be run is written in the transaction of
- * the change, so it is run at least once, whatever ends in between.
- */
 export class Functions implements ScriptKind, EventRecorder {
   readonly folder = "functions";
   readonly #options: FunctionsOptions;
   readonly #deliveries: Deliveries;
   readonly #dispatcher: Dispatcher;
-  readonly #ledger: Ledger;
+  readonly #runs: DeliveryRuns;
+  readonly #runLog: RunLog;
+  readonly #lifeCycle: RunLifeCycle<FunctionRunState>;
   #triggers: readonly Trigger[] = [];
   #byType = new Map<string, Trigger[]>();
-  readonly #byHand = new Set<Promise<ScriptOutcome>>();
+  /** Runs by hand that are under way. */
+  readonly #byHand = new Set<Promise<unknown>>();
 
   constructor(options: FunctionsOptions) {
     this.#options = options;
-    this.#deliveries = new Deliveries(options.database, options.events);
-    this.#ledger = new Ledger(options.database, options.logger);
+    const { database, logger, run: call } = options;
+    this.#deliveries = new Deliveries(database, options.events);
+    this.#runs = new DeliveryRuns({ ...options, deliveries: this.#deliveries });
+    this.#runLog = new RunLog(database, logger);
+    this.#lifeCycle = new RunLifeCycle({ store: this.#runs, log: this.#runLog, logger, call, now: Date.now });
     this.#dispatcher = new Dispatcher({
       deliveries: this.#deliveries,
-      logger: options.logger,
+      logger,
       width: widthPerProcess * options.processes,
       attempt: (head) => this.#attempt(head),
     });
   }
 
-  /** Takes part in the event log. What waits is run once files are loaded. To be called once. */
+  /** Joins the event log as its recorder. Deliveries that wait are run once files are loaded. To be called once. */
   async start(): Promise<void> {
     this.#dispatcher.written(await this.#deliveries.lastId());
     this.#options.events.recordWith(this);
@@ -106,7 +95,7 @@ export class Functions implements ScriptKind, EventRecorder {
     }
   }
 
-  /** A folder that is misspelt would wait for ever. */
+  /** The functions of a folder that is misspelt would never run. */
   #warnOfUnknown(triggers: readonly Trigger[]): void {
     const names = [...this.#options.collectionNames(), "users"];
     for (const { path, collection } of triggers) {
@@ -136,25 +125,25 @@ export class Functions implements ScriptKind, EventRecorder {
     await Promise.all([this.#dispatcher.stop(), ...this.#byHand]);
   }
 
-  /** Resolves when nothing is left to run now. */
+  /** Resolves when no run is due or under way, and everything about runs is written. */
   async settled(): Promise<void> {
     await this.#dispatcher.settled();
-    await this.#ledger.settled();
+    await this.#runLog.settled();
   }
 
-  /** How many runs wait, are under way, and have failed for good. */
+  /** The numbers of runs that wait, are under way, and have failed for good. */
   async queue(): Promise<{ waiting: number; running: number; failed: number }> {
     const { open, failed } = await this.#deliveries.counts();
     const running = Math.min(open, this.#dispatcher.running().size);
     return { waiting: open - running, running, failed };
   }
 
-  /** When the event happened that has waited longest for a run; null when none waits. */
+  /** The time of the event that has waited longest for a run, in milliseconds since 1970; null when none waits. */
   oldest(): Promise<number | null> {
     return this.#deliveries.oldest();
   }
 
-  /** Runs that are not over, then those that are, as long as the log has them; each newest first. */
+  /** Runs that are not over, then those that are, as long as the event log has them; each newest first. */
   runs(
     filter: RunFilter,
     page: { limit: number; offset: number; waiter: Waiter },
@@ -170,7 +159,7 @@ export class Functions implements ScriptKind, EventRecorder {
   }
 
   /**
-   * Has a run that has failed for good made again, with all its attempts.
+   * Makes a run that has failed for good again, with all its attempts.
    * @throws AppError `not_found`, or `bad_request` for one that is not over.
    */
   async retry(tx: Transactor, runId: string): Promise<{ path: string; handler: string }> {
@@ -184,52 +173,29 @@ export class Functions implements ScriptKind, EventRecorder {
     return head;
   }
 
-  /** Runs one handler by hand, as if its event had just happened. It is not tried again. */
+  /** Runs one handler by hand, once, as if its event had just happened. */
   async runByHand(options: {
     trigger: Trigger;
     record: object;
     onLog: NonNullable<ScriptTask["onLog"]>;
   }): Promise<ScriptOutcome> {
-    const { trigger, record, onLog } = options;
-    const now = this.#options.clock.now();
-    const runId = newId("run", now);
-    const isUser = trigger.collection === "users";
-    const source = isUser ? "auth" : "collections";
-    const payload = isUser ? { userId: Reflect.get(record, "id"), role: Reflect.get(record, "role") } : record;
-    // It is in no log, so it has no place in it.
-    const event = {
-      id: eventId(now, 0),
-      type: trigger.eventType,
-      timestamp: toTimestamp(now),
-      source,
-      payload,
-    };
-    const previous = trigger.handler === "onUpdate" || trigger.handler === "onDelete" ? { previous: record } : {};
-    const input: RunInput = { runId, attempt: 1, user: null, event, record, ...previous };
-    const run: RunOfTrigger = { trigger, runId, eventId: event.id, actor: null };
-    this.#announce(run, "started");
-    const startedAt = performance.now();
-    const running = this.#options.run({ ...taskOf(trigger, input, actingFor(null, 1)), onLog });
+    const { run, task } = this.#runs.prepareByHand(options.trigger, options.record);
+    const running = this.#lifeCycle.attempt(run, { ...task, onLog: options.onLog });
     this.#byHand.add(running);
-    const outcome = await running.finally(() => this.#byHand.delete(running));
-    if (outcome.status === "failed")
-      this.#options.logger.error(
-        `${trigger.handler} of ${trigger.path}, run by hand, failed: ${outcome.error.message}`,
-        {
-          runId,
-          stack: outcome.error.stack,
-        },
-      );
-    if (outcome.status === "completed" || outcome.status === "failed")
-      this.#announce(run, outcome.status, resultOf(outcome, startedAt));
+    const { outcome } = await running.finally(() => this.#byHand.delete(running));
     return outcome;
   }
 
+  /** Makes the next attempt of a delivery. Never rejects. */
   async #attempt(head: DeliveryHead): Promise<Verdict> {
     try {
       const delivery = await this.#deliveries.get(head);
       const trigger = this.#triggers.find(({ path, handler }) => path === head.path && handler === head.handler);
-      return delivery === null || trigger === undefined ? "stays" : await this.#deliver(delivery, trigger);
+      if (delivery === null || trigger === undefined) return "stays";
+      const prepared = await this.#runs.prepare(delivery, trigger);
+      if (prepared === null) return await this.#drop(head);
+      const { next } = await this.#lifeCycle.attempt(prepared.run, prepared.task);
+      return typeof next === "string" ? next : { again: { ...head, ...next } };
     } catch (error) {
       this.#options.logger.error(`${head.handler} of ${head.path} could not be run; it waits for the next start`, {
         error,
@@ -238,135 +204,14 @@ export class Functions implements ScriptKind, EventRecorder {
     }
   }
 
-  async #deliver(delivery: Delivery, trigger: Trigger): Promise<Verdict> {
-    const { id, failures, event } = delivery;
-    const runId = runIdOf(event.id, id);
-    const input = await this.#inputOf(delivery, runId);
-    if (input === null) {
-      const isWritten = await this.#ledger.write((tx) => this.#deliveries.remove(tx, id));
-      return isWritten ? "over" : "stays";
-    }
-    const run: RunOfTrigger = { trigger, runId, eventId: event.id, actor: event.actor };
-    if (failures === 0) this.#announce(run, "started");
-    const startedAt = performance.now();
-    const outcome = await this.#options.run({
-      ...taskOf(trigger, input, actingFor(event.actor, delivery.depth)),
-      onStray: this.#strayListener(run),
-    });
-    if (outcome.status === "stopped" || outcome.status === "gone") return "stays";
-    if (outcome.status === "failed") return this.#failed(delivery, run, outcome.error, startedAt);
-    const isWritten = await this.#ledger.write(async (tx) => {
-      await this.#append(tx, run, "completed", resultOf(outcome, startedAt));
-      await this.#deliveries.remove(tx, id);
-    });
+  /** The user whom the delivery is about has been deleted, so there is nothing to run its handler with. */
+  async #drop({ id }: DeliveryHead): Promise<Verdict> {
+    const isWritten = await this.#runLog.write(String(id), (tx) => this.#deliveries.remove(tx, id));
     return isWritten ? "over" : "stays";
   }
-
-  /** An attempt has failed: another follows after a pause, or the run is over. */
-  async #failed(delivery: Delivery, run: RunOfTrigger, error: ScriptError, startedAt: number): Promise<Verdict> {
-    const { trigger, runId, eventId } = run;
-    const failures = delivery.failures + 1;
-    const isLast = failures > trigger.retries;
-    const pauseMs = retryPauseMs(failures);
-    const next = isLast ? "" : `; tried again in ${pauseMs / 1_000} s`;
-    const { message, stack } = error;
-    this.#options.logger.error(`${trigger.handler} of ${trigger.path} failed: ${message}${next}`, {
-      runId,
-      eventId,
-      attempt: failures,
-      stack,
-    });
-    if (isLast) {
-      const isWritten = await this.#ledger.write(async (tx) => {
-        // The time of the one tells which event the other is about.
-        const now = this.#options.clock.now();
-        await this.#append(tx, run, "failed", resultOf({ status: "failed", error }, startedAt), now);
-        await this.#deliveries.fail(tx, delivery, now, message);
-      });
-      return isWritten ? "over" : "stays";
-    }
-    const again = { ...headOf(delivery), failures, notBefore: Date.now() + pauseMs };
-    return (await this.#ledger.write((tx) => this.#deliveries.retry(tx, again))) ? { again } : "stays";
-  }
-
-  /** It is kept for long: made here, it holds on to the run alone, not to what the run was for. */
-  #strayListener(run: RunOfTrigger): (error: ScriptError) => void {
-    return (error) => this.#strayed(run, error);
-  }
-
-  /** The run had completed, and then threw. */
-  #strayed(run: RunOfTrigger, error: ScriptError): void {
-    const { trigger, runId, eventId } = run;
-    this.#options.logger.error(`${trigger.handler} of ${trigger.path} failed: ${error.message}`, {
-      runId,
-      eventId,
-      stack: error.stack,
-    });
-    this.#announce(run, "failed", { error: error.message });
-  }
-
-  /**
-   * What the handler is given. What is read for it is read now: a user may have changed since. Null when it is about a
-   * user who is gone.
-   */
-  async #inputOf(delivery: Delivery, runId: string): Promise<RunInput | null> {
-    const { failures, previous, event: logged, subject } = delivery;
-    const { auth } = this.#options;
-    const { id, type, timestamp, source, actor } = logged;
-    // It was written from a record.
-    const before = previous === null ? null : (JSON.parse(previous) as StoredRecord);
-    // Of the update of a large record, the log holds what changed, and the delivery what was there before.
-    const payload = logged.isPartial ? { ...before, ...logged.payload } : logged.payload;
-    const event: Event = { id, type, timestamp, source, payload };
-    const user = actor === null ? null : await auth.users.find(actor);
-    const about = delivery.handler === "onDelete" ? before : payload;
-    const record = source === "auth" ? await auth.users.find(subject) : about;
-    if (record === null) return null;
-    return { runId, attempt: failures + 1, user, event, record, ...(before === null ? {} : { previous: before }) };
-  }
-
-  #announce(run: RunOfTrigger, step: "started" | "completed" | "failed", result: object = {}): void {
-    void this.#ledger.write((tx) => this.#append(tx, run, step, result));
-  }
-
-  /** `function.started`, `.completed`, `.failed` (spec, "Events"). */
-  #append(
-    tx: Transactor,
-    run: RunOfTrigger,
-    step: "started" | "completed" | "failed",
-    result: object,
-    at: number = this.#options.clock.now(),
-  ): Awaitable<unknown> {
-    const { trigger, runId, eventId, actor } = run;
-    const { collection, handler, eventType, path } = trigger;
-    const payload = { collection, trigger: handler, eventType, filePath: path, eventId, runId, ...result };
-    const principal = actingFor(actor, 0);
-    return this.#options.events.append(tx, { type: `function.${step}`, source: "functions", payload, principal }, at);
-  }
-}
-
-/** One run of a function: all its attempts. */
-interface RunOfTrigger {
-  readonly trigger: Trigger;
-  readonly runId: string;
-  readonly eventId: string;
-  readonly actor: string | null;
-}
-
-function taskOf({ path, handler, timeoutMs }: Trigger, input: RunInput, principal: System): ScriptTask {
-  return { path, handler, timeoutMs, input, principal };
 }
 
 function handlersByPath(triggers: readonly Trigger[]): Map<string, string[]> {
   const groups = Map.groupBy(triggers, ({ path }) => path);
   return new Map([...groups].map(([path, group]) => [path, group.map(({ handler }) => `${path}:${handler}`)]));
-}
-
-function resultOf(outcome: ScriptOutcome, startedAt: number): { durationMs: number; error?: string } {
-  const durationMs = Math.round(performance.now() - startedAt);
-  return outcome.status === "failed" ? { durationMs, error: outcome.error.message } : { durationMs };
-}
-
-function headOf({ id, path, handler, subject, failures, notBefore }: Delivery): DeliveryHead {
-  return { id, path, handler, subject, failures, notBefore };
 }

@@ -1,28 +1,8 @@
-import type { Database, ModuleSchema, Transactor } from "../database/index.ts";
+/** The history of jobs: the attempts of the last runs of each, in the database. */
+import type { Database, Transactor } from "../database/index.ts";
 import { type Awaitable, toTimestamp } from "../kernel/index.ts";
 
-export const jobSchema: ModuleSchema = {
-  module: "jobs",
-  steps: [
-    // One entry for each attempt. `retryAt`: when the run is tried again, as long as it has not been.
-    `CREATE TABLE _job_runs (
-      id INTEGER PRIMARY KEY,
-      runId TEXT NOT NULL,
-      job TEXT NOT NULL,
-      attempt INTEGER NOT NULL,
-      status TEXT NOT NULL,
-      startedAt INTEGER NOT NULL,
-      endedAt INTEGER,
-      error TEXT,
-      retryAt INTEGER,
-      isByHand INTEGER NOT NULL
-    ) STRICT`,
-    "CREATE INDEX _job_runs_job ON _job_runs (job, id)",
-    "CREATE INDEX _job_runs_open ON _job_runs (status) WHERE status = 'running' OR retryAt IS NOT NULL",
-  ],
-};
-
-/** Runs of each job that are remembered. */
+/** Runs of each job that are kept. */
 const maxRuns = 100;
 
 type RunStatus = "running" | "completed" | "failed";
@@ -35,18 +15,6 @@ export interface JobRunEntry {
   readonly status: RunStatus;
   readonly attempt: number;
   readonly error?: string;
-}
-
-/** An attempt that is to be made, of a run that has failed before or was cut off. */
-export interface OpenRun {
-  readonly runId: string;
-  readonly job: string;
-  /** Of the attempt that has failed. */
-  readonly attempt: number;
-  /** Milliseconds since 1970. */
-  readonly retryAt: number;
-  /** When the first attempt started. */
-  readonly firstAt: number;
 }
 
 interface Row {
@@ -69,7 +37,6 @@ function toEntry({ runId, startedAt, endedAt, status, attempt, error }: Row): Jo
   };
 }
 
-/** What jobs have done, in the database: the attempts of the last runs of each. */
 export class JobHistory {
   readonly #database: Database;
 
@@ -77,7 +44,7 @@ export class JobHistory {
     this.#database = database;
   }
 
-  /** Newest first. */
+  /** The attempts of a job, newest first. */
   async list(job: string): Promise<JobRunEntry[]> {
     const rows = await this.#database.reader.all<Row>(
       "SELECT runId, startedAt, endedAt, status, attempt, error FROM _job_runs WHERE job = ? ORDER BY id DESC",
@@ -96,13 +63,12 @@ export class JobHistory {
     return row === null ? null : toEntry(row);
   }
 
-  /** An attempt starts. The oldest runs of the job are forgotten. */
+  /** An attempt starts. The oldest runs of the job are removed. */
   async begin(
     tx: Transactor,
     run: { runId: string; job: string; attempt: number; startedAt: number; isByHand: boolean },
   ): Promise<void> {
     const { runId, job, attempt, startedAt, isByHand } = run;
-    await tx.run("UPDATE _job_runs SET retryAt = NULL WHERE runId = ?", runId);
     await tx.run(
       "INSERT INTO _job_runs (runId, job, attempt, status, startedAt, isByHand) VALUES (?, ?, ?, 'running', ?, ?)",
       runId,
@@ -113,50 +79,36 @@ export class JobHistory {
     );
     if (attempt > 1) return;
     await tx.run(
-      `DELETE FROM _job_runs WHERE job = ?1 AND status <> 'running' AND retryAt IS NULL AND id < (
+      `DELETE FROM _job_runs WHERE job = ?1 AND runId NOT IN (SELECT runId FROM _job_queue) AND id < (
          SELECT min(id) FROM (SELECT id FROM _job_runs WHERE job = ?1 AND attempt = 1 ORDER BY id DESC LIMIT ${maxRuns}))`,
       job,
     );
   }
 
-  /** An attempt is over. `retryAt`: when there is another, else null. */
+  /** An attempt is over. */
   end(
     tx: Transactor,
-    run: { runId: string; attempt: number; endedAt: number; error: string | null; retryAt: number | null },
+    run: { runId: string; attempt: number; endedAt: number; error: string | null },
   ): Awaitable<unknown> {
-    const { runId, attempt, endedAt, error, retryAt } = run;
+    const { runId, attempt, endedAt, error } = run;
     return tx.run(
-      "UPDATE _job_runs SET status = ?, endedAt = ?, error = ?, retryAt = ? WHERE runId = ? AND attempt = ?",
+      "UPDATE _job_runs SET status = ?, endedAt = ?, error = ? WHERE runId = ? AND attempt = ?",
       error === null ? "completed" : "failed",
       endedAt,
       error,
-      retryAt,
       runId,
       attempt,
     );
   }
 
-  /** Attempts that a process which has ended had under way have failed; those not made by hand are to be made again. */
-  endCutOff(tx: Transactor, end: { endedAt: number; error: string; retryAt: number }): Awaitable<unknown> {
-    return tx.run(
-      "UPDATE _job_runs SET status = 'failed', endedAt = ?, error = ?, retryAt = iif(isByHand, NULL, ?) WHERE status = 'running'",
+  /** The attempts that the last process had under way have failed. Answers their runs. */
+  async interrupted(tx: Transactor, end: { endedAt: number; error: string }): Promise<string[]> {
+    const rows = await tx.all<{ runId: string }>("SELECT runId FROM _job_runs WHERE status = 'running'");
+    await tx.run(
+      "UPDATE _job_runs SET status = 'failed', endedAt = ?, error = ? WHERE status = 'running'",
       end.endedAt,
       end.error,
-      end.retryAt,
     );
-  }
-
-  /** There is no further attempt. */
-  close(tx: Transactor, runId: string): Awaitable<unknown> {
-    return tx.run("UPDATE _job_runs SET retryAt = NULL WHERE runId = ?", runId);
-  }
-
-  /** Runs that wait for another attempt. */
-  async open(): Promise<OpenRun[]> {
-    return this.#database.reader.all(
-      `SELECT runId, job, attempt, retryAt, ${firstAt} FROM _job_runs AS r WHERE retryAt IS NOT NULL ORDER BY id`,
-    );
+    return rows.map(({ runId }) => runId);
   }
 }
-
-const firstAt = "(SELECT min(startedAt) FROM _job_runs AS f WHERE f.runId = r.runId) AS firstAt";

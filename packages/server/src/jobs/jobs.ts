@@ -1,23 +1,23 @@
+/**
+ * Jobs: handlers that run by the clock (spec, "Jobs"). Times that pass while the service is down are not made up for; a run
+ * that the end of the service has interrupted is tried again like one that has failed.
+ */
 import type { Database } from "../database/index.ts";
-import { type EventLog, Ledger } from "../events/index.ts";
+import type { EventLog } from "../events/index.ts";
 import { type Clock, newId, system } from "../kernel/index.ts";
 import type { Logger } from "../logging/index.ts";
-import {
-  retryPauseMs,
-  type Script,
-  type ScriptError,
-  type ScriptKind,
-  type ScriptOutcome,
-  type ScriptTask,
-} from "../script-host/index.ts";
+import { type AttemptEnd, linear, type Postponement, RunLifeCycle, RunLog } from "../runs/index.ts";
+import type { Script, ScriptKind, ScriptOutcome, ScriptTask } from "../script-host/index.ts";
 import { JobHistory, type JobRunEntry } from "./history.ts";
+import { JobQueue } from "./job-queue.ts";
+import { type JobRunState, JobRuns, jobHandler, jobRun } from "./job-runs.ts";
 import { type Job, jobOf, nextTime } from "./schedule.ts";
 
-/** The longest that a timer is set for; a later time is looked at again then, also because clocks are changed. */
+/** The longest that a timer is set for. A later time is looked at again then, also because clocks are changed. */
 const longestTimerMs = 60_000;
 /** The longest pause between attempts, should the clock have been set back since it was decided. */
 const longestPauseMs = 600_000;
-/** What a clock is set back by, from which on jobs follow it: a smaller correction makes none run twice. */
+/** The correction of the clock, backwards, from which on schedules follow it: after a smaller one no job runs twice. */
 const correctionMs = 5_000;
 
 export interface JobsOptions {
@@ -26,46 +26,34 @@ export interface JobsOptions {
   readonly clock: Clock;
   readonly logger: Logger;
   readonly timeoutMs: number;
-  /** Runs a handler in a process for the user's code. */
+  /** Calls a handler in a script process. */
   readonly run: (task: ScriptTask) => Promise<ScriptOutcome>;
-  /** The time by which jobs are due, in milliseconds since 1970; the machine's, but in tests. */
+  /** The time by which jobs are due, in milliseconds since 1970; the machine's, except in tests. */
   readonly now?: () => number;
-}
-
-/** A run of a job: all its attempts. */
-interface JobRun {
-  readonly runId: string;
-  readonly job: Job;
-  /** When its first attempt started, in milliseconds since 1970. */
-  readonly firstAt: number;
-  /** It is not tried again, whatever happens. */
-  readonly isByHand?: boolean;
 }
 
 interface Scheduled {
   readonly job: Job;
-  /** When it is due, in milliseconds since 1970. */
+  /** The time at which it is due, in milliseconds since 1970. */
   due: number;
 }
 
-/**
- * Jobs: handlers that run by the clock (spec, "Jobs"). Times that pass while the service is down are not made up for;
- * a run that was cut off is tried again like one that has failed.
- */
 export class Jobs implements ScriptKind {
   readonly folder = "jobs";
   readonly #options: JobsOptions;
   readonly #now: () => number;
   readonly #history: JobHistory;
-  readonly #ledger: Ledger;
+  readonly #queue: JobQueue;
+  readonly #runs: JobRuns;
+  readonly #runLog: RunLog;
+  readonly #lifeCycle: RunLifeCycle<JobRunState>;
+  /** By name. */
   #scheduled = new Map<string, Scheduled>();
-  /** By job: runs that are not over, also those that wait for another attempt. */
-  readonly #underWay = new Map<string, number>();
-  /** By run: those that wait for another attempt. */
+  /** The runs that this process has under way, by id: they run, or wait for another attempt. The name of the job. */
+  readonly #open = new Map<string, string>();
+  /** By run, those that wait for another attempt. */
   readonly #waiting = new Map<string, Timer>();
-  /** Runs that this process has under way: they run, or wait for another attempt. */
-  readonly #open = new Set<string>();
-  readonly #running = new Set<Promise<unknown>>();
+  readonly #attempts = new Set<Promise<unknown>>();
   #timer: Timer | null = null;
   /** The time at which the schedules were looked at last. */
   #lookedAt = 0;
@@ -73,18 +61,23 @@ export class Jobs implements ScriptKind {
   #isStopped = false;
 
   constructor(options: JobsOptions) {
+    const { database, logger, run: call } = options;
     this.#options = options;
     this.#now = options.now ?? Date.now;
-    this.#history = new JobHistory(options.database);
-    this.#ledger = new Ledger(options.database, options.logger);
+    this.#history = new JobHistory(database);
+    this.#queue = new JobQueue(database);
+    this.#runs = new JobRuns({ ...options, history: this.#history, queue: this.#queue });
+    this.#runLog = new RunLog(database, logger);
+    this.#lifeCycle = new RunLifeCycle({ store: this.#runs, log: this.#runLog, logger, call, now: this.#now });
   }
 
-  /** Goes on where the last process ended. Jobs are due from now on. To be called once. */
+  /** Takes up the runs that the last process has left. Jobs are due from now on. To be called once. */
   async start(): Promise<void> {
-    const retryAt = this.#now() + retryPauseMs(1);
-    const endedAt = this.#options.clock.now();
-    const error = "The service ended while it ran";
-    await this.#ledger.write((tx) => this.#history.endCutOff(tx, { endedAt, error, retryAt }));
+    const notBefore = this.#now() + linear(1).pauseMs(1);
+    const end = { endedAt: this.#options.clock.now(), error: "The service ended while it ran" };
+    await this.#runLog.write("start", async (tx) =>
+      this.#queue.interrupted(tx, await this.#history.interrupted(tx, end), notBefore),
+    );
     this.#isStarted = true;
     await this.#resume();
     this.#arm();
@@ -109,21 +102,22 @@ export class Jobs implements ScriptKind {
     this.#arm();
   }
 
-  /** Takes up the runs that wait for another attempt; those whose file is not there go on waiting. */
+  /** Takes up the runs that wait for another attempt. Those whose file is not loaded go on waiting in the table. */
   async #resume(): Promise<void> {
-    for (const { runId, job: name, attempt, retryAt, firstAt } of await this.#history.open()) {
-      const job = this.#scheduled.get(name)?.job;
+    const jobs = new Map([...this.#scheduled.values()].map(({ job }) => [job.path, job]));
+    for (const { runId, path, failures, notBefore, firstAt } of await this.#queue.open()) {
+      const job = jobs.get(path);
       if (job === undefined || this.#open.has(runId)) continue;
-      this.#count(name, 1);
-      this.#retryAt({ runId, job, firstAt }, attempt + 1, retryAt);
+      this.#wait(jobRun(job, { runId, firstAt }), { failures, notBefore });
     }
   }
 
-  /** Every job, by name, and when it is due next (milliseconds since 1970). */
+  /** Every job, by name, with the time at which it is due next (milliseconds since 1970). */
   list(): readonly Readonly<Scheduled>[] {
     return [...this.#scheduled.values()];
   }
 
+  /** The attempts of a job, newest first. */
   runs(name: string): Promise<JobRunEntry[]> {
     return this.#history.list(name);
   }
@@ -134,8 +128,8 @@ export class Jobs implements ScriptKind {
   }
 
   /**
-   * Runs a job now, once: the id of the run, when it is noted on disk, and how it ends. Undefined when there is none of this
-   * name.
+   * Runs a job now, with one attempt. Answers the id of the run, a promise of whether it is noted on disk, and its outcome;
+   * undefined for an unknown job.
    */
   runByHand(
     name: string,
@@ -143,12 +137,8 @@ export class Jobs implements ScriptKind {
   ): { runId: string; noted: Promise<boolean>; outcome: Promise<ScriptOutcome> } | undefined {
     const job = this.#scheduled.get(name)?.job;
     if (job === undefined) return undefined;
-    const firstAt = this.#options.clock.now();
-    const runId = newId("run", firstAt);
-    this.#count(name, 1);
-    const run = { runId, job: { ...job, retries: 0 }, firstAt, isByHand: true };
-    const noted = this.#begin(run, 1);
-    return { runId, noted, outcome: this.#attempt(run, 1, onLog) };
+    const run = jobRun(job, { ...this.#newRun(), isByHand: true });
+    return { runId: run.runId, ...this.#attempt(run, onLog) };
   }
 
   /** Starts no more runs. Resolves when none is under way. */
@@ -156,14 +146,15 @@ export class Jobs implements ScriptKind {
     this.#isStopped = true;
     clearTimeout(this.#timer ?? undefined);
     for (const timer of this.#waiting.values()) clearTimeout(timer);
-    await Promise.all(this.#running);
+    await Promise.all(this.#attempts);
   }
 
+  /** Resolves when everything about runs is written. */
   settled(): Promise<void> {
-    return this.#ledger.settled();
+    return this.#runLog.settled();
   }
 
-  /** Wakes up when the next job is due. */
+  /** Sets the timer for the next job that is due. */
   #arm(): void {
     clearTimeout(this.#timer ?? undefined);
     if (!this.#isStarted || this.#isStopped || this.#scheduled.size === 0) return;
@@ -175,7 +166,7 @@ export class Jobs implements ScriptKind {
     this.#timer = setTimeout(() => this.#wake(), wait).unref();
   }
 
-  /** The clock was set back: what was due by a clock that was ahead would not come for as long as that was ahead. */
+  /** The clock was set back. Jobs that are due by the earlier clock would else not run for as long as it was ahead. */
   #followBack(now: number): void {
     for (const scheduled of this.#scheduled.values())
       scheduled.due = Math.min(scheduled.due, nextTime(scheduled.job, now) ?? Number.POSITIVE_INFINITY);
@@ -185,148 +176,73 @@ export class Jobs implements ScriptKind {
     const now = this.#now();
     for (const scheduled of this.#scheduled.values()) {
       if (scheduled.due > now) continue;
-      this.#due(scheduled.job);
-      // From now, not from when it was due: of the times that the machine has slept through, one is made up for.
+      this.#startDue(scheduled.job);
+      // From now, not from when it was due: one run makes up for all times that the machine has slept through.
       scheduled.due = nextTime(scheduled.job, now) ?? Number.POSITIVE_INFINITY;
     }
     this.#arm();
   }
 
-  #due(job: Job): void {
-    if (!job.overlap && (this.#underWay.get(job.name) ?? 0) > 0) {
+  #startDue(job: Job): void {
+    if (!job.overlap && [...this.#open.values()].includes(job.name)) {
       this.#options.logger.warn(`The job ${job.name} is due, but its last run is not over; this one is skipped`);
       return;
     }
-    this.#count(job.name, 1);
+    this.#attempt(jobRun(job, this.#newRun()));
+  }
+
+  #newRun(): { runId: string; firstAt: number } {
     const firstAt = this.#options.clock.now();
-    const run = { runId: newId("run", firstAt), job, firstAt };
-    void this.#begin(run, 1);
-    void this.#attempt(run, 1);
+    return { runId: newId("run", firstAt), firstAt };
   }
 
-  /** Resolves when it is on disk that an attempt starts; with false when that could not be written. */
-  #begin({ runId, job, isByHand = false }: JobRun, attempt: number): Promise<boolean> {
-    const startedAt = this.#options.clock.now();
-    return this.#ledger.write((tx) => this.#history.begin(tx, { runId, job: job.name, attempt, startedAt, isByHand }));
-  }
-
-  #attempt(run: JobRun, attempt: number, onLog?: ScriptTask["onLog"]): Promise<ScriptOutcome> {
-    const running = this.#runAttempt(run, attempt, onLog);
-    this.#running.add(running);
-    return running.finally(() => this.#running.delete(running));
-  }
-
-  async #runAttempt(run: JobRun, attempt: number, onLog: ScriptTask["onLog"]): Promise<ScriptOutcome> {
-    const { runId, job } = run;
-    if (attempt === 1) this.#announce("started", run, attempt);
-    const outcome = await this.#options.run({
+  #attempt(
+    run: JobRunState,
+    onLog?: ScriptTask["onLog"],
+  ): { noted: Promise<boolean>; outcome: Promise<ScriptOutcome> } {
+    const { runId, job, failures } = run;
+    this.#open.set(runId, job.name);
+    const { begun, end } = this.#lifeCycle.attempt(run, {
       path: job.path,
-      handler: "default",
+      handler: jobHandler,
       timeoutMs: job.timeoutMs,
-      input: { runId, attempt, user: null },
+      input: { runId, attempt: failures + 1, user: null },
       principal: system,
-      onStray: (error) => this.#strayed(run, attempt, error),
       ...(onLog && { onLog }),
     });
-    if (outcome.status === "completed") {
-      const endedAt = this.#options.clock.now();
-      void this.#ledger.write((tx) => this.#history.end(tx, { runId, attempt, endedAt, error: null, retryAt: null }));
-      this.#announce("completed", run, attempt);
-      this.#close(run);
-    } else if (outcome.status === "failed") {
-      this.#failed(run, attempt, outcome.error);
-    } else if (outcome.status === "gone") {
-      this.#failed(run, attempt, { message: `${job.path} is not there, or not loaded` });
-    }
+    const outcome = this.#settle(run, end);
+    this.#attempts.add(outcome);
+    return { noted: begun, outcome: outcome.finally(() => this.#attempts.delete(outcome)) };
+  }
+
+  async #settle(run: JobRunState, end: Promise<AttemptEnd>): Promise<ScriptOutcome> {
+    const { outcome, next } = await end;
+    if (typeof next === "string") this.#open.delete(run.runId);
+    else this.#wait(run, next);
     return outcome;
   }
 
-  /** An attempt has failed: another follows after a pause, or the run is over. */
-  #failed(run: JobRun, attempt: number, error: ScriptError): void {
-    const { runId, job } = run;
-    const isLast = attempt > job.retries;
-    const endedAt = this.#options.clock.now();
-    const retryAt = isLast ? null : this.#now() + retryPauseMs(attempt);
-    void this.#ledger.write((tx) => this.#history.end(tx, { runId, attempt, endedAt, error: error.message, retryAt }));
-    const next = retryAt === null ? "" : `; tried again in ${retryPauseMs(attempt) / 1_000} s`;
-    this.#options.logger.error(`The job ${job.name} failed: ${error.message}${next}`, {
-      runId,
-      attempt,
-      stack: error.stack,
-    });
-    if (retryAt !== null) {
-      this.#retryAt(run, attempt + 1, retryAt);
-      return;
-    }
-    this.#announce("failed", run, attempt, error.message);
-    this.#close(run);
-  }
-
-  /** The run had completed, and then threw. */
-  #strayed(run: JobRun, attempt: number, error: ScriptError): void {
-    const { runId, job } = run;
-    const endedAt = this.#options.clock.now();
-    void this.#ledger.write((tx) =>
-      this.#history.end(tx, { runId, attempt, endedAt, error: error.message, retryAt: null }),
-    );
-    this.#options.logger.error(`The job ${job.name} failed: ${error.message}`, { runId, attempt, stack: error.stack });
-    this.#announce("failed", run, attempt, error.message);
-  }
-
-  /** The file may have changed by then, or be gone. */
-  #retryAt(run: JobRun, attempt: number, time: number): void {
-    const { runId } = run;
-    this.#open.add(runId);
-    const pauseMs = Math.min(Math.max(0, time - this.#now()), longestPauseMs);
+  /** Makes the next attempt of a run when it is due. The file may have changed by then, or be gone. */
+  #wait(run: JobRunState, { failures, notBefore }: Postponement): void {
+    const { runId, firstAt } = run;
+    this.#open.set(runId, run.job.name);
+    if (this.#isStopped) return;
+    const pauseMs = Math.min(Math.max(0, notBefore - this.#now()), longestPauseMs);
     const timer = setTimeout(() => {
       this.#waiting.delete(runId);
       const job = this.#scheduled.get(run.job.name)?.job;
-      // Else it stays open until the file is back.
-      if (job === undefined) this.#close(run);
-      else if (attempt > job.retries + 1) this.#giveUp({ ...run, job }, attempt - 1);
-      else {
-        void this.#begin({ ...run, job }, attempt);
-        void this.#attempt({ ...run, job }, attempt);
-      }
+      // Without its file, the run stays in the table until the file is back.
+      if (job === undefined) this.#open.delete(runId);
+      else if (failures > job.retries) this.#giveUp(jobRun(job, { runId, firstAt, failures }));
+      else this.#attempt(jobRun(job, { runId, firstAt, failures }));
     }, pauseMs).unref();
     this.#waiting.set(runId, timer);
   }
 
-  /** The options allow no further attempt any more. */
-  #giveUp(run: JobRun, attempt: number): void {
+  /** The options of the job were changed, and allow no further attempt. */
+  #giveUp(run: JobRunState): void {
     const error = "It was not tried again: its options allow no further attempt";
-    void this.#ledger.write((tx) => this.#history.close(tx, run.runId));
-    this.#announce("failed", run, attempt, error);
-    this.#close(run);
-  }
-
-  /** `job.started`, `.completed`, `.failed`, once for each run (spec, "Events"). */
-  #announce(step: "started" | "completed" | "failed", run: JobRun, attempt: number, error?: string): void {
-    const { runId, job, firstAt } = run;
-    const durationMs = Math.max(0, this.#options.clock.now() - firstAt);
-    const payload = {
-      name: job.name,
-      filePath: job.path,
-      schedule: job.schedule,
-      runId,
-      attempt,
-      ...(step === "started" ? {} : { durationMs }),
-      ...(error === undefined ? {} : { error }),
-    };
-    void this.#ledger.write((tx) =>
-      this.#options.events.append(tx, { type: `job.${step}`, source: "jobs", payload, principal: null }),
-    );
-  }
-
-  /** The run is over, for this process. */
-  #close({ runId, job }: JobRun): void {
-    this.#open.delete(runId);
-    this.#count(job.name, -1);
-  }
-
-  #count(name: string, change: number): void {
-    const runs = (this.#underWay.get(name) ?? 0) + change;
-    if (runs > 0) this.#underWay.set(name, runs);
-    else this.#underWay.delete(name);
+    this.#open.delete(run.runId);
+    void this.#runLog.write(run.runId, (tx) => this.#runs.giveUp(tx, run, error));
   }
 }

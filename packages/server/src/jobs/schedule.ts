@@ -1,10 +1,11 @@
+/** The schedule and the options of a job, as its file exports them. */
 import { quote } from "../kernel/index.ts";
 import { parseOptions, parseRetries, parseTimeout, type Script } from "../script-host/index.ts";
 
 /** Attempts after the first. */
 const defaultRetries = 2;
 
-/** A job as its file describes it (spec, "Jobs"). */
+/** A job, as its file describes it (spec, "Jobs"). */
 export interface Job {
   /** The file's name without its ending. */
   readonly name: string;
@@ -16,11 +17,11 @@ export interface Job {
   readonly timeoutMs: number;
   /** Attempts after the first. */
   readonly retries: number;
-  /** Whether a run may start while one before it is not over. */
+  /** Whether a run may start while an earlier one is not over. */
   readonly overlap: boolean;
 }
 
-/** @throws Error that says what is wrong with the file, and what is allowed. */
+/** @throws Error that names the fault of the file, and the allowed values. */
 export function jobOf({ file, exports }: Script, defaultTimeoutMs: number): Job {
   const name = file.path.slice("jobs/".length, -".ts".length);
   const schedule = exports.values["schedule"];
@@ -51,11 +52,11 @@ export function jobOf({ file, exports }: Script, defaultTimeoutMs: number): Job 
 }
 
 /**
- * When a job is due next after a time, both in milliseconds since 1970; null for never.
- * @throws Error for what is no cron, or no time zone.
+ * The next time after another at which a job is due, both in milliseconds since 1970; null for never.
+ * @throws Error for a text that is no cron, or no time zone.
  */
 export function nextTime({ schedule, timezone }: Pick<Job, "schedule" | "timezone">, after: number): number | null {
-  // A zone that is unknown would otherwise be taken for a fault of the schedule.
+  // Else an unknown zone would be reported as a fault of the schedule.
   if (!isTimeZone(timezone))
     throw new Error(
       `options.timezone: ${quote(timezone)} is no time zone; allowed: an IANA name such as "Europe/Berlin"`,

@@ -3,7 +3,7 @@
 export type { ScriptOutcome, ScriptTask } from "./attempt.ts";
 export type { RunInput, ScriptError } from "./protocol.ts";
 export { QueryPool } from "./query-pool.ts";
-export { parseOptions, parseRetries, parseTimeout, retryPauseMs } from "./run-options.ts";
+export { parseOptions, parseRetries, parseTimeout } from "./run-options.ts";
 export { runTool, type ToolOptions } from "./run-tool.ts";
 export { fingerprint, listScripts } from "./script-files.ts";
 export { type Script, ScriptHost, type ScriptKind } from "./script-host.ts";

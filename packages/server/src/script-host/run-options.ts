@@ -1,3 +1,4 @@
+/** The options that a script file exports: timeout and retries, as functions and jobs have them. */
 import { isObject, nearest, quote } from "../kernel/index.ts";
 
 /** The most attempts after the first. */
@@ -40,9 +41,4 @@ export function parseRetries(value: unknown, fallback: number): number {
   if (value === undefined || value === null) return fallback;
   if (typeof value === "number" && Number.isInteger(value) && value >= 0 && value <= maxRetries) return value;
   throw new Error(`options.retries: ${quote(value)} is not valid; allowed: a whole number from 0 to ${maxRetries}`);
-}
-
-/** The pause after an attempt that failed: 5 s after the first, 10 s after the second, and so on, 10 min at most. */
-export function retryPauseMs(failedAttempts: number): number {
-  return Math.min(failedAttempts * 5_000, 600_000);
 }

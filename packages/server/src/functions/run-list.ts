@@ -1,39 +1,27 @@
-/** Runs of functions as they are listed: those that are not over, then those that are. */
+/** The list of runs of functions: those that are not over from the table of deliveries, then those that are from the event log. */
 import type { FunctionRun } from "@socle/protocol";
 import type { Database, Waiter } from "../database/index.ts";
 import { type EventLog, eventId, type LoggedEvent, parseEventId } from "../events/index.ts";
 import { toTimestamp } from "../kernel/index.ts";
-import { type Deliveries, eventSeqOf, maxPerEvent } from "./deliveries.ts";
+import type { Deliveries } from "./deliveries.ts";
+import { eventSeqOf, parseRunId, runIdOf } from "./delivery-id.ts";
 import { type OpenDelivery, openDeliveries } from "./open-runs.ts";
 
-/** A run is named by its event and by its place among those of that event, so that all its attempts have one id. */
-export function runIdOf(event: string, deliveryId: number): string {
-  return `run_${event.slice("evt_".length)}${(deliveryId % maxPerEvent).toString(16).padStart(3, "0")}`;
-}
-
-/** The delivery that a run is of, and the time of its event; null for what is no such id. */
-export function parseRunId(runId: string): { deliveryId: number; at: number } | null {
-  const [, event, place] = /^run_([0-9a-f]{25})([0-9a-f]{3})$/.exec(runId) ?? [];
-  const parsed = event === undefined ? null : parseEventId(`evt_${event}`);
-  if (parsed === null || place === undefined) return null;
-  return { deliveryId: parsed.seq * maxPerEvent + Number.parseInt(place, 16), at: parsed.at };
-}
-
-/** Which runs are meant; null for any. */
+/** A filter of runs; null for any. */
 export interface RunFilter {
   readonly status: FunctionRun["status"] | null;
   readonly filePath: string | null;
 }
 
+/** The events that announce the end of a run. */
 const endOf = { completed: ["function.completed"], failed: ["function.failed"] };
 const ends = [...endOf.completed, ...endOf.failed];
 
-/** What is not over comes from the table of deliveries, what is from the event log. */
 export async function listRuns(options: {
   database: Database;
   deliveries: Deliveries;
   events: EventLog;
-  /** Ids of the deliveries that run at the moment. */
+  /** Ids of the deliveries that are under way. */
   running: ReadonlySet<number>;
   filter: RunFilter;
   page: { limit: number; offset: number; waiter: Waiter };
@@ -44,7 +32,7 @@ export async function listRuns(options: {
   const open = isEnded
     ? { items: [], total: 0 }
     : await openDeliveries(
-        { database, countAll: async () => (await deliveries.counts()).open },
+        { database, events, countAll: async () => (await deliveries.counts()).open },
         {
           path: filePath,
           among: status === "running" ? [...running] : null,
@@ -65,7 +53,7 @@ export async function listRuns(options: {
   const failed = await deliveries.failed(ids);
   const items = [
     ...waiting.map((delivery) => toOpenRun(delivery, running.has(delivery.id))),
-    // Of several ends of a run, the last one counts.
+    // A run that was made again has several ends, and the last one counts.
     ...endedRuns.map((run, i) => {
       const failedAt = failed.get(ids[i] ?? -1);
       return { ...run, canRetry: failedAt !== undefined && toTimestamp(failedAt) === run.endedAt };

@@ -1,15 +1,16 @@
-/** The time for which arrivals are counted, and starts are allowed. */
-const sliceMs = 20;
-/** Arrivals in a slice from which on requests go before runs. */
+/**
+ * The start limiter: while more changes with functions come than 4,000 a second, at most 1,250 runs a second start, so
+ * that requests go first. The other runs start when there is time.
+ */
+
+/** The window in which arrivals and starts are counted. */
+const windowMs = 20;
+/** Arrivals in a window from which on starts are limited. */
 const busyArrivals = 80;
-/** Starts in a slice, then. */
+/** Starts in a window while they are limited. */
 const busyStarts = 25;
 
-/**
- * Lets requests go first: while more changes come than could be kept up with (4,000 a second), runs start at a steady
- * 1,250 a second and the others wait; they are made up for afterwards.
- */
-export class Pace {
+export class StartLimiter {
   readonly #onNext: () => void;
   #since = 0;
   #arrivals = 0;
@@ -22,30 +23,31 @@ export class Pace {
     this.#onNext = onNext;
   }
 
-  /** A change came that something is to be run for. */
+  /** A change with functions has arrived. */
   arrived(): void {
-    this.#turn();
+    this.#roll();
     this.#arrivals += 1;
     if (this.#arrivals >= busyArrivals) this.#isBusy = true;
   }
 
-  /** Whether one more may start now. */
+  /** Whether one more run may start now; it counts as started then. */
   take(): boolean {
-    this.#turn();
+    this.#roll();
     if (this.#isBusy && this.#starts >= busyStarts) {
       this.#timer ??= setTimeout(() => {
         this.#timer = null;
         this.#onNext();
-      }, sliceMs).unref();
+      }, windowMs).unref();
       return false;
     }
     this.#starts += 1;
     return true;
   }
 
-  #turn(): void {
+  /** Begins another window when the last one is over. */
+  #roll(): void {
     const now = performance.now();
-    if (now - this.#since < sliceMs) return;
+    if (now - this.#since < windowMs) return;
     this.#isBusy = this.#arrivals >= busyArrivals;
     this.#since = now;
     this.#arrivals = 0;

@@ -1,0 +1,122 @@
+/**
+ * The life cycle of a run: one handler, called for one reason, with all its attempts. Every kind of run goes through it.
+ *
+ *     waiting ── it is due ──► under way ──┬── completed ─────────────────────────► over, announced as completed
+ *      ▲ ▲ ▲                               ├── failed, the policy has no more ────► failed, announced as failed
+ *      │ │ └── failed, after a pause ──────┤                                           │
+ *      │ └──── the service stops ──────────┘                                           │
+ *      └────── made again by an admin ─────────────────────────────────────────────────┘
+ *
+ * A run that had completed, and whose code then throws, is announced as failed. Announcements are written in the
+ * transaction of the change of state, and the writes of a run in the order in which they happened (run-log.ts). A run
+ * whose end could not be written waits for the next start of the service, so it is made at least once.
+ */
+import type { Transactor } from "../database/index.ts";
+import type { Awaitable } from "../kernel/index.ts";
+import type { Logger } from "../logging/index.ts";
+import type { ScriptError, ScriptOutcome, ScriptTask } from "../script-host/index.ts";
+import type { Postponement, RetryPolicy } from "./retry-policy.ts";
+import type { RunLog } from "./run-log.ts";
+
+/** A run, as far as its life cycle must know it. It is kept for late errors, so it holds no record and no payload. */
+export interface Run {
+  readonly runId: string;
+  /** Attempts that have failed. */
+  readonly failures: number;
+  readonly policy: RetryPolicy;
+  /** The subject of log messages, such as "The job tidy". */
+  readonly label: string;
+  /** More fields of log messages. */
+  readonly logFields?: { readonly [name: string]: unknown };
+}
+
+/** The task of an attempt, without the parts that the life cycle adds. */
+export type RunTask = Omit<ScriptTask, "onStray">;
+
+/** Writes the states of one kind of run, each in a transaction with its announcement. */
+export interface RunStore<R extends Run> {
+  /** An attempt begins. Null when there is nothing to write. */
+  begin(run: R): ((tx: Transactor) => Awaitable<unknown>) | null;
+  complete(tx: Transactor, run: R, durationMs: number): Awaitable<unknown>;
+  postpone(tx: Transactor, run: R, end: { error: string; next: Postponement }): Awaitable<unknown>;
+  fail(tx: Transactor, run: R, end: { error: string; durationMs: number }): Awaitable<unknown>;
+  /** The run had completed, and then threw. */
+  failLate(tx: Transactor, run: R, error: string): Awaitable<unknown>;
+  /** The error of an attempt whose file is gone or not loaded; null where the run waits for the file instead. */
+  errorWithoutFile(run: R): string | null;
+}
+
+/**
+ * An attempt that has ended. `next`: the run is `over` (or has failed for good), waits for another attempt, or `stays` as
+ * it is until the next start of the service or the next load of its file.
+ */
+export interface AttemptEnd {
+  readonly outcome: ScriptOutcome;
+  readonly next: "over" | "stays" | Postponement;
+}
+
+export interface LifeCycleOptions<R extends Run> {
+  readonly store: RunStore<R>;
+  readonly log: RunLog;
+  readonly logger: Logger;
+  /** Calls the handler in a script process. */
+  readonly call: (task: ScriptTask) => Promise<ScriptOutcome>;
+  /** The time by which runs are due, in milliseconds since 1970. */
+  readonly now: () => number;
+}
+
+export class RunLifeCycle<R extends Run> {
+  readonly #options: LifeCycleOptions<R>;
+
+  constructor(options: LifeCycleOptions<R>) {
+    this.#options = options;
+  }
+
+  /** Makes one attempt. Resolves when its end is on disk. */
+  async attempt(run: R, task: RunTask): Promise<AttemptEnd> {
+    const { store, log, call } = this.#options;
+    const begin = store.begin(run);
+    // The handler need not wait for it: the writes of a run are in order.
+    if (begin !== null) void log.write(run.runId, begin);
+    const startedAt = performance.now();
+    const outcome = await call({ ...task, onStray: this.#strayListener(run) });
+    const durationMs = Math.round(performance.now() - startedAt);
+    return { outcome, next: await this.#end(run, outcome, durationMs) };
+  }
+
+  async #end(run: R, outcome: ScriptOutcome, durationMs: number): Promise<AttemptEnd["next"]> {
+    const { store, log } = this.#options;
+    if (outcome.status === "completed") {
+      const isWritten = await log.write(run.runId, (tx) => store.complete(tx, run, durationMs));
+      return isWritten ? "over" : "stays";
+    }
+    if (outcome.status === "failed") return this.#fail(run, outcome.error, durationMs);
+    const message = outcome.status === "gone" ? store.errorWithoutFile(run) : null;
+    return message === null ? "stays" : this.#fail(run, { message }, durationMs);
+  }
+
+  async #fail(run: R, { message: error, stack }: ScriptError, durationMs: number): Promise<AttemptEnd["next"]> {
+    const { store, log, logger, now } = this.#options;
+    const failures = run.failures + 1;
+    const isLast = failures > run.policy.retries;
+    const pauseMs = run.policy.pauseMs(failures);
+    const retry = isLast ? "" : `; tried again in ${pauseMs / 1_000} s`;
+    const fields = { runId: run.runId, ...run.logFields, attempt: failures, stack };
+    logger.error(`${run.label} failed: ${error}${retry}`, fields);
+    const next: Postponement = { failures, notBefore: now() + pauseMs };
+    const isWritten = await log.write(run.runId, (tx) =>
+      isLast ? store.fail(tx, run, { error, durationMs }) : store.postpone(tx, run, { error, next }),
+    );
+    if (!isWritten) return "stays";
+    return isLast ? "over" : next;
+  }
+
+  /** Made here, the listener, which is kept for long, holds on to the run alone and not to its task. */
+  #strayListener(run: R): (error: ScriptError) => void {
+    const { store, log, logger } = this.#options;
+    return ({ message, stack }) => {
+      logger.error(`${run.label} failed: ${message}`, { runId: run.runId, ...run.logFields, stack });
+      void log.write(run.runId, (tx) => store.failLate(tx, run, message));
+    };
+  }
+}
