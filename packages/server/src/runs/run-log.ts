@@ -4,14 +4,17 @@ import type { Awaitable } from "../kernel/index.ts";
 import type { Logger } from "../logging/index.ts";
 
 /**
- * A queue of writes for each run: a write begins when the one before it is on disk, whoever waits for them. So the start
+ * A queue of writes for each run: a write begins when the one before it is committed, whoever waits for them. So the start
  * of an attempt is never written after its end, however the database orders transactions.
  */
 export class RunLog {
   readonly #database: Pick<Database, "transact">;
   readonly #logger: Logger;
-  /** The last write of each run that has one under way. */
-  readonly #last = new Map<string, Promise<boolean>>();
+  /** By run, while a write of it is not committed: the writes that wait for that. */
+  readonly #queues = new Map<string, (() => void)[]>();
+  /** Writes that wait or are under way. */
+  #open = 0;
+  #settled = Promise.withResolvers<void>();
 
   constructor(database: Pick<Database, "transact">, logger: Logger) {
     this.#database = database;
@@ -20,26 +23,49 @@ export class RunLog {
 
   /** Resolves with true when the write is on disk. With false when it failed, which is logged: nothing of it was written. */
   write(runId: string, work: (tx: Transactor) => Awaitable<unknown>): Promise<boolean> {
-    const before = this.#last.get(runId);
-    const writing = before === undefined ? this.#transact(work) : before.then(() => this.#transact(work));
-    this.#last.set(runId, writing);
-    return writing.finally(() => {
-      if (this.#last.get(runId) === writing) this.#last.delete(runId);
-    });
+    this.#open += 1;
+    const queue = this.#queues.get(runId);
+    if (queue !== undefined)
+      return new Promise((resolve) => {
+        queue.push(() => resolve(this.#transact(runId, work)));
+      });
+    this.#queues.set(runId, []);
+    return this.#transact(runId, work);
   }
 
-  /** Resolves when no write is under way. */
+  /** Resolves when no write waits or is under way. */
   async settled(): Promise<void> {
-    while (this.#last.size > 0) await Promise.all(this.#last.values());
+    while (this.#open > 0) await this.#settled.promise;
   }
 
-  async #transact(work: (tx: Transactor) => Awaitable<unknown>): Promise<boolean> {
+  async #transact(runId: string, work: (tx: Transactor) => Awaitable<unknown>): Promise<boolean> {
+    let isCommitted = false;
     try {
-      await this.#database.transact(work);
+      await this.#database.transact((tx) => {
+        tx.whenVisible(() => {
+          isCommitted = true;
+          this.#next(runId);
+        });
+        return work(tx);
+      });
       return true;
     } catch (error) {
+      if (!isCommitted) this.#next(runId);
       this.#logger.error("What was run could not be recorded", { error });
       return false;
+    } finally {
+      this.#open -= 1;
+      if (this.#open === 0) {
+        this.#settled.resolve();
+        this.#settled = Promise.withResolvers();
+      }
     }
+  }
+
+  /** Begins the next write of a run. */
+  #next(runId: string): void {
+    const next = this.#queues.get(runId)?.shift();
+    if (next === undefined) this.#queues.delete(runId);
+    else next();
   }
 }
