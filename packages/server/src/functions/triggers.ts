@@ -1,13 +1,14 @@
+/** Triggers: the handlers that a function file exports, and the events that they run for. */
 import { count, nearest, oneOf } from "../kernel/index.ts";
 import { parseOptions, parseRetries, parseTimeout, type Script } from "../script-host/index.ts";
 
-/** What a function file may export for a collection, and the last word of the event's type that it is for. */
+/** The handlers of a collection, with the last word of the type of their event. */
 const recordHandlers: { readonly [handler: string]: string } = {
   onCreate: "created",
   onUpdate: "updated",
   onDelete: "deleted",
 };
-/** The same in `functions/users/`: the type of the event. */
+/** The handlers of `functions/users/`, with the type of their event. */
 const userHandlers: { readonly [handler: string]: string } = { onCreate: "auth.register", onLogin: "auth.login" };
 const allHandlers = ["onCreate", "onUpdate", "onDelete", "onLogin"];
 
@@ -25,7 +26,7 @@ export interface Trigger {
 
 /**
  * The triggers of a function file.
- * @throws Error that says what is wrong with it, and what is allowed.
+ * @throws Error that names the fault of the file, and the allowed values.
  */
 export function triggersOf({ file, exports }: Script, defaultTimeoutMs: number): Trigger[] {
   const collection = file.collection ?? "";

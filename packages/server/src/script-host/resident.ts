@@ -1,8 +1,9 @@
+/** The resident memory of another process, from the operating system. */
 import { readFileSync } from "node:fs";
 
 const pageSize = 4_096;
 
-/** The resident memory of a process in bytes; null where the system does not say it cheaply. */
+/** Bytes; null for a process that has ended, and where the system has no cheap way to tell. */
 export function residentBytes(pid: number): number | null {
   if (process.platform === "linux") {
     try {

@@ -1,3 +1,4 @@
+/** The tools of the runtime, which the executable contains: `socle add` and `socle check` run them. */
 import { withoutSettings } from "./own-command.ts";
 
 export interface ToolOptions {
@@ -6,8 +7,8 @@ export interface ToolOptions {
 }
 
 /**
- * Runs one of the tools that the runtime brings along (`add`, `check`): the executable has all of it inside. Its output
- * goes to the terminal. Programs that it starts (install scripts of packages) do not see the service's configuration. Answers its exit code.
+ * Runs a tool with its output in the terminal, and answers its exit code. The service's configuration is not passed on, so
+ * that programs which the tool starts (install scripts of packages) do not see it.
  */
 export async function runTool(args: readonly string[], { cwd, environment }: ToolOptions): Promise<number> {
   const child = Bun.spawn([process.execPath, ...args], {

@@ -1,3 +1,4 @@
+/** The files of the user's code: which of them are scripts, and what they hold. */
 import { type Dirent, readdirSync, readFileSync, type Stats, statSync } from "node:fs";
 import { join } from "node:path";
 import type { CodeFile } from "./protocol.ts";
@@ -5,7 +6,7 @@ import type { CodeFile } from "./protocol.ts";
 const scriptFolders = ["functions", "jobs"] as const;
 export type ScriptFolder = (typeof scriptFolders)[number];
 
-/** A file that is a function's or a job's module (spec, "Startup rules" 3). */
+/** The module of a function or a job (spec, "Startup rules" 3). */
 export interface ScriptFile {
   readonly folder: ScriptFolder;
   /** Relative to the project, with forward slashes. */
@@ -14,7 +15,7 @@ export interface ScriptFile {
   readonly collection: string | null;
 }
 
-/** Shared code starts with `_`; tests and declarations are not modules to run. */
+/** Names that start with `_` are of shared code; tests and declarations are no scripts. */
 function isScript(name: string): boolean {
   return name.endsWith(".ts") && !name.startsWith("_") && !/\.(d|test|spec)\.ts$/.test(name);
 }
@@ -27,7 +28,7 @@ function entries(folder: string): Dirent[] {
   }
 }
 
-/** What a path leads to; null for a link that leads nowhere, or in a circle. */
+/** Null for a path that leads nowhere, or in a circle of links. */
 function stat(path: string): Stats | null {
   try {
     return statSync(path);
@@ -55,7 +56,7 @@ export function listScripts(root: string): ScriptFile[] {
   return files;
 }
 
-/** Files that look like functions and are none: where they lie, or by their ending. */
+/** Files that look like functions or jobs and are none, for their folder or their ending. */
 export function listStrays(root: string): string[] {
   const strays: string[] = [];
   const isCode = ({ name }: Dirent): boolean => /\.[cm]?[jt]sx?$/.test(name) && !name.startsWith("_");
@@ -72,7 +73,7 @@ export function listStrays(root: string): string[] {
 
 /** Files whose change is a change of the user's code. */
 const codePattern = /\.(?:[cm]?[jt]sx?|json|txt|md|html|sql)$/;
-/** TypeScript modules; whatever else they import is read from the disk. */
+/** TypeScript modules. Other files that they import are read from the disk. */
 const modulePattern = /\.m?tsx?$/;
 
 /** Calls `visit` with every file in the folders of scripts, shared code included. */
@@ -89,7 +90,7 @@ function walk(root: string, visit: (path: string) => void): void {
   for (const folder of scriptFolders) walkFolder(folder);
 }
 
-/** What tells one state of the user's code from another: names, times and sizes of all its files. */
+/** The names, times and sizes of all files of the user's code: it differs when the code has changed. */
 export function fingerprint(root: string): string {
   const parts: string[] = [];
   walk(root, (path) => {
@@ -102,7 +103,7 @@ export function fingerprint(root: string): string {
   return parts.join("\n");
 }
 
-/** What the modules hold at this moment. */
+/** The modules with their present content. */
 export function readCode(root: string): CodeFile[] {
   const files: CodeFile[] = [];
   walk(root, (path) => {
@@ -110,7 +111,7 @@ export function readCode(root: string): CodeFile[] {
     try {
       files.push({ path, content: readFileSync(join(root, path), "utf8") });
     } catch {
-      // Gone meanwhile, or not readable: whoever imports it is told.
+      // Deleted meanwhile, or not readable: the module that imports it gets the error.
     }
   });
   return files;

@@ -1,12 +1,13 @@
+/** Starts the side of the protocol that runs in a process of its own, in this process. */
 import type { ChildOptions } from "./protocol.ts";
 
-/** Makes this process the one that runs the user's code. Its modules are loaded only then. */
+/** Makes this process a script process. Its modules are loaded only then. */
 export async function startChild(options: ChildOptions): Promise<void> {
   const child = await import("./child/main.ts");
   child.runScripts(options);
 }
 
-/** Makes this process one that runs `db.query`. */
+/** Makes this process one of the query pool. */
 export async function startQueries(options: { database: string }): Promise<void> {
   const child = await import("./child/query.ts");
   child.runQueries(options);

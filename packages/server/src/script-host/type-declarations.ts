@@ -1,3 +1,4 @@
+/** The type declarations of a project: `.socle/types.d.ts`, written from its collections. */
 import type { CollectionDefinition, FieldDefinition } from "@socle/protocol";
 import { typeOf } from "../fields/index.ts";
 import contextTypes from "./context-types.txt" with { type: "text" };
@@ -57,7 +58,7 @@ ${fieldsOf(definition, "update")}    };
 `;
 }
 
-/** `.socle/types.d.ts`: what functions and jobs are given, for the editor and for `socle check`. */
+/** The context of functions and jobs, and the collections, for the editor and for `socle check`. */
 export function typeDeclarations(definitions: readonly CollectionDefinition[]): string {
   return `// Written by socle from the collections, again with each change. Do not edit.
 

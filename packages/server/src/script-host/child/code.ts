@@ -1,8 +1,9 @@
+/** The content of modules in a script process: as the service had read it at the load. */
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import type { CodeFile } from "../protocol.ts";
 
-/** Has TypeScript modules read from what the service had found, not from what is on the disk by now. */
+/** Has the runtime take TypeScript modules from these files, and not from the disk, where they may have changed. */
 export function useCode(root: string, files: readonly CodeFile[]): void {
   const contents = new Map(files.map(({ path, content }) => [join(root, path), content]));
   const folders = ["functions", "jobs"].map((folder) => join(root, folder));

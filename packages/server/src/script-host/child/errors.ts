@@ -1,13 +1,13 @@
+/** Errors of the user's code, described with their place in the user's files. */
 import { readFileSync } from "node:fs";
 import { relative } from "node:path";
 import type { ScriptError } from "../protocol.ts";
 
 const framePattern = /^\s*at (?:(.*?) \()?((?:file:\/\/)?\/.*?|[A-Za-z]:[\\/].*?):(\d+):(\d+)\)?$/;
 
-/** Causes of causes that are told. */
+/** The depth to which causes of causes are described. */
 const maxCauses = 3;
 
-/** Says what the user's code threw, and where in the user's files. */
 export class Errors {
   readonly #root: string;
 
@@ -16,8 +16,8 @@ export class Errors {
   }
 
   /**
-   * Never throws, whatever was thrown: objects of the user's code may do anything when they are looked at.
-   * @param file whose handler it was, where the stack does not say: a call in a return leaves no frame.
+   * Never throws, whatever was thrown: an object of the user's code may do anything when it is read.
+   * @param file the file of the handler, for a stack without frames: a call in a return leaves none.
    */
   describe(thrown: unknown, file?: string): ScriptError {
     try {
@@ -88,7 +88,7 @@ export class Errors {
   }
 }
 
-/** What the runtime throws for a file that cannot be compiled, or an import that leads nowhere. */
+/** The error of the runtime for a file that cannot be compiled, or an import that leads nowhere. */
 interface BuildProblem {
   readonly name: string;
   readonly message: string;
@@ -110,7 +110,7 @@ function isBuildProblem(thrown: unknown): thrown is BuildProblem {
   return name === "BuildMessage" || name === "ResolveMessage";
 }
 
-/** The line in which a file names what it imports; the runtime does not say. */
+/** The line of an import in a file, which the error of the runtime does not have. */
 function lineOf(file: string, specifier: string): number | null {
   try {
     const lines = readFileSync(file, "utf8").split("\n");

@@ -1,7 +1,8 @@
+/** Guards of a script process: its environment, and functions of the runtime that would end it. */
 import { existsSync } from "node:fs";
 import { join } from "node:path";
 
-/** Adds what a `.env` file in the project has; the environment of the service wins, and its own keys stay outside. */
+/** Adds the variables of the project's `.env` file. The service's environment wins; the variables that configure the service are removed. */
 export function loadEnvironment(root: string): void {
   const file = join(root, ".env");
   if (existsSync(file)) process.loadEnvFile(file);
@@ -9,8 +10,8 @@ export function loadEnvironment(root: string): void {
 }
 
 /**
- * Takes from the user's code what would end the process that all functions share, or reach past it. This guards against
- * accidents: whoever writes functions owns the service.
+ * Replaces functions of the runtime that would end the process, which all functions share, or its parent. A guard against
+ * accidents, not against malice: the author of a function owns the service.
  */
 export function guardProcess(): void {
   const refuse = (name: string, instead: string) => (): never => {
@@ -29,6 +30,6 @@ export function guardProcess(): void {
   };
   for (const [name, value] of Object.entries(guarded))
     Object.defineProperty(process, name, { value, configurable: true, writable: true });
-  // Whoever signals the parent by its number meets this process.
+  // A signal to the parent by its number reaches this process instead.
   Object.defineProperty(process, "ppid", { value: process.pid, configurable: true });
 }

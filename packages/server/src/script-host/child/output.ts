@@ -1,3 +1,4 @@
+/** The output of the user's code: `logger`, `console` and the standard output go to the service's log. */
 import { AsyncLocalStorage } from "node:async_hooks";
 import { format } from "node:util";
 import type { FromChild, LogMessage } from "../protocol.ts";
@@ -5,12 +6,12 @@ import { cut, type Errors } from "./errors.ts";
 
 type Level = LogMessage["level"];
 
-/** What one attempt may log; more is left out, and the log says so. */
+/** Log entries of one attempt in a window; further ones are left out, and the log says so. */
 const maxEntries = 1_000;
 const maxMessage = 16 * 1024;
 const windowMs = 10_000;
 
-/** So many messages in a window of time, and no more. */
+/** A bound on the messages in a window of time. */
 export class Budget {
   readonly #size: number;
   #used = 0;
@@ -33,20 +34,19 @@ export class Budget {
   }
 }
 
-/** An attempt, as far as code that runs in it must know it. */
+/** The scope of an attempt, which all its code shares. */
 export interface Scope {
   readonly attempt: number;
   readonly budget: Budget;
 }
 
-/** Which attempt the code that is running belongs to. */
+/** The scope of the code that is running. */
 export const scopes = new AsyncLocalStorage<Scope>();
 
 export function newScope(attempt: number): Scope {
   return { attempt, budget: new Budget(maxEntries) };
 }
 
-/** Takes what the user's code says to the service's log: `logger`, `console` and the standard output. */
 export class Output {
   readonly #send: (message: FromChild) => void;
   readonly #errors: Errors;
@@ -90,7 +90,7 @@ export class Output {
     return { debug: at("DEBUG"), info: at("INFO"), warn: at("WARN"), error: at("ERROR") };
   }
 
-  /** As `console` writes it; of errors, the frames inside the project. */
+  /** The text that `console` would write; stacks of errors have the frames inside the project alone. */
   #text(args: readonly unknown[]): string {
     const shown = args.map((arg) => {
       if (!(arg instanceof Error)) return arg;
@@ -138,7 +138,7 @@ export class Output {
   }
 }
 
-/** Fields that can be sent: what has a JSON form, up to a size. */
+/** The fields in their JSON form, up to a size; undefined for none. */
 function jsonOf(fields: unknown): { [name: string]: unknown } | undefined {
   if (fields === undefined) return undefined;
   if (fields instanceof Error) return { error: fields.message };
