@@ -10,8 +10,8 @@ import type { Logger } from "../logging/index.ts";
 export class RunLog {
   readonly #database: Pick<Database, "transact">;
   readonly #logger: Logger;
-  /** By run, while a write of it is not committed: the writes that wait for that. */
-  readonly #queues = new Map<string, (() => void)[]>();
+  /** By run, while a write of it is not committed: the writes that wait for that; null for none. */
+  readonly #queues = new Map<string, (() => void)[] | null>();
   /** Writes that wait or are under way. */
   #open = 0;
   #settled = Promise.withResolvers<void>();
@@ -25,12 +25,13 @@ export class RunLog {
   write(runId: string, work: (tx: Transactor) => Awaitable<unknown>): Promise<boolean> {
     this.#open += 1;
     const queue = this.#queues.get(runId);
-    if (queue !== undefined)
-      return new Promise((resolve) => {
-        queue.push(() => resolve(this.#transact(runId, work)));
-      });
-    this.#queues.set(runId, []);
-    return this.#transact(runId, work);
+    if (queue === undefined) {
+      this.#queues.set(runId, null);
+      return this.#transact(runId, work);
+    }
+    return new Promise((resolve) => {
+      this.#queues.set(runId, [...(queue ?? []), () => resolve(this.#transact(runId, work))]);
+    });
   }
 
   /** Resolves when no write waits or is under way. */

@@ -28,6 +28,9 @@ export interface RunHead extends HandlerName, Postponement {
 
 export class RunTable {
   readonly #name: string;
+  /** Kept, as the text of a statement is what finds it prepared. */
+  readonly #postpone: string;
+  readonly #remove: string;
   /** SQL: the table as `r`, with the names of handlers as `h`. */
   readonly source: string;
   /** SQL: the columns of a `RunHead`. */
@@ -35,12 +38,14 @@ export class RunTable {
 
   constructor(name: string) {
     this.#name = name;
+    this.#postpone = `UPDATE ${name} SET failures = ?, notBefore = ? WHERE id = ?`;
+    this.#remove = `DELETE FROM ${name} WHERE id = ?`;
     this.source = `${name} AS r JOIN _handlers AS h ON h.id = r.handler`;
   }
 
   /** An attempt has failed, and another follows. */
   postpone(tx: Transactor, id: number, { failures, notBefore }: Postponement): Awaitable<unknown> {
-    return tx.run(`UPDATE ${this.#name} SET failures = ?, notBefore = ? WHERE id = ?`, failures, notBefore, id);
+    return tx.run(this.#postpone, failures, notBefore, id);
   }
 
   /** The last attempt has failed. */
@@ -58,7 +63,7 @@ export class RunTable {
 
   /** The run is over. */
   remove(tx: Transactor, id: number): Awaitable<unknown> {
-    return tx.run(`DELETE FROM ${this.#name} WHERE id = ?`, id);
+    return tx.run(this.#remove, id);
   }
 
   /** Runs that wait or are under way, and runs that have failed. */
