@@ -180,7 +180,7 @@ export class Functions implements ScriptKind, EventRecorder {
     onLog: NonNullable<ScriptTask["onLog"]>;
   }): Promise<ScriptOutcome> {
     const { run, task } = this.#runs.prepareByHand(options.trigger, options.record);
-    const running = this.#lifeCycle.attempt(run, { ...task, onLog: options.onLog });
+    const running = this.#lifeCycle.attempt(run, { ...task, onLog: options.onLog }).end;
     this.#byHand.add(running);
     const { outcome } = await running.finally(() => this.#byHand.delete(running));
     return outcome;
@@ -194,7 +194,7 @@ export class Functions implements ScriptKind, EventRecorder {
       if (delivery === null || trigger === undefined) return "stays";
       const prepared = await this.#runs.prepare(delivery, trigger);
       if (prepared === null) return await this.#drop(head);
-      const { next } = await this.#lifeCycle.attempt(prepared.run, prepared.task);
+      const { next } = await this.#lifeCycle.attempt(prepared.run, prepared.task).end;
       return typeof next === "string" ? next : { again: { ...head, ...next } };
     } catch (error) {
       this.#options.logger.error(`${head.handler} of ${head.path} could not be run; it waits for the next start`, {

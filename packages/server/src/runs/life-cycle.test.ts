@@ -67,7 +67,7 @@ describe("an attempt", () => {
     [{ status: "gone" }, 2, "no file", ["begin", "fail no file"], "over"],
   ] as const)("that ends with %j after %d failures", async (outcome, failures, errorWithoutFile, written, next) => {
     const opened = open({ outcome, errorWithoutFile });
-    const end = await opened.lifeCycle.attempt(opened.run(failures), task);
+    const end = await opened.lifeCycle.attempt(opened.run(failures), task).end;
     await opened.runLog.settled();
     expect(opened.written).toEqual([...written]);
     expect(end).toEqual({ outcome, next });
@@ -78,7 +78,7 @@ describe("an attempt", () => {
     for (const outcome of [{ status: "completed" }, failed] as const) {
       const opened = open({ outcome });
       opened.state.fails = true;
-      expect((await opened.lifeCycle.attempt(opened.run(), task)).next).toBe("stays");
+      expect((await opened.lifeCycle.attempt(opened.run(), task).end).next).toBe("stays");
       expect(opened.log).toContain("ERROR What was run could not be recorded");
       await opened.close();
     }
@@ -86,7 +86,7 @@ describe("an attempt", () => {
 
   test("whose code throws after it has completed has failed late", async () => {
     const opened = open({ outcome: { status: "completed" } });
-    await opened.lifeCycle.attempt(opened.run(), task);
+    await opened.lifeCycle.attempt(opened.run(), task).end;
     opened.called[0]?.onStray?.({ message: "late" });
     await opened.runLog.settled();
     expect(opened.written).toEqual(["begin", "complete", "failLate late"]);

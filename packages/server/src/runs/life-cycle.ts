@@ -72,14 +72,21 @@ export class RunLifeCycle<R extends Run> {
     this.#options = options;
   }
 
-  /** Makes one attempt. Resolves when its end is on disk. */
-  async attempt(run: R, task: RunTask): Promise<AttemptEnd> {
-    const { store, log, call } = this.#options;
+  /**
+   * Makes one attempt. `begun` resolves when its begin is on disk, with false when that could not be written; `end`
+   * resolves when its end is.
+   */
+  attempt(run: R, task: RunTask): { begun: Promise<boolean>; end: Promise<AttemptEnd> } {
+    const { store, log } = this.#options;
     const begin = store.begin(run);
     // The handler need not wait for it: the writes of a run are in order.
-    if (begin !== null) void log.write(run.runId, begin);
+    const begun = begin === null ? Promise.resolve(true) : log.write(run.runId, begin);
+    return { begun, end: this.#call(run, task) };
+  }
+
+  async #call(run: R, task: RunTask): Promise<AttemptEnd> {
     const startedAt = performance.now();
-    const outcome = await call({ ...task, onStray: this.#strayListener(run) });
+    const outcome = await this.#options.call({ ...task, onStray: this.#strayListener(run) });
     const durationMs = Math.round(performance.now() - startedAt);
     return { outcome, next: await this.#end(run, outcome, durationMs) };
   }
