@@ -1,5 +1,13 @@
 import type { User } from "./auth.ts";
-import type { CollectionDefinition, FieldDefinition, IndexDefinition, JsonValue, Permissions } from "./collections.ts";
+import type {
+  CollectionDefinition,
+  FieldDefinition,
+  IndexDefinition,
+  JsonValue,
+  Operation,
+  Permissions,
+  Rule,
+} from "./collections.ts";
 import type { Event } from "./events.ts";
 
 /** A list of the admin API. */
@@ -50,6 +58,8 @@ export interface MigrationStep {
   from?: string;
   /** Of a relation: the collection that it points to. */
   to?: string;
+  /** Of permissions: the rules that become others. */
+  rules?: { operation: Operation; from: Rule; to: Rule }[];
   /** Whether the field becomes unique, or the owner, or the index is made; false when it no longer is. */
   on?: boolean;
   /** Records that it concerns: those that lose a value, where a field is dropped; else all that there are. */

@@ -141,7 +141,11 @@ describe("a plan", () => {
     expect<unknown>(planned.body["steps"]).toEqual([
       { step: "index", fields: ["a"], unique: false, on: false, records: 2 },
       { step: "index", fields: ["a", "createdAt"], unique: true, on: true, records: 2 },
-      { step: "permissions", records: 0 },
+      {
+        step: "permissions",
+        records: 0,
+        rules: ["read", "create", "update", "delete"].map((operation) => ({ operation, from: "public", to: "admin" })),
+      },
     ]);
     expect(await schemaVersion()).toEqual(version);
     expect(await put(name, body)).toEqual([200, body.indexes]);

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import type { RecordList } from "@socle/protocol";
+import { OPERATIONS, type RecordList } from "@socle/protocol";
 import { type Answer, eventsSince, lastSeq, openApi } from "../../test/kit.ts";
 import { messageOf, openSchemaWorld, text } from "../../test/schema-world.ts";
 
@@ -213,7 +213,11 @@ describe("a plan", () => {
         { step: "add", field: "f", records: 3 },
         { step: "rules", field: "title", records: 3 },
         { step: "require", field: "n", records: 3 },
-        { step: "permissions", records: 0 },
+        {
+          step: "permissions",
+          records: 0,
+          rules: OPERATIONS.map((operation) => ({ operation, from: "public", to: "admin" })),
+        },
       ],
     });
   });

@@ -1,4 +1,5 @@
-import type { CollectionEntry, MigrationPlan, MigrationStep, Schema } from "@socle/protocol";
+/** The schema as admins change it: definitions, their plans, and the whole schema of an installation. */
+import { type CollectionEntry, type MigrationPlan, type MigrationStep, OPERATIONS, type Schema } from "@socle/protocol";
 import {
   type Collection,
   type Collections,
@@ -10,6 +11,7 @@ import {
 } from "../collections/index.ts";
 import type { Database, Reader, Transactor, Waiter } from "../database/index.ts";
 import { AppError, type SignedIn } from "../kernel/index.ts";
+import { resolveRules } from "../permissions/index.ts";
 import type { Records } from "../records/index.ts";
 import type { AdminChanges } from "./admin-changes.ts";
 import type { Audit } from "./audit.ts";
@@ -223,7 +225,12 @@ export class SchemaAdmin {
         const { stricter: _, ...shown } = { stricter: null, ...step };
         const isDrop = step.step === "drop";
         const all = "field" in step || step.step === "index" ? records : 0;
-        steps.push({ ...shown, records: isDrop ? await this.#collections.dropped(reader, plan, step.field) : all });
+        const rules = step.step === "permissions" ? { rules: changedRules(plan) } : {};
+        steps.push({
+          ...shown,
+          ...rules,
+          records: isDrop ? await this.#collections.dropped(reader, plan, step.field) : all,
+        });
       }
       told.push({ collection: plan.after.name, action: plan.before === null ? "create" : "update", steps, records });
     }
@@ -241,6 +248,15 @@ export class SchemaAdmin {
     const records = await this.#records.count(collection);
     return { name, fields, permissions, indexes, definition, createdAt, updatedAt, records };
   }
+}
+
+/** The rules that a plan changes, with those that were left out filled in. */
+function changedRules({ before, after }: Plan): NonNullable<MigrationStep["rules"]> {
+  const [old, next] = [resolveRules(before?.permissions), resolveRules(after.permissions)];
+  return OPERATIONS.flatMap((operation) => {
+    const [from, to] = [old[operation], next[operation]];
+    return from === to ? [] : [{ operation, from, to }];
+  });
 }
 
 /** Among several collections it must be said which one is meant. */

@@ -253,7 +253,9 @@ export class Collections {
         const after = { ...definition, permissions };
         following.push({ before: definition, after, steps: [{ step: "permissions" }] });
       } else {
-        plans[at] = { ...plan, after: { ...plan.after, permissions: keepRenamed(plan, permissions) } };
+        const after = { ...plan.after, permissions: keepRenamed(plan, permissions) };
+        const isTold = plan.steps.some(({ step }) => step === "permissions");
+        plans[at] = { ...plan, after, steps: isTold ? plan.steps : [...plan.steps, { step: "permissions" }] };
       }
     }
     return following;

@@ -219,6 +219,13 @@ describe("definitions", () => {
     expect([code, String(error?.message)]).toEqual([400, expect.stringMatching(message)]);
   });
 
+  async function schemaWith(name: string, fields: unknown): Promise<object> {
+    const { body } = await request<{ collections: { name: string }[] }>("GET", "/api/admin/schema.json", {
+      token: root,
+    });
+    return { collections: body.collections.map((each) => (each.name === name ? { ...each, fields } : each)) };
+  }
+
   test("a field that a rule of another collection names cannot go, and takes the rule with it when it is renamed", async () => {
     const { fields } = (
       await request<{ fields: { name: string }[] }>("GET", "/api/admin/collections/members", { token: root })
@@ -234,6 +241,13 @@ describe("definitions", () => {
       token: root,
       body: { fields: renamed },
     });
+    // The plan tells the rules of other collections, too, that follow the rename.
+    const told = await request<{ changes?: unknown }>("PUT", "/api/admin/schema.json?dryRun=true", {
+      token: root,
+      body: await schemaWith("members", renamed),
+    });
+    expect(JSON.stringify(told.body)).toContain('"operation":"delete"');
+    expect(JSON.stringify(told.body)).toContain("duty = ");
     expect(dry.status).toBe(200);
     expect((await put("members", { fields: renamed })).status).toBe(200);
     const { permissions } = (
