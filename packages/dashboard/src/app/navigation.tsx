@@ -32,6 +32,7 @@ import {
 import { Link, useLocation, useNavigate } from "@tanstack/react-router";
 import iconUrl from "../assets/icon.svg";
 import { keyNames, notifyFailure, useShortcut } from "../kit/index.ts";
+import { finishDeletes } from "../service/deletes.ts";
 import { signOut, useSession } from "../service/session.ts";
 import { text } from "../texts/index.ts";
 import classes from "./navigation.module.css";
@@ -123,6 +124,7 @@ function Account({ onShortcuts }: { onShortcuts: () => void }) {
   ] as const;
   const email = session.phase === "out" ? "" : session.user.email;
   const leave = async (): Promise<void> => {
+    await finishDeletes();
     await signOut().catch(notifyFailure);
     await navigate({ to: "/login", search: {} });
   };

@@ -14,6 +14,7 @@ import { Navigation } from "./navigation.tsx";
 import { ReloginDialog } from "./relogin-dialog.tsx";
 import classes from "./shell.module.css";
 import { ShortcutList } from "./shortcut-list.tsx";
+import { UndoBars } from "./undo-bars.tsx";
 
 const Palette = lazy(async () => ({ default: (await import("./palette.tsx")).Palette }));
 
@@ -68,6 +69,7 @@ function Frame() {
           <Outlet />
         </AppShell.Main>
       </AppShell>
+      <UndoBars />
       {isPaletteOpen && (
         <Suspense>
           <Palette onClose={palette.close} />

@@ -7,6 +7,7 @@ export { DetailsDrawer, DetailsSection, Facts } from "./details-drawer.tsx";
 export { differencesOf, type FieldChange } from "./diff.ts";
 export { DiffView } from "./diff-view.tsx";
 export { ErrorBlock } from "./error-block.tsx";
+export { focusPage } from "./focus.ts";
 export {
   formatBytes,
   formatClock,

@@ -274,6 +274,7 @@ export const en = {
     sortHint: (name: string) => `${name}: click to sort, Shift-click to sort by several columns`,
 
     emptyText: "empty",
+    brokenTarget: "There is no such record any more.",
     openTarget: (name: string) => `Open ${name}`,
     selectRow: (name: string) => `Select record ${name}`,
     selectLoaded: "Select all loaded records",
@@ -347,13 +348,22 @@ export const en = {
     wrongSort: "Remove the sort",
 
     selected: (n: number) => `${n.toLocaleString()} selected`,
+    exportSelected: (n: number) => `Export ${n.toLocaleString()} selected`,
+    exportFiltered: (n: number | undefined) => `Export ${n === undefined ? "" : `${n.toLocaleString()} `}filtered`,
+    exportAll: "Export all",
     selectAllLoaded: (n: number) => `Select all ${n.toLocaleString()} loaded`,
     selectionBar: "Selected records",
     copyIds: "Copy ids",
     idsCopied: (n: number) => `${count(n, "id")} copied`,
     clearSelection: "Clear the selection",
     deleteMany: (n: number) => `Delete ${count(n, "record")}`,
-    deleted: (n: number) => `${count(n, "record")} deleted`,
+    undoBars: "Deletions that can be undone",
+    deletedOf: (n: number, collection: string) => `${count(n, "record")} of ${collection} deleted`,
+    pointers: (pointers: readonly { collection: string; records: number }[], targets: number) =>
+      `${pointers.map(({ collection, records }) => `${count(records, "record")} of ${collection}`).join(", ")} ${
+        pointers.length === 1 && pointers[0]?.records === 1 ? "points" : "point"
+      } to ${targets === 1 ? "it" : "them"}, and will keep an id that leads nowhere.`,
+    pointersUnknown: "Other records may point to them, and will keep ids that lead nowhere.",
     deleting: (n: number) => `Deleting ${count(n, "record")}`,
     deleteNow: "Delete now",
     undone: "Nothing was deleted",
@@ -390,7 +400,8 @@ export const en = {
     savedState: "Saved",
     deleted: "The record is deleted.",
     deleteTitle: "Delete this record?",
-    deleteBody: (name: string) => `${name} is deleted for good. Records that point to it keep its id.`,
+    deleteBody: (name: string) => `${name} is deleted for good.`,
+    noPointers: "No record points to it.",
     deleteAction: "Delete record",
     noChanges: "No changes",
     changes: (n: number) => count(n, "changed field"),

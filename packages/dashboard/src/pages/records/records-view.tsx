@@ -5,12 +5,13 @@ import { SocleError } from "@socle/client";
 import type { CollectionEntry, StoredRecord } from "@socle/protocol";
 import { useQueryClient } from "@tanstack/react-query";
 import { useNavigate, useSearch } from "@tanstack/react-router";
-import { lazy, Suspense, useCallback, useMemo, useRef, useState } from "react";
+import { lazy, Suspense, useCallback, useEffect, useMemo, useRef, useState } from "react";
 import { FilledPage, formatNumber, notifyDone, useShortcut } from "../../kit/index.ts";
+import { deleteLater, onDeletes, useDeletions } from "../../service/deletes.ts";
 import { useIsLive } from "../../service/socket.ts";
 import { text } from "../../texts/index.ts";
 import { BackToCollections } from "./back.tsx";
-import { Bars } from "./bars.tsx";
+import { SelectionBar } from "./bars.tsx";
 import { ColumnMenu } from "./columns/column-menu.tsx";
 import { gridColumns } from "./columns/grid-column.ts";
 import { useColumns } from "./columns/use-columns.ts";
@@ -18,9 +19,9 @@ import { mergeChanges, withoutRows } from "./data/live-merge.ts";
 import { type RecordPages, recordsKey } from "./data/record-query.ts";
 import { parseSort, toggleSort, writeSort } from "./data/sort.ts";
 import { selectionOf, targetsOf } from "./data/targets.ts";
-import { useDeletes } from "./data/use-deletes.ts";
 import { useLive } from "./data/use-live.ts";
 import { useRows, type Visible } from "./data/use-rows.ts";
+import { useTargetDeletes } from "./data/use-target-deletes.ts";
 import { FilterBar } from "./filter/filter-bar.tsx";
 import { Foot, makeVisibleStore } from "./foot.tsx";
 import { Grid } from "./grid/grid.tsx";
@@ -75,11 +76,19 @@ export function RecordsView(props: { collection: CollectionEntry; collections: r
   const steps = useMemo(() => parseSort(search.sort), [search.sort]);
 
   const changePages = useRef((_: (pages: RecordPages) => RecordPages): void => undefined);
-  const onDeleted = useCallback((ids: ReadonlySet<string>): void => {
-    changePages.current((pages) => ({ ...pages, pages: withoutRows(pages.pages, ids) }));
-  }, []);
-  const deletes = useDeletes(name, onDeleted);
-  const rows = useRows(list, deletes.hidden);
+  useEffect(
+    () =>
+      onDeletes(({ collection: from, deleted }) => {
+        if (from === name) changePages.current((pages) => ({ ...pages, pages: withoutRows(pages.pages, deleted) }));
+      }),
+    [name],
+  );
+  const deletions = useDeletions();
+  const hidden = useMemo(
+    () => new Set(deletions.filter(({ collection: from }) => from === name).flatMap(({ ids }) => ids)),
+    [deletions, name],
+  );
+  const rows = useRows(list, hidden);
   const { queryKey } = rows;
   changePages.current = (change) => {
     queryClient.setQueryData<RecordPages>(queryKey, (pages) => (pages === undefined ? pages : change(pages)));
@@ -100,6 +109,7 @@ export function RecordsView(props: { collection: CollectionEntry; collections: r
     isArranged,
     isAtTop: () => rows.first === 0 && (scroller.current?.scrollTop ?? 0) < 8,
   });
+  useTargetDeletes(targets, queryKey);
   const isLive = useIsLive();
 
   const openRecord = useCallback((id: string): void => setSearch({ record: id }), [setSearch]);
@@ -125,7 +135,7 @@ export function RecordsView(props: { collection: CollectionEntry; collections: r
     void queryClient.invalidateQueries({ queryKey: recordsKey(name) });
   };
   const remove = (ids: readonly string[]): void => {
-    deletes.remove(ids);
+    deleteLater(name, ids);
     state.clear();
     if (search.record !== undefined && ids.includes(search.record)) setSearch({ record: undefined });
     else state.focus();
@@ -208,7 +218,7 @@ export function RecordsView(props: { collection: CollectionEntry; collections: r
           openId={search.record}
           scroller={scroller}
           onShow={onShow}
-          room={state.selected.size > 0 || deletes.waiting.length > 0 ? barsRoom : 0}
+          room={state.selected.size > 0 || hidden.size > 0 ? barsRoom : 0}
           onFocus={setFocus}
         >
           {notice === null ? undefined : (
@@ -229,19 +239,20 @@ export function RecordsView(props: { collection: CollectionEntry; collections: r
             </Button>
           </div>
         )}
-        <Bars
-          selected={state.selected.size}
-          loaded={rows.items.length}
-          deletes={deletes}
-          onSelectAll={state.selectAll}
-          onExport={() => setDialog({ type: "export", ids: [...state.selected] })}
-          onCopy={() => void copyIds([...state.selected])}
-          onDelete={() => remove([...state.selected])}
-          onClear={() => {
-            state.clear();
-            state.focus();
-          }}
-        />
+        {state.selected.size > 0 && (
+          <SelectionBar
+            selected={state.selected.size}
+            loaded={rows.items.length}
+            onSelectAll={state.selectAll}
+            onExport={() => setDialog({ type: "export", ids: [...state.selected] })}
+            onCopy={() => void copyIds([...state.selected])}
+            onDelete={() => remove([...state.selected])}
+            onClear={() => {
+              state.clear();
+              state.focus();
+            }}
+          />
+        )}
       </div>
       {notice === null && <Foot rows={rows} visible={visible} scroller={scroller} onRetry={rows.retry} />}
       <Suspense>

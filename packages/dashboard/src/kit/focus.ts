@@ -1,0 +1,23 @@
+/** Where the focus goes when what had it is gone: to the heading of the page, from where Tab goes on. */
+
+const longestWaitMs = 3_000;
+
+/** Whether nothing on the page has the focus. */
+export function isFocusLost(): boolean {
+  const { activeElement } = document;
+  return activeElement === null || activeElement === document.body || activeElement.id === "main";
+}
+
+/** Brings a lost focus to the page's heading, as soon as there is one. A focus that is somewhere stays there. */
+export function focusPage(): void {
+  const begin = performance.now();
+  const look = (): void => {
+    if (!isFocusLost() || performance.now() - begin > longestWaitMs) return;
+    // A dialog that is still on its way out gives the focus back by itself.
+    const isCovered = document.querySelector('[role="dialog"][aria-modal="true"]') !== null;
+    const heading = document.querySelector<HTMLElement>("#main h1");
+    if (isCovered || heading === null) requestAnimationFrame(look);
+    else heading.focus({ preventScroll: true });
+  };
+  requestAnimationFrame(look);
+}
