@@ -6,7 +6,7 @@ import {
   type SpotlightActionData,
   type SpotlightActionGroupData,
 } from "@mantine/spotlight";
-import { IconColumns3, IconDatabase, IconHierarchy2, IconPlus, IconSearch } from "@tabler/icons-react";
+import { IconDatabase, IconHierarchy2, IconPlus, IconSchema, IconSearch } from "@tabler/icons-react";
 import { useQuery } from "@tanstack/react-query";
 import { useNavigate } from "@tanstack/react-router";
 import { useEffect } from "react";
@@ -33,7 +33,7 @@ export function Palette({ onClose }: { onClose: () => void }) {
     {
       id: `schema ${name}`,
       label: text.palette.openSchema(name),
-      leftSection: <IconColumns3 size={18} stroke={1.6} />,
+      leftSection: <IconSchema size={18} stroke={1.6} />,
       onClick: () => void navigate({ to: "/collections/$name/schema", params: { name } }),
     },
   ]);

@@ -14,6 +14,7 @@ export {
   formatCompact,
   formatDateTime,
   formatDuration,
+  formatFieldTime,
   formatNumber,
 } from "./format.ts";
 export { JsonEditor } from "./json-editor/index.ts";
@@ -30,7 +31,7 @@ export { RunLog } from "./run-log.tsx";
 export { lastStack } from "./run-log-entries.ts";
 export { saveBlob } from "./save-blob.ts";
 export { SearchBox } from "./search-box.tsx";
-export { keyNames, useShortcut, useShortcutList } from "./shortcuts.tsx";
+export { keyNames, useListedShortcut, useShortcut, useShortcutList } from "./shortcuts.tsx";
 export { EmptyState, ErrorState, messageOf, RowsSkeleton } from "./states.tsx";
 export { type TailState, useTail } from "./tail.ts";
 export { TailMark } from "./tail-mark.tsx";

@@ -6,7 +6,8 @@ import type { CollectionEntry, StoredRecord } from "@socle/protocol";
 import { useQueryClient } from "@tanstack/react-query";
 import { useNavigate, useSearch } from "@tanstack/react-router";
 import { lazy, Suspense, useCallback, useEffect, useMemo, useRef, useState } from "react";
-import { FilledPage, formatNumber, notifyDone, useShortcut } from "../../kit/index.ts";
+import { FilledPage, formatNumber, notifyDone, useListedShortcut, useShortcut } from "../../kit/index.ts";
+import { preloadable } from "../../kit/preloadable.tsx";
 import { deleteLater, onDeletes, useDeletions } from "../../service/deletes.ts";
 import { useIsLive } from "../../service/socket.ts";
 import { text } from "../../texts/index.ts";
@@ -22,16 +23,18 @@ import { selectionOf, targetsOf } from "./data/targets.ts";
 import { useLive } from "./data/use-live.ts";
 import { useRows, type Visible } from "./data/use-rows.ts";
 import { useTargetDeletes } from "./data/use-target-deletes.ts";
+import type { RecordDrawerProps } from "./editor/index.ts";
 import { FilterBar } from "./filter/filter-bar.tsx";
 import { Foot, makeVisibleStore } from "./foot.tsx";
 import { Grid } from "./grid/grid.tsx";
+import { inlineEditor } from "./grid/grid-row.tsx";
 import { useGridState } from "./grid/use-grid-state.ts";
 import { HeadActions } from "./head-actions.tsx";
 import { GridNotice, noticeOf } from "./notices.tsx";
 import classes from "./records.module.css";
 import type { RecordSearch } from "./search.ts";
 
-const RecordDrawer = lazy(async () => ({ default: (await import("./editor/index.ts")).RecordDrawer }));
+const drawer = preloadable<RecordDrawerProps>(async () => (await import("./editor/index.ts")).RecordDrawer);
 const ExportDialog = lazy(async () => ({ default: (await import("./export/index.ts")).ExportDialog }));
 const SnippetsDialog = lazy(async () => ({ default: (await import("./snippets/index.ts")).SnippetsDialog }));
 
@@ -39,6 +42,9 @@ type Dialog = { readonly type: "code" } | { readonly type: "export"; readonly id
 
 /** Below the last row, so that the bars cover none. */
 const barsRoom = 72;
+
+/** A drawer is there by then. */
+const openingMs = 600;
 
 /** Below this width a drawer covers the page. */
 const narrow = "(max-width: 48em)";
@@ -112,7 +118,25 @@ export function RecordsView(props: { collection: CollectionEntry; collections: r
   useTargetDeletes(targets, queryKey);
   const isLive = useIsLive();
 
-  const openRecord = useCallback((id: string): void => setSearch({ record: id }), [setSearch]);
+  // What the first record needs is there before it is opened: what is typed at once is not lost.
+  useEffect(() => {
+    const timer = setTimeout(async () => {
+      await Promise.all([drawer.preload(), inlineEditor.preload()]);
+      await (await import("./editor/index.ts")).preloadEditor();
+    }, 300);
+    return () => clearTimeout(timer);
+  }, []);
+
+  const openedAt = useRef(Number.NEGATIVE_INFINITY);
+  const openRecord = useCallback(
+    (id: string): void => {
+      // Until the drawer is there, letters are meant for it, and not for the page below.
+      if (performance.now() - openedAt.current < openingMs) return;
+      openedAt.current = performance.now();
+      setSearch({ record: id });
+    },
+    [setSearch],
+  );
   const onSort = useCallback(
     (path: string, isAdded: boolean): void => {
       const next = toggleSort(parseSort(search.sort), path, isAdded);
@@ -154,19 +178,30 @@ export function RecordsView(props: { collection: CollectionEntry; collections: r
 
   const group = text.shortcuts.page;
   const words = text.records.shortcuts;
-  useShortcut({ keys: "n", label: words.new, group }, () => openRecord("new"));
-  useShortcut({ keys: "/", label: words.search, group }, () => searchRef.current?.focus());
-  useShortcut({ keys: "o", label: words.open, group }, () => {
-    const id = state.activeId();
-    if (id !== undefined) openRecord(id);
-  });
+  // A drawer that is about to open has the keys already.
+  const isFree = search.record === undefined;
+  useShortcut({ keys: "n", label: words.new, group }, () => openRecord("new"), isFree);
+  useShortcut({ keys: "/", label: words.search, group }, () => searchRef.current?.focus(), isFree);
+  useShortcut(
+    { keys: "o", label: words.open, group },
+    () => {
+      const id = state.activeId();
+      if (id !== undefined) openRecord(id);
+    },
+    isFree,
+  );
   useShortcut(
     { keys: "Delete", label: words.delete, group },
     () => remove(state.chosen()),
-    hasFocus || state.selected.size > 0,
+    isFree && (hasFocus || state.selected.size > 0),
   );
   useShortcut({ keys: "mod+a", label: words.selectAll, group }, state.selectAll, hasFocus && !state.editing);
   useShortcut({ keys: "Escape", label: words.clear, group }, state.clear, state.selected.size > 0);
+
+  useListedShortcut({ keys: "ArrowUp ArrowDown ArrowLeft ArrowRight", label: words.move, group });
+  useListedShortcut({ keys: "Enter", label: words.edit, group });
+  useListedShortcut({ keys: "Space", label: words.select, group });
+  useListedShortcut({ keys: "mod+s", label: words.save, group });
 
   // New records that wait above a list that is read to its end are in no count yet.
   const count = rows.total === undefined ? undefined : rows.total + (rows.isComplete ? live.waiting : 0);
@@ -183,6 +218,7 @@ export function RecordsView(props: { collection: CollectionEntry; collections: r
           isNarrow={isNarrow}
           isBusy={rows.isFetching}
           isLive={isLive}
+          exportLabel={search.filter === undefined ? text.records.exportAll : text.records.exportFiltered(rows.total)}
           onNew={() => openRecord("new")}
           onExport={() => setDialog({ type: "export" })}
           onCode={() => setDialog({ type: "code" })}
@@ -257,14 +293,17 @@ export function RecordsView(props: { collection: CollectionEntry; collections: r
       {notice === null && <Foot rows={rows} visible={visible} scroller={scroller} onRetry={rows.retry} />}
       <Suspense>
         {search.record !== undefined && (
-          <RecordDrawer
+          <drawer.Component
             collection={collection}
             recordId={search.record}
             onClose={() => {
               setSearch({ record: undefined });
               state.focus();
             }}
-            onSaved={merge}
+            onSaved={(record) => {
+              merge(record);
+              if (search.record === "new") state.focusRecord(record.id);
+            }}
           />
         )}
         {dialog?.type === "export" && (

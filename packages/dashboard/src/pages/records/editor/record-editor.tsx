@@ -23,7 +23,7 @@ import { drafts } from "./use-draft.ts";
 import { useLiveRecord } from "./use-live-record.ts";
 import { useRecordForm } from "./use-record-form.ts";
 
-interface RecordEditorProps extends RecordDrawerProps {
+export interface RecordEditorProps extends RecordDrawerProps {
   handlers: RefObject<DrawerHandlers | null>;
 }
 

@@ -5,6 +5,7 @@ import { ActionIcon, Badge, Button, Text, TextInput, Tooltip, UnstyledButton } f
 import type { FieldType } from "@socle/protocol";
 import { IconArrowBackUp, IconChevronDown, IconGripVertical, IconTrash } from "@tabler/icons-react";
 import { type KeyboardEvent, memo, useEffect, useRef, useState } from "react";
+import { TypeIcon } from "../../../kit/type-icon.tsx";
 import { text } from "../../../texts/index.ts";
 import type { Problem } from "../draft/checks.ts";
 import type { FieldDraft } from "../draft/draft.ts";
@@ -12,7 +13,6 @@ import type { Edit, FieldPatch } from "../draft/edits.ts";
 import { badgesOf, fieldStatus } from "./badges.ts";
 import { FieldOptions } from "./field-options.tsx";
 import classes from "./fields.module.css";
-import { TypeIcon } from "./type-icon.tsx";
 import { TypeMenu } from "./type-menu.tsx";
 
 export interface FieldRowProps {
@@ -95,7 +95,7 @@ export const FieldRow = memo(function FieldRow(props: FieldRowProps) {
     >
       <div className={classes["row"]}>
         <span className={classes["icon"]}>
-          <TypeIcon type={field.type} />
+          <TypeIcon type={field.type} size={16} />
         </span>
         {field.isDropped ? (
           <Text className={classes["droppedName"]} size="sm">

@@ -16,6 +16,7 @@ import type { FieldType } from "@socle/protocol";
 import { IconPlus } from "@tabler/icons-react";
 import { useCallback, useMemo, useRef, useState } from "react";
 import { EmptyState, useShortcut } from "../../../kit/index.ts";
+import { TypeIcon } from "../../../kit/type-icon.tsx";
 import { text } from "../../../texts/index.ts";
 import { CodeText } from "../code-text.tsx";
 import type { Problem } from "../draft/checks.ts";
@@ -23,7 +24,6 @@ import type { SchemaDraft } from "../draft/draft.ts";
 import { type Edit, nextKey } from "../draft/edits.ts";
 import { FieldRow } from "./field-row.tsx";
 import classes from "./fields.module.css";
-import { TypeIcon } from "./type-icon.tsx";
 import { TypeMenu } from "./type-menu.tsx";
 
 interface FieldsTabProps {
