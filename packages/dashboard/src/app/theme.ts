@@ -1,6 +1,6 @@
 /** The look of the dashboard: colours, type, radii. Every text on every ground has a contrast of at least 4.5 (WCAG 2.2, 1.4.3). */
 
-import { type CSSVariablesResolver, createTheme, type MantineColorsTuple } from "@mantine/core";
+import { type CSSVariablesResolver, createTheme, type MantineColorsTuple, type MantineTheme } from "@mantine/core";
 import { text } from "../texts/index.ts";
 
 /** Verdigris: the accent. */
@@ -44,6 +44,12 @@ export const theme = createTheme({
   components: {
     // By name alone: the components themselves are no part of the first chunk.
     Tooltip: { defaultProps: { openDelay: 400, withArrow: true } },
+    Button: {
+      // Small buttons have one size of text, compact or not.
+      vars: (_: MantineTheme, { size }: { size?: unknown }) => ({
+        root: size === "compact-sm" ? { "--button-fz": "var(--mantine-font-size-xs)" } : {},
+      }),
+    },
     Modal: {
       defaultProps: {
         centered: true,

@@ -7,6 +7,8 @@ export { DetailsDrawer, DetailsSection, Facts } from "./details-drawer.tsx";
 export { differencesOf, type FieldChange } from "./diff.ts";
 export { DiffView } from "./diff-view.tsx";
 export { ErrorBlock } from "./error-block.tsx";
+export { ErrorText } from "./error-text.tsx";
+export { Example, ExampleButton, type ExampleProps } from "./example-help.tsx";
 export { focusPage } from "./focus.ts";
 export {
   formatBytes,
@@ -30,6 +32,7 @@ export { QueryView } from "./query-view.tsx";
 export { RunLog } from "./run-log.tsx";
 export { lastStack } from "./run-log-entries.ts";
 export { saveBlob } from "./save-blob.ts";
+export { ScriptProblems } from "./script-problems.tsx";
 export { SearchBox } from "./search-box.tsx";
 export { keyNames, useListedShortcut, useShortcut, useShortcutList } from "./shortcuts.tsx";
 export { EmptyState, ErrorState, messageOf, RowsSkeleton } from "./states.tsx";

@@ -1227,6 +1227,20 @@ export const en = {
     deleted: (n: number) => `${count(n, "file")} deleted`,
   },
 
+  // ── files of functions and jobs ────────────────────────────────────────────────────────────────────────────────────
+  scripts: {
+    broken: (n: number) => (n === 1 ? "1 file does not load" : `${n.toLocaleString()} files do not load`),
+    moreBroken: (n: number) => `and ${count(n, "more file")}, in the log`,
+    neverLoaded: "It has no effect: no version of it has ever loaded.",
+    oldRuns: "The last version that did load keeps running, from",
+    loaded: "Loaded",
+    notLoaded: "does not load",
+    failures: (n: number) => `${count(n, "failure")} to look at`,
+    saveAs: "Save this as",
+    copyPath: "Copy the path",
+    whenLoaded: "loads it at once, a running service on SIGHUP or at its next start.",
+  },
+
   // ── functions ──────────────────────────────────────────────────────────────────────────────────────────────────────
   functions: {
     title: "Functions",
@@ -1273,9 +1287,11 @@ export const en = {
     openLog: "Search the log for it",
     emptyTitle: "No functions yet",
     emptyBody:
-      "A function runs after a record was created, changed or deleted. Save this beside the configuration file; the folder is the collection.",
-    example: "functions/posts/welcome.ts",
-    exampleNote: "loads it at once, a running service on SIGHUP or at its next start.",
+      "A function runs after a record was created, changed or deleted. The name of its folder is the collection.",
+    new: "New function",
+    newTitle: "Write a function",
+    record: "Record",
+    retried: "retried",
     noRunsTitle: "Nothing has run yet",
     noRunsBody: "A run appears here as soon as a record changes that a function is for.",
     nothingFound: "No run matches",
@@ -1299,7 +1315,6 @@ export const en = {
     overlapNo: "a run is left out while the last goes on",
     runNow: "Run now",
     runNowOf: (name: string) => `Run now: ${name}`,
-    started: (name: string) => `${name} runs now`,
     notStarted: (name: string) => `${name} was not started`,
     about: "Job",
     lastRuns: "Last runs",
@@ -1323,9 +1338,10 @@ export const en = {
     goneBody: "Its file is gone, or does not load. The log says why.",
     openLog: "Open the log",
     emptyTitle: "No jobs yet",
-    emptyBody: "A job runs by the clock. Save this beside the configuration file.",
-    example: "jobs/cleanup.ts",
-    exampleNote: "loads it at once, a running service on SIGHUP or at its next start.",
+    emptyBody: "A job runs by the clock.",
+    new: "New job",
+    newTitle: "Write a job",
+    retriesNote: "after a run by the clock that fails; none after one by hand",
     cron: {
       everyMinute: "Every minute",
       everyMinutes: (n: number) => `Every ${n} minutes`,

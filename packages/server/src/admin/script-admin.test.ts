@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import type { FunctionRun, Page } from "@socle/protocol";
+import type { FunctionRun, Page, ScriptFileEntry } from "@socle/protocol";
 import { openScripts } from "../../test/scripts.ts";
 import { until } from "../../test/sockets.ts";
 
@@ -258,4 +258,33 @@ test("a run that was asked for by hand is on disk when its id is answered", asyn
   const { runId } = body as unknown as { runId: string };
   const row = await opened.service.database.reader.get("SELECT runId FROM _job_runs WHERE runId = ?", runId);
   expect(row).toEqual({ runId });
+});
+
+test("files that do not load: their problem, with the version that keeps running", async () => {
+  const path = "functions/items/broken.ts";
+  const entry = async () => {
+    const { items } = (await get("/scripts?limit=1000")) as unknown as Page<ScriptFileEntry>;
+    return items.find(({ filePath }) => filePath === path);
+  };
+  await opened.save({ [path]: "export const onCreate = () => undefined;" });
+  const good = await entry();
+  expect(good).toMatchObject({ kind: "function", collection: "items", problem: null });
+  await opened.save({ [path]: "export const onCreate = () => {\n  const = 1;\n};" });
+  const bad = await entry();
+  expect(bad?.loadedAt).toBe(String(good?.loadedAt));
+  expect(bad?.problem?.message).toContain(`${path}:2:`);
+  await opened.save({ [path]: "export const onCreate = () => undefined;" });
+  const mended = await entry();
+  expect(mended?.problem).toBeNull();
+  expect(Date.parse(mended?.loadedAt ?? "")).toBeGreaterThanOrEqual(Date.parse(good?.loadedAt ?? ""));
+
+  await opened.save({ "jobs/never.ts": "export default () => undefined;" });
+  const { items } = (await get("/scripts?limit=1000")) as unknown as Page<ScriptFileEntry>;
+  expect(items.find(({ filePath }) => filePath === "jobs/never.ts")).toMatchObject({
+    kind: "job",
+    collection: null,
+    loadedAt: null,
+  });
+  const refused = await request("GET", "/api/admin/scripts");
+  expect(refused.status).toBe(401);
 });

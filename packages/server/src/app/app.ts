@@ -142,6 +142,7 @@ export class App {
         disks: disksOf(config),
         readiness: () => readiness.reasons(),
         processesLost: () => scripts.processesLost,
+        scriptFiles: () => scripts.states(),
       });
       const { certificate, acme } = await openHttps(config, logger.for("tls"));
       http = new HttpServer({

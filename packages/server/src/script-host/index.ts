@@ -1,6 +1,7 @@
 /** The user's code in processes of its own: their protocol and limits, loading and reloading modules, what they may ask. */
 
 export type { ScriptOutcome, ScriptTask } from "./attempt.ts";
+export type { FileState } from "./file-states.ts";
 export type { RunInput, ScriptError } from "./protocol.ts";
 export { QueryPool } from "./query-pool.ts";
 export { parseOptions, parseRetries, parseTimeout, retryPauseMs } from "./run-options.ts";

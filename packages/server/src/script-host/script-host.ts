@@ -1,6 +1,7 @@
 import { type Awaitable, messageOf, SetupError } from "../kernel/index.ts";
 import type { Loaded, ScriptOutcome, ScriptTask } from "./attempt.ts";
-import type { ScriptExports } from "./protocol.ts";
+import { type FileState, FileStates } from "./file-states.ts";
+import type { ScriptError, ScriptExports } from "./protocol.ts";
 import { listScripts, listStrays, readCode, type ScriptFile, type ScriptFolder } from "./script-files.ts";
 import { ScriptSlot, type SlotOptions } from "./script-slot.ts";
 
@@ -47,8 +48,7 @@ export class ScriptHost {
   readonly #alive = new Set<Generation>();
   #loading: Promise<void> = Promise.resolve();
   #change: PromiseWithResolvers<void> | null = null;
-  /** Why files do not load, by path. */
-  #problems = new Map<string, string>();
+  readonly #states = new FileStates();
   #isStopped = false;
 
   constructor(options: ScriptHostOptions) {
@@ -62,7 +62,12 @@ export class ScriptHost {
 
   /** Why a file did not load when it was last tried; null when it did, or is not there. */
   problemOf(path: string): string | null {
-    return this.#problems.get(path) ?? null;
+    return this.states().find(({ file }) => file.path === path)?.problem?.message ?? null;
+  }
+
+  /** All files, with what became of them when they were last loaded. */
+  states(): readonly FileState[] {
+    return this.#states.list();
   }
 
   /** Loads what is in the folders now. Runs go on; those that come find either the old or the new files. */
@@ -100,7 +105,7 @@ export class ScriptHost {
     if (this.#isStopped) return;
     const homes = new Map<string, Home>();
     const broken: string[] = [];
-    this.#problems = new Map();
+    this.#states.keep(files);
     for (const file of files) {
       const home = this.#homeOf(file, loaded.get(file.path), generation);
       if (home === null) broken.push(file.path);
@@ -152,24 +157,26 @@ export class ScriptHost {
   #homeOf(file: ScriptFile, loaded: Loaded | undefined, generation: Generation): Home | null {
     const { logger } = this.#options;
     const problem = this.#findProblem(file, loaded);
-    if (problem === null && loaded !== undefined && "exports" in loaded)
+    if (problem === null && loaded !== undefined && "exports" in loaded) {
+      this.#states.loaded(file);
       return { file, exports: loaded.exports, generation };
-    this.#problems.set(file.path, problem ?? "was not loaded");
+    }
+    this.#states.failed(file, problem ?? { message: "was not loaded" });
     const old = this.#homes.get(file.path);
     const effect = old === undefined ? "it has no effect" : "its last version keeps running";
-    logger.error(`${file.path} does not load, ${effect}: ${problem}`);
+    logger.error(`${file.path} does not load, ${effect}: ${problem?.message}`);
     return old ?? null;
   }
 
-  #findProblem(file: ScriptFile, loaded: Loaded | undefined): string | null {
-    if (loaded === undefined) return "was not loaded";
-    if ("error" in loaded) return loaded.error.message;
+  #findProblem(file: ScriptFile, loaded: Loaded | undefined): ScriptError | null {
+    if (loaded === undefined) return { message: "was not loaded" };
+    if ("error" in loaded) return loaded.error;
     const kind = this.#options.kinds.find(({ folder }) => folder === file.folder);
     try {
       kind?.check({ file, exports: loaded.exports });
       return null;
     } catch (thrown) {
-      return messageOf(thrown);
+      return { message: messageOf(thrown) };
     }
   }
 

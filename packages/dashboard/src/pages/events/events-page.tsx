@@ -21,8 +21,9 @@ import {
   useShortcut,
 } from "../../kit/index.ts";
 import { text } from "../../texts/index.ts";
-import { EventDetails, eventQuery } from "./event-details.tsx";
+import { EventDetails } from "./event-details.tsx";
 import { EventFilters } from "./event-filters.tsx";
+import { eventQuery } from "./event-query.ts";
 import { EventRow } from "./event-row.tsx";
 import classes from "./events.module.css";
 import type { EventSearch } from "./search.ts";

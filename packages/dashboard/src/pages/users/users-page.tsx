@@ -48,7 +48,7 @@ export function UsersPage() {
         <span className={classes["email"]}>
           {email}
           {id === ownId && (
-            <Badge size="sm" variant="light" tt="none">
+            <Badge size="sm" variant="light" tt="none" style={{ flex: "none" }}>
               {text.users.you}
             </Badge>
           )}
@@ -62,7 +62,7 @@ export function UsersPage() {
       width: 160,
       render: ({ createdAt }) => <RelativeTime at={createdAt} />,
     },
-    { key: "id", header: text.users.id, width: 130, render: ({ id }) => <IdText id={id} /> },
+    { key: "id", header: text.users.id, width: 130, narrow: "hidden", render: ({ id }) => <IdText id={id} /> },
   ];
   return (
     <FilledPage

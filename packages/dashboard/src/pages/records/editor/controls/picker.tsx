@@ -70,7 +70,7 @@ export function Picker(props: PickerProps) {
               // Typing begins the search with what is typed.
               if (event.key.length !== 1 || event.key === " " || event.ctrlKey || event.metaKey || event.altKey) return;
               event.preventDefault();
-              setWords(event.key);
+              setWords((before) => before + event.key);
               combobox.openDropdown();
             }}
             className={classes["pickerButton"]}
