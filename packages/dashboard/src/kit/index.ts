@@ -15,6 +15,7 @@ export {
   formatClock,
   formatCompact,
   formatDateTime,
+  formatDay,
   formatDuration,
   formatFieldTime,
   formatNumber,

@@ -21,6 +21,7 @@ import { historyOf } from "../../service/record-history.ts";
 import { text } from "../../texts/index.ts";
 import { Actor } from "./actor.tsx";
 import { collectionOf } from "./event-list.ts";
+import { aboutUser, changeOf } from "./user-events.ts";
 
 /** Events of the collection that are looked through for the one before. */
 const lookBack = 1_000;
@@ -50,6 +51,8 @@ function isObject(value: unknown): value is { readonly [name: string]: unknown }
 export function EventDetails({ event }: { event: EventEntry }) {
   const collection = collectionOf(event);
   const record = event.payload["id"];
+  const user = aboutUser(event);
+  const change = changeOf(event);
   return (
     <>
       <DetailsSection title={text.events.about}>
@@ -83,6 +86,20 @@ export function EventDetails({ event }: { event: EventEntry }) {
                 </Anchor>
               ),
             ],
+            [
+              text.events.user,
+              user === null ? null : (
+                <Anchor
+                  key="user"
+                  renderRoot={(props) => <Link to="/users" search={{ user }} {...props} />}
+                  size="sm"
+                  underline="always"
+                >
+                  <Actor id={user} />
+                </Anchor>
+              ),
+            ],
+            [text.events.change, change === "" ? null : change],
             [text.events.source, event.source],
             [
               text.events.id,
