@@ -77,6 +77,8 @@ export const cssVariables: CSSVariablesResolver = () => ({
     "--socle-selected": "#e6f5f2",
     "--socle-accent-text": "#0f6f68",
     "--mantine-color-anchor": "#0f6f68",
+    // Borders of controls: at least 3:1 on every ground (WCAG 2.2, 1.4.11).
+    "--socle-control": "#868e99",
   },
   dark: {
     "--mantine-color-body": "#1a1d22",
@@ -92,5 +94,6 @@ export const cssVariables: CSSVariablesResolver = () => ({
     "--mantine-color-verdigris-light-hover": "#1c403c",
     "--mantine-color-verdigris-light-color": "#7fd2c7",
     "--mantine-color-anchor": "#7fd2c7",
+    "--socle-control": "#6f7782",
   },
 });

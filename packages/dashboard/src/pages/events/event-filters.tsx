@@ -1,5 +1,5 @@
 /** The filters of the event log: types with completion, a time, the user who caused them. */
-import { Select, TagsInput } from "@mantine/core";
+import { Select, TagsInput, Text } from "@mantine/core";
 import { DateTimePicker } from "@mantine/dates";
 import "@mantine/dates/styles.css";
 import { useDebouncedValue } from "@mantine/hooks";
@@ -47,24 +47,31 @@ function TypeFilter({ search, onChange }: FilterProps) {
     onChange({ type: known.length === 0 ? undefined : known.join(",") });
   };
   return (
-    <TagsInput
-      size="xs"
-      miw={220}
-      maw={460}
-      flex={1}
-      aria-label={text.events.types}
-      placeholder={search.type === undefined ? text.events.types : ""}
-      data={typesOf(collections.map(({ name }) => name))}
-      value={search.type?.split(",") ?? []}
-      onChange={change}
-      error={refused === null ? null : text.events.noType(refused)}
-      onSearchChange={() => setRefused(null)}
-      maxTags={maxTypes}
-      limit={40}
-      splitChars={[",", " "]}
-      clearable
-      clearButtonProps={{ "aria-label": text.events.anyType }}
-    />
+    <>
+      <TagsInput
+        size="xs"
+        miw={160}
+        maw={460}
+        flex={1}
+        aria-label={text.events.types}
+        placeholder={search.type === undefined ? text.events.types : ""}
+        data={typesOf(collections.map(({ name }) => name))}
+        value={search.type?.split(",") ?? []}
+        onChange={change}
+        error={refused !== null}
+        onSearchChange={() => setRefused(null)}
+        maxTags={maxTypes}
+        limit={40}
+        splitChars={[",", " "]}
+        clearable
+        clearButtonProps={{ "aria-label": text.events.anyType }}
+      />
+      {refused !== null && (
+        <Text size="xs" c="var(--mantine-color-error)" role="alert">
+          {text.events.noType(refused)}
+        </Text>
+      )}
+    </>
   );
 }
 
@@ -90,7 +97,7 @@ function UserFilter({ part, search, onChange }: FilterProps & { part: "actor" | 
   return (
     <Select
       size="xs"
-      w={180}
+      w={150}
       aria-label={label}
       placeholder={any}
       data={[...users].map(([value, email]) => ({ value, label: email }))}
@@ -117,7 +124,7 @@ function TimeFilter({ search, onChange }: FilterProps) {
     <>
       <Select
         size="xs"
-        w={140}
+        w={120}
         aria-label={text.events.time}
         placeholder={search.from === undefined && search.to === undefined ? text.events.anyTime : text.events.since}
         data={[
@@ -131,7 +138,7 @@ function TimeFilter({ search, onChange }: FilterProps) {
       />
       <DateTimePicker
         size="xs"
-        w={176}
+        w={150}
         withSeconds
         highlightToday
         clearable
@@ -142,7 +149,7 @@ function TimeFilter({ search, onChange }: FilterProps) {
       />
       <DateTimePicker
         size="xs"
-        w={176}
+        w={150}
         withSeconds
         highlightToday
         clearable

@@ -61,7 +61,12 @@ test("midnight UTC is a day, the same in every zone; any other time is none", ()
     expect(parseDateTime("1929-10-21", zone)).toBe("1929-10-21T00:00:00.000Z");
   }
   expect(isDateOnly("1929-10-21T00:00:00Z")).toBe(true);
-  for (const time of ["1929-10-21T00:00:00.001Z", "1929-10-21T00:01:00.000Z", "1929-10-21T00:00:00+01:00", "1929-10-21"])
+  for (const time of [
+    "1929-10-21T00:00:00.001Z",
+    "1929-10-21T00:01:00.000Z",
+    "1929-10-21T00:00:00+01:00",
+    "1929-10-21",
+  ])
     expect(isDateOnly(time)).toBe(false);
   expect(dayOf("2026-03-01T23:30:00.000Z", "utc")).toBe("2026-03-01");
 });

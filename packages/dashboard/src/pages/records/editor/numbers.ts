@@ -36,7 +36,8 @@ export function parseNumber(text: string, type: "integer" | "float"): ParsedNumb
   // Minus signs of other keyboards and of pasted text.
   const trimmed = text.trim().replace(/^[−–]/, "-");
   const decimal = decimalOf(trimmed);
-  if (decimal === null) return { problem: type === "float" && /^[+-]?\d+,\d+$/.test(trimmed) ? "decimalComma" : "notANumber" };
+  if (decimal === null)
+    return { problem: type === "float" && /^[+-]?\d+,\d+$/.test(trimmed) ? "decimalComma" : "notANumber" };
   const value = Number(trimmed);
   if (type === "integer") {
     if (decimal.exponent < 0) return { problem: "notWhole" };
