@@ -3,7 +3,7 @@
 const longestWaitMs = 3_000;
 
 /** Whether nothing on the page has the focus. */
-export function isFocusLost(): boolean {
+function isFocusLost(): boolean {
   const { activeElement } = document;
   return activeElement === null || activeElement === document.body || activeElement.id === "main";
 }
@@ -12,10 +12,11 @@ export function isFocusLost(): boolean {
 export function focusPage(): void {
   const begin = performance.now();
   const look = (): void => {
-    if (!isFocusLost() || performance.now() - begin > longestWaitMs) return;
-    // A dialog that is still on its way out gives the focus back by itself.
+    if (performance.now() - begin > longestWaitMs) return;
+    // A dialog that is still on its way out has the focus, and may give it back by itself.
     const isCovered = document.querySelector('[role="dialog"][aria-modal="true"]') !== null;
     const heading = document.querySelector<HTMLElement>("#main h1");
+    if (!isCovered && !isFocusLost()) return;
     if (isCovered || heading === null) requestAnimationFrame(look);
     else heading.focus({ preventScroll: true });
   };

@@ -164,6 +164,11 @@ export function RecordsView(props: { collection: CollectionEntry; collections: r
     if (search.record !== undefined && ids.includes(search.record)) setSearch({ record: undefined });
     else state.focus();
   };
+  const closeDialog = (): void => {
+    setDialog(null);
+    if (search.export === true) setSearch({ export: undefined }, true);
+    state.focus();
+  };
   const copyIds = async (ids: readonly string[]): Promise<void> => {
     await navigator.clipboard.writeText(ids.join("\n"));
     notifyDone(text.records.idsCopied(ids.length));
@@ -306,14 +311,14 @@ export function RecordsView(props: { collection: CollectionEntry; collections: r
             }}
           />
         )}
-        {dialog?.type === "export" && (
+        {(dialog?.type === "export" || search.export === true) && (
           <ExportDialog
             collection={collection}
             filter={search.filter}
             sort={search.sort}
-            ids={dialog.ids}
+            ids={dialog?.type === "export" ? dialog.ids : undefined}
             columns={columns.visible.map((column) => column.name)}
-            onClose={() => setDialog(null)}
+            onClose={closeDialog}
           />
         )}
         {dialog?.type === "code" && (
@@ -322,7 +327,7 @@ export function RecordsView(props: { collection: CollectionEntry; collections: r
             filter={search.filter}
             sort={search.sort}
             recordId={search.record === "new" ? undefined : search.record}
-            onClose={() => setDialog(null)}
+            onClose={closeDialog}
           />
         )}
       </Suspense>

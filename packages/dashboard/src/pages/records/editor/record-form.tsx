@@ -106,23 +106,18 @@ function Notices({ form, isDeleted }: { form: RecordForm; isDeleted: boolean }) 
   const names = clashing.map(({ name }) => name).join(", ");
   return (
     <>
-      {draft.offer !== null && (
+      {form.restoredAt !== null && (
         <Notice
           icon={<IconHistory size={18} />}
           title={
             <>
-              {text.editor.draftOf} <RelativeTime at={draft.offer.savedAt} />
+              {text.editor.restored} <RelativeTime at={form.restoredAt} />
             </>
           }
           actions={
-            <>
-              <Button size="compact-sm" onClick={form.restoreDraft}>
-                {text.editor.restore}
-              </Button>
-              <Button size="compact-sm" variant="default" onClick={draft.discardOffer}>
-                {text.editor.discard}
-              </Button>
-            </>
+            <Button size="compact-sm" variant="default" onClick={form.discard}>
+              {text.schema.discard}
+            </Button>
           }
         />
       )}
