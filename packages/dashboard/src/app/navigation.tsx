@@ -148,7 +148,7 @@ function Account({ onShortcuts }: { onShortcuts: () => void }) {
     await navigate({ to: "/login", search: {} });
   };
   return (
-    <Menu position="top-start" width={208} withinPortal>
+    <Menu position="top-start" width={240} withinPortal>
       <Menu.Target>
         <UnstyledButton className={classes["account"]} aria-label={`${text.shell.account}: ${email}`}>
           <Text size="sm" truncate>

@@ -408,10 +408,10 @@ export const en = {
     fields: "Fields",
     json: "JSON",
     events: "Events",
-    saved: "The record is saved.",
-    savedNew: "The record is created.",
+    saved: "The record was saved.",
+    savedNew: "The record was created.",
     savedState: "Saved",
-    deleted: "The record is deleted.",
+    deleted: "The record was deleted.",
     deleteTitle: "Delete this record?",
     deleteBody: (name: string) => `${name} is deleted for good.`,
     noPointers: "No record points to it.",
@@ -568,7 +568,7 @@ export const en = {
     unprotect: "Take away apostrophes before = + - @",
     unprotectHint: "An export of Socle puts them there, so that a spreadsheet runs no text as a formula.",
     columnsFound: (n: number) => count(n, "column"),
-    unusedColumns: (names: string) => `Not imported: ${names}`,
+    unusedColumns: (names: string) => `Columns that are not imported: ${names}`,
     moreColumns: (n: number) => `and ${n.toLocaleString()} more`,
     // The fields
     fields: "Fields",
@@ -609,7 +609,9 @@ export const en = {
     // The preview
     preview: "Preview",
     previewNote: (rows: number) => `The first ${count(rows, "row")}, as they will be stored`,
-    previewFine: "No problems",
+    checking: (rows: number, bad: number) =>
+      `${rows.toLocaleString()} rows checked${bad === 0 ? "" : `, ${bad.toLocaleString()} with problems`}`,
+    fileFine: (rows: number) => `No problems in ${count(rows, "row")}`,
     previewProblems: (n: number, rows: number) => `${count(n, "row")} of ${rows.toLocaleString()} with problems`,
     previewTable: "The first rows, as they will be stored",
     row: "Row",
@@ -663,13 +665,15 @@ export const en = {
     noJson: "Not valid JSON",
     endlessRow: "A quoted cell does not end within 16 MiB. Choose another quote, or mend the file.",
     endlessObject: "An object does not end within 16 MiB. Mend the file.",
+    unread: (cell: string, words: string) => `“${cell}” ${words}`,
+    datePatterns: { iso: "YYYY-MM-DD", dmy: "DD.MM.YYYY", mdy: "MM/DD/YYYY" },
     notA: {
       string: "is no text",
       text: "is no text",
       integer: "is no whole number",
       float: "is no number",
       boolean: "is neither yes nor no",
-      datetime: "is no date in this format",
+      datetime: (pattern: string) => `is not ${pattern}`,
       json: "is no valid JSON",
       relation: "is no id of a record",
       file: "is no id of a file",
@@ -1165,7 +1169,7 @@ export const en = {
     deleteSelf:
       "This is your own account. It goes at once, and you are signed out. Your records and files stay. This cannot be undone.",
     deleteAction: "Delete the user",
-    deleted: (email: string) => `${email} is deleted`,
+    deleted: (email: string) => `${email} was deleted`,
   },
 
   // ── storage ────────────────────────────────────────────────────────────────────────────────────────────────────────
