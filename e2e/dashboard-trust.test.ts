@@ -180,7 +180,7 @@ test("numbers are complained about while they are typed, once; what is typed int
   await price.fill("-3");
   await drawer.getByText("Must be at least 0.").waitFor();
   await price.fill("3");
-  await drawer.getByRole("button", { name: "author" }).focus();
+  await drawer.getByLabel("author", { exact: true }).focus();
   await page.keyboard.type("ada");
   await page.getByRole("option", { name: /Ada Lovelace/ }).waitFor();
   await page.keyboard.press("Enter");

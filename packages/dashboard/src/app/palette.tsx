@@ -3,9 +3,11 @@ import "@mantine/spotlight/styles.css";
 import { Kbd, useMantineColorScheme } from "@mantine/core";
 import {
   createSpotlight,
+  isActionsGroup,
   Spotlight,
   type SpotlightActionData,
   type SpotlightActionGroupData,
+  type SpotlightProps,
 } from "@mantine/spotlight";
 import {
   IconDatabase,
@@ -28,6 +30,8 @@ import { text } from "../texts/index.ts";
 import { pages } from "./navigation.tsx";
 import classes from "./palette.module.css";
 
+type SpotlightActions = SpotlightProps["actions"][number];
+
 const [store, spotlight] = createSpotlight();
 
 const themes = [
@@ -35,6 +39,18 @@ const themes = [
   { value: "dark", label: text.shell.themeDark, icon: IconMoon },
   { value: "auto", label: text.shell.themeSystem, icon: IconDeviceDesktop },
 ] as const;
+
+/** The actions whose label has all words of the query, in any order. */
+function matching(query: string, actions: SpotlightActions[]): SpotlightActions[] {
+  const words = query.toLowerCase().split(/\s+/).filter(Boolean);
+  const has = ({ label = "" }: SpotlightActionData): boolean =>
+    words.every((word) => label.toLowerCase().includes(word));
+  return actions.flatMap((each): SpotlightActions[] => {
+    if (!isActionsGroup(each)) return has(each) ? [each] : [];
+    const found = each.actions.filter(has);
+    return found.length === 0 ? [] : [{ ...each, actions: found }];
+  });
+}
 
 /** Enter takes the first one that is found. The arrows go on from it. */
 function selectFirst(): void {
@@ -145,6 +161,7 @@ export function Palette({ onClose }: { onClose: () => void }) {
       shortcut={null}
       actions={groups}
       highlightQuery
+      filter={matching}
       // The search stays where it is while the list below it grows and shrinks.
       attributes={{ content: { "aria-label": text.shortcuts.palette } }}
       centered={false}

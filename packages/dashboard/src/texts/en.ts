@@ -178,7 +178,7 @@ export const en = {
     requestsHint: "last hour",
     errors: "Failed requests",
     failedRuns: "Failed runs",
-    failedRunsHint: "functions, and last runs of jobs",
+    failedRunsHint: "functions and jobs",
     hideSteps: "Hide the first steps",
     errorsHint: (share: string) => `${share} of the requests`,
     noErrors: "none in the last hour",

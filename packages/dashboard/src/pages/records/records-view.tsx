@@ -55,7 +55,7 @@ export function RecordsView(props: { collection: CollectionEntry; collections: r
   const search = useSearch({ from: "/inside/collections/$name" });
   const navigate = useNavigate();
   const queryClient = useQueryClient();
-  const isNarrow = useMediaQuery(narrow) === true;
+  const isNarrow = useMediaQuery(narrow, false, { getInitialValueInEffect: false }) === true;
   const [dialog, setDialog] = useState<Dialog | null>(null);
   const scroller = useRef<HTMLDivElement>(null);
   const searchRef = useRef<HTMLInputElement>(null);
@@ -73,7 +73,7 @@ export function RecordsView(props: { collection: CollectionEntry; collections: r
     [navigate, name],
   );
   const targets = useMemo(() => targetsOf(fields, collections), [fields, collections]);
-  const all = useMemo(() => gridColumns({ fields }, targets), [fields, targets]);
+  const all = useMemo(() => gridColumns({ fields }, targets, isNarrow), [fields, targets, isNarrow]);
   const list = useMemo(
     () => ({ collection: name, filter: search.filter, sort: search.sort, selection: selectionOf(fields, targets) }),
     [name, search.filter, search.sort, fields, targets],

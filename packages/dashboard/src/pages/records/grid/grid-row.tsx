@@ -140,7 +140,7 @@ function Value({ row, column, isId }: { row: Row; column: PlacedColumn; isId: bo
   if (column.name !== "id") return <CellValue row={row} column={column} />;
   return (
     <span className={classes["id"]} title={row.id} data-is-link={isId || undefined}>
-      {column.size > 300 ? row.id : `…${row.id.slice(-Math.max(8, Math.floor((column.size - 36) / 8)))}`}
+      {column.size > 300 ? row.id : `…${row.id.slice(-Math.max(6, Math.floor((column.size - 36) / 8)))}`}
     </span>
   );
 }
