@@ -129,6 +129,9 @@ export interface FunctionRun {
   error: string | null;
   /** Whether it can be run again with `POST …/retry`. */
   canRetry: boolean;
+  /** Of a run that is not over: its attempts that have failed, where there are any, and when it is tried again. */
+  failures?: number;
+  retryAt?: string;
 }
 
 /** A job (spec, "Job entry and job run"). */

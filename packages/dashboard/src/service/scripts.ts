@@ -12,7 +12,7 @@ const most = 1_000;
 const shownMs = 2_000;
 const hiddenMs = 15_000;
 
-export const scriptFilesQuery = queryOptions({
+const scriptFilesQuery = queryOptions({
   queryKey: ["scripts", "files"],
   queryFn: async () => (await client.admin.scripts.files({ limit: most })).items,
   staleTime: 1_000,

@@ -288,3 +288,18 @@ test("files that do not load: their problem, with the version that keeps running
   const refused = await request("GET", "/api/admin/scripts");
   expect(refused.status).toBe(401);
 });
+
+test("a run that is tried again tells how often it has failed, and when it comes", async () => {
+  const path = "functions/items/again.ts";
+  await opened.save({
+    [path]: `export const options = { retries: 3 };
+      export const onDelete = () => { throw new Error("still not"); };`,
+  });
+  const { body } = await create("short-lived");
+  await request("DELETE", `/api/items/${String(body["id"])}`);
+  let run: FunctionRun | undefined;
+  for (const end = performance.now() + 10_000; run === undefined && performance.now() < end; await Bun.sleep(5))
+    run = (await runs(`?filePath=${path}`)).items.find(({ failures }) => failures !== undefined);
+  expect(run).toMatchObject({ failures: 1, error: null });
+  expect(Date.parse(run?.retryAt ?? "")).toBeGreaterThan(Date.parse(run?.createdAt ?? ""));
+});

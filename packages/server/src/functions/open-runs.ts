@@ -3,7 +3,7 @@ import { type Database, stopProbe, type Value, type Waiter } from "../database/i
 import { type DeliveryHead, joined, maxPerEvent } from "./deliveries.ts";
 
 /** A delivery that is not over. */
-export interface OpenDelivery extends Pick<DeliveryHead, "id" | "path" | "handler"> {
+export interface OpenDelivery extends Pick<DeliveryHead, "id" | "path" | "handler" | "failures" | "notBefore"> {
   /** When the event happened, in milliseconds since 1970. */
   readonly at: number;
   readonly eventType: string;
@@ -42,7 +42,7 @@ export async function openDeliveries(
   return database.query(async (reader) => {
     const total = isFiltered ? ((await reader.get<{ n: number }>(countSql, ...values))?.n ?? 0) : await countAll();
     const items = await reader.all<OpenDelivery>(
-      `SELECT d.id, h.path, h.handler, coalesce(e.at, json_extract(d.event, '$.at')) AS at,
+      `SELECT d.id, h.path, h.handler, d.failures, d.notBefore, coalesce(e.at, json_extract(d.event, '$.at')) AS at,
            coalesce(e.type, json_extract(d.event, '$.type')) AS eventType
          FROM ${joined} LEFT JOIN _events AS e ON e.seq = d.id / ${maxPerEvent}
          WHERE ${where} ORDER BY d.id DESC LIMIT ? OFFSET ?`,

@@ -1,7 +1,7 @@
 /** The types of events that a filter may name. */
 
 /** Types beside those of records. */
-export const otherTypes = [
+const otherTypes = [
   "auth.*",
   "auth.login",
   "auth.register",

@@ -3,7 +3,7 @@ import { useQuery } from "@tanstack/react-query";
 import type { ExampleProps } from "../../kit/index.ts";
 import { collectionsQuery } from "../../service/queries.ts";
 
-export function exampleFor(collection: string): ExampleProps {
+function exampleFor(collection: string): ExampleProps {
   return {
     path: `functions/${collection}/welcome.ts`,
     code: `export const options: FunctionOptions = {

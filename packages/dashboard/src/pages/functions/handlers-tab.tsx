@@ -16,7 +16,7 @@ import { useScriptFiles } from "../../service/scripts.ts";
 import { text } from "../../texts/index.ts";
 import classes from "./functions.module.css";
 import { NoFunctions } from "./no-functions.tsx";
-import { failuresQuery, handlersQuery } from "./queries.ts";
+import { failuresQuery, handlersQuery, retriedQuery } from "./queries.ts";
 import { filesOf, type HandlerFile } from "./runs-of.ts";
 
 /** Characters of an error in a tooltip. */
@@ -106,7 +106,7 @@ function LastFailure({ filePath, run }: { filePath: string; run: HandlerFile["la
       >
         <VisuallyHidden>{text.functions.failureOf(filePath)} </VisuallyHidden>
         <Mark tone="bad" icon={IconCircleX}>
-          <RelativeTime at={run.endedAt ?? run.createdAt} />
+          {run.failures === undefined ? <RelativeTime at={run.endedAt ?? run.createdAt} /> : text.functions.triedAgain}
         </Mark>
       </Anchor>
     </Tooltip>
@@ -117,6 +117,7 @@ export function HandlersTab({ onRuns }: { onRuns: (file: string) => void }) {
   const handlers = useQuery(handlersQuery);
   const failures = useQuery(failuresQuery);
   const files = useScriptFiles("function");
+  const { data: triedAgain = [] } = useQuery(retriedQuery);
   if (handlers.data === undefined && handlers.isError)
     return <ErrorState error={handlers.error} onRetry={handlers.refetch} />;
   if (handlers.data?.length === 0 && files?.length === 0)
@@ -132,7 +133,7 @@ export function HandlersTab({ onRuns }: { onRuns: (file: string) => void }) {
       <DataTable
         label={text.functions.tabs.handlers}
         columns={columns}
-        rows={handlers.data && filesOf(handlers.data, failures.data ?? [], files ?? [])}
+        rows={handlers.data && filesOf(handlers.data, [...triedAgain, ...(failures.data ?? [])], files ?? [])}
         rowKey={({ filePath }) => filePath}
         onOpen={({ filePath }) => onRuns(filePath)}
       />

@@ -162,6 +162,14 @@ function RunFacts({ run }: { run: FunctionRun }) {
         ],
         [text.functions.record, record],
         [text.functions.happened, formatDateTime(createdAt)],
+        [
+          text.functions.nextAttempt,
+          run.retryAt === undefined ? null : (
+            <span key="next">
+              {text.functions.attempt((run.failures ?? 0) + 1)} · <RelativeTime at={run.retryAt} />
+            </span>
+          ),
+        ],
         [text.functions.ended, endedAt === null ? null : formatDateTime(endedAt)],
         [text.functions.duration, durationMs === null ? null : formatDuration(durationMs)],
         [

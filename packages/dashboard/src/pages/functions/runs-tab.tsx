@@ -41,6 +41,9 @@ function columnsOf({ retried, retry, busy }: RowState): Column<FunctionRun>[] {
       render: (run) => (
         <span className={classes["status"]}>
           <StatusMark status={run.status} />
+          {run.failures !== undefined && (
+            <span className={classes["quiet"]}>{text.functions.attempt(run.failures + 1)}</span>
+          )}
           {retried.has(rowKeyOf(run)) && <span className={classes["quiet"]}>{text.functions.retried}</span>}
           <VisuallyHidden>, {text.functions.runOf(run.handler, shortName(run.filePath))}</VisuallyHidden>
         </span>
