@@ -44,6 +44,8 @@ export const theme = createTheme({
   components: {
     // By name alone: the components themselves are no part of the first chunk.
     Tooltip: { defaultProps: { openDelay: 400, withArrow: true } },
+    Notification: { defaultProps: { closeButtonProps: { "aria-label": text.common.close } } },
+    Drawer: { defaultProps: { attributes: { header: { role: "presentation" } } } },
     Button: {
       // Small buttons have one size of text, compact or not.
       vars: (_: MantineTheme, { size }: { size?: unknown }) => ({
