@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import { cpSync } from "node:fs";
+import { cpSync, existsSync } from "node:fs";
 import { join } from "node:path";
 import packageJson from "../package.json" with { type: "json" };
 import { executable, post, project, serve, socle, temporaryFolder } from "./kit.ts";
@@ -11,7 +11,7 @@ test.each([["version"], ["--version"], ["-v"]])("socle %s", async (word) => {
 test.each([[["help"]], [["--help"]], [["-h"]]])("socle %j names every command", async (words) => {
   const { code, stdout } = await socle(words);
   expect(code).toBe(0);
-  for (const name of ["serve", "dev", "init DIR", "admin create EMAIL", "seed FILE", "version", "help"])
+  for (const name of ["serve", "dev", "init [DIR]", "admin create EMAIL", "seed FILE", "version", "help"])
     expect(stdout).toContain(`socle ${name}`);
 });
 
@@ -29,7 +29,7 @@ describe("wrong usage: one line, exit code 2, no stack", () => {
     [["serve", "--port"], /--port/],
     [["--port", "http"], /--port: "http" is not valid for "port"/],
     [["admin", "create"], /missing EMAIL; usage: socle admin create EMAIL/],
-    [["init"], /missing DIR/],
+    [["init", "a", "b"], /unexpected "b"/],
     [["--config", "none.json"], /none\.json: cannot be read/],
   ];
   test.each(cases)("socle %j", async (words, message) => {
@@ -58,6 +58,9 @@ describe("socle init", () => {
     expect(await (await fetch(`${server.url}/api/notes`)).json()).toEqual({ items: [] });
     expect(server.output()).not.toContain("unknown key");
     expect(await server.stop()).toBe(0);
+    const here = temporaryFolder();
+    expect((await socle(["init"], { cwd: here })).stdout).toContain("config.json");
+    expect(existsSync(join(here, "config.json"))).toBe(true);
     const again = await socle(["init", "app"], { cwd: folder });
     expect([again.code, again.stderr]).toEqual([2, expect.stringContaining("config.json")]);
   });

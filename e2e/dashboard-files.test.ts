@@ -33,7 +33,7 @@ test("an uploaded image shows its picture, becomes public after a question, name
   await page.locator('li img[src^="blob:"]').waitFor();
   expect(new URL(page.url()).searchParams.get("view")).toBe("grid");
   await page.getByRole("button", { name: /^column\.png/ }).click();
-  const drawer = page.getByRole("dialog", { name: "File" });
+  const drawer = page.getByRole("dialog", { name: "column.png", exact: true });
   await drawer.getByRole("img", { name: "Preview of column.png" }).waitFor();
   await drawer.getByRole("link", { name: /^covers\.image/ }).waitFor();
   await drawer.getByText("Public", { exact: true }).click();
@@ -66,7 +66,7 @@ test("a file that is too large is not sent, and the others are", async () => {
     .setInputFiles([join(folder, "large.bin"), join(folder, "note.txt")]);
   await page.getByText(/It was not sent/).waitFor();
   await page.getByRole("button", { name: /^note\.txt/ }).click();
-  await page.getByRole("dialog", { name: "File" }).getByText("A note.").waitFor();
+  await page.getByRole("dialog", { name: "note.txt", exact: true }).getByText("A note.").waitFor();
   expect((await files()).items.map(({ filename }) => filename)).toEqual(["note.txt"]);
   await page.context().close();
 });
@@ -80,7 +80,7 @@ test("a user is made, gets another role, another password, loses a session, and 
   expect(((await api("GET", "/api/admin/users")) as Listed).total).toBe(1);
   await form.getByLabel("Email").fill("grace@example.com");
   await form.getByRole("button", { name: "Create the user" }).click();
-  const drawer = page.getByRole("dialog", { name: "User" });
+  const drawer = page.getByRole("dialog", { name: "grace@example.com", exact: true });
   await drawer.getByText("grace@example.com").first().waitFor();
   const login = (password: string) => post(`${server.url}/api/auth/login`, { email: "grace@example.com", password });
   const { accessToken } = (await (await login("a long password")).json()) as { accessToken: string };
@@ -89,6 +89,14 @@ test("a user is made, gets another role, another password, loses a session, and 
     ((await api("GET", "/api/admin/users?search=grace")) as Listed).items[0]?.role;
   await drawer.getByRole("combobox", { name: "Role" }).or(drawer.getByLabel("Role")).first().click();
   await page.getByRole("option", { name: /^Admin/ }).click();
+  // Nobody becomes an admin by one click.
+  const promotion = page.getByRole("dialog", { name: "Make grace@example.com an admin?" });
+  await promotion.getByRole("button", { name: "Cancel" }).click();
+  await promotion.waitFor({ state: "detached" });
+  expect(await roleOf()).toBe("authenticated");
+  await drawer.getByRole("combobox", { name: "Role" }).or(drawer.getByLabel("Role")).first().click();
+  await page.getByRole("option", { name: /^Admin/ }).click();
+  await promotion.getByRole("button", { name: "Make admin" }).click();
   for (const end = performance.now() + 5_000; (await roleOf()) !== "admin" && performance.now() < end; )
     await Bun.sleep(20);
   expect(await roleOf()).toBe("admin");

@@ -56,6 +56,23 @@ test("the list of shortcuts and the palette: every page is reached by keyboard",
   await page.context().close();
 });
 
+test("the palette finds a part of a schema and a theme; the page that opens has the focus", async () => {
+  const page = await dashboard.open("/users");
+  await page.keyboard.press("Control+k");
+  const search = page.getByPlaceholder("A page, a collection, an action …");
+  await search.fill("permissions of pos");
+  expect(await violationsOf(page)).toEqual([]);
+  await page.keyboard.press("Enter");
+  await page.waitForURL("**/_/collections/posts/schema?tab=permissions");
+  await search.waitFor({ state: "detached" });
+  await page.locator("h1:focus").waitFor();
+  await page.keyboard.press("Control+k");
+  await search.fill("theme dark");
+  await page.keyboard.press("Enter");
+  await page.locator('html[data-mantine-color-scheme="dark"]').waitFor();
+  await page.context().close();
+});
+
 test("an address that no page has says so, and leads back", async () => {
   const page = await dashboard.open("/nothing/here");
   await page.getByRole("heading", { name: "There is no such page" }).waitFor();

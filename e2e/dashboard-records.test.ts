@@ -100,7 +100,7 @@ test("a deleted record comes back with Undo, and is gone without it", async () =
   await settled(page);
   await cell(page, 0, "To be deleted").first().click();
   await page.keyboard.press("Delete");
-  await page.getByText("1 record deleted").waitFor();
+  await page.getByText("1 record of posts deleted").waitFor();
   await page.getByRole("button", { name: "Undo" }).click();
   await cell(page, 0, "To be deleted").first().waitFor();
   expect(await exists()).toBe(true);

@@ -1,7 +1,7 @@
 /** Functions, jobs, the log and the events in the dashboard, in a real browser. */
 import { afterAll, expect, test } from "bun:test";
 import { join } from "node:path";
-import { complaintsOf, openDashboard, settled } from "./dashboard.ts";
+import { complaintsOf, openDashboard, settled, violationsOf } from "./dashboard.ts";
 
 const failing = `export async function onCreate({ record, logger }: any) {
   if (record.title === "fails") throw new Error("No mail server answers");
@@ -30,7 +30,7 @@ test("a function that failed is found with its line, retried after it was mended
   await row.waitFor();
   expect(await page.getByRole("row").filter({ hasText: "greet.ts" }).count()).toBe(1);
   await row.getByRole("button").first().click();
-  const drawer = page.getByRole("dialog", { name: "Run" });
+  const drawer = page.getByRole("dialog", { name: "onCreate of posts/greet.ts" });
   await drawer.getByText("functions/posts/greet.ts:2").first().waitFor();
   await Bun.write(join(folder, "functions/posts/greet.ts"), failing.replace("throw new Error", "logger.warn"));
   server.signal("SIGHUP");
@@ -39,6 +39,52 @@ test("a function that failed is found with its line, retried after it was mended
   await drawer.getByText("Completed").first().waitFor();
   expect(await drawer.getByRole("button", { name: "Retry" }).count()).toBe(0);
   expect(complaintsOf(page)).toEqual([]);
+  await page.context().close();
+});
+
+test("a file that does not load is told with its line, and that the last version runs; once mended, nothing is told", async () => {
+  const path = join(folder, "functions/posts/greet.ts");
+  const good = await Bun.file(path).text();
+  const page = await dashboard.open("/functions");
+  await page.getByRole("row").filter({ hasText: "functions/posts/greet.ts" }).waitFor();
+  await Bun.write(path, "export const onCreate = () => {\n  const = 1;\n};\n");
+  await Bun.write(join(folder, "functions/posts/never.ts"), "export const onCreate = ;\n");
+  server.signal("SIGHUP");
+  const alert = page.getByRole("alert").filter({ hasText: "2 files do not load" });
+  await alert.waitFor();
+  await alert.getByText("functions/posts/greet.ts:2:").first().waitFor();
+  await alert.getByText("The last version that did load keeps running").waitFor();
+  await alert.getByText("no version of it has ever loaded").waitFor();
+  expect(await page.getByRole("row").filter({ hasText: "does not load" }).count()).toBe(2);
+  await page.getByRole("navigation").getByText("2 failures to look at").waitFor({ state: "attached" });
+  expect(await violationsOf(page)).toEqual([]);
+  await Bun.write(path, good);
+  await Bun.file(join(folder, "functions/posts/never.ts")).delete();
+  server.signal("SIGHUP");
+  await alert.waitFor({ state: "detached" });
+  await page.getByRole("row").filter({ hasText: "does not load" }).first().waitFor({ state: "detached" });
+  expect(complaintsOf(page)).toEqual([]);
+  await page.context().close();
+});
+
+test("what happened to a user: by email, with the change of the role in one line; a type that there is not is refused", async () => {
+  const { id } = (await api("POST", "/api/admin/users", { email: "bob@example.com", password: "a long password" })) as {
+    id: string;
+  };
+  await api("PATCH", `/api/admin/users/${id}`, { role: "admin" });
+  await api("PATCH", `/api/admin/users/${id}`, { role: "authenticated" });
+  const page = await dashboard.open(`/users?user=${id}`);
+  await page.getByRole("link", { name: "Events about this user" }).click();
+  await page.getByText("bob@example.com · role: admin → authenticated").waitFor();
+  const rows = page.getByRole("listitem");
+  expect(await rows.count()).toBe(4);
+  expect(await rows.filter({ hasText: "posts.created" }).count()).toBe(0);
+  const types = page.getByLabel("Types of events").first();
+  await types.fill("role");
+  await page.keyboard.press("Enter");
+  await page.getByText('There is no type "role".').waitFor();
+  expect(await rows.count()).toBe(4);
+  expect(new URL(page.url()).searchParams.get("type")).toBeNull();
   await page.context().close();
 });
 
@@ -91,7 +137,7 @@ test("events come as they happen, once each, with the change of a record and of 
     1, 0,
   ]);
   await row.click();
-  const drawer = page.getByRole("dialog", { name: "Event" });
+  const drawer = page.getByRole("dialog", { name: /^(posts|admin\.collection)\.updated$/ });
   await drawer.locator("del", { hasText: "before" }).waitFor();
   await drawer.locator("ins", { hasText: "after" }).waitFor();
   expect(await drawer.getByRole("link", { name: "Open the record" }).getAttribute("href")).toContain(id);

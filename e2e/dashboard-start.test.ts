@@ -8,7 +8,11 @@ test("the set-up link leads to a form, and the form to the overview; the link wo
   const server = await serve(await project());
   const link = /http:\/\/\S+\/_\/setup\?token=\S+/.exec(server.output())?.[0] ?? "";
   expect(link).toStartWith(server.url);
+  expect(server.output()).toContain(`The dashboard is at ${server.url}/_/\n`);
+  const early = await openAnonymously(`${server.url}/_/login`);
+  await early.getByText("No admin yet?").waitFor();
   const page = await openAnonymously(link);
+  await page.locator("input:focus").waitFor();
   await page.getByLabel("Email").fill("me@example.com");
   await page.getByLabel("Password", { exact: true }).fill("short");
   await page.getByRole("button", { name: "Create the admin" }).click();
@@ -18,6 +22,7 @@ test("the set-up link leads to a form, and the form to the overview; the link wo
     .last()
     .waitFor();
   expect(await page.getByLabel("Email").inputValue()).toBe("me@example.com");
+  await page.locator("input[type=password]:focus").waitFor();
   await page.getByLabel("Password", { exact: true }).fill("long enough now");
   await page.getByRole("button", { name: "Create the admin" }).click();
   await page.getByRole("heading", { level: 1, name: "Overview" }).waitFor();
@@ -39,6 +44,8 @@ test("a page behind the sign-in is shown after it; others than admins are refuse
   };
   await signIn(admin.email, "wrong password");
   await page.getByText("The email or the password is wrong.").waitFor();
+  await page.locator("input[type=password]:focus").waitFor();
+  expect(await page.getByText("No admin yet?").count()).toBe(0);
   await signIn("member@example.com", "a long password");
   await page.getByText("This account is not an admin's.").waitFor();
   expect(await page.evaluate(() => sessionStorage.getItem("socle.tokens"))).toBeNull();

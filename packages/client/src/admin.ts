@@ -20,6 +20,7 @@ import type {
   Permissions,
   Role,
   Schema,
+  ScriptFileEntry,
   StoredFile,
   User,
   UserEntry,
@@ -66,6 +67,8 @@ export interface EventQuery extends PageQuery {
   to?: string | undefined;
   /** The id of the user who caused it. */
   actor?: string | undefined;
+  /** The id of the user to whom it happened: sign-ins, and what admins did to the account. */
+  about?: string | undefined;
 }
 
 export interface RunQuery extends PageQuery {
@@ -173,6 +176,11 @@ export class ScriptAdmin {
 
   constructor(transport: Transport) {
     this.#transport = transport;
+  }
+
+  /** The files of functions and jobs, with what became of each when it was last loaded. */
+  files(query: PageQuery = {}): Promise<Page<ScriptFileEntry>> {
+    return this.#transport.json("GET", `/api/admin/scripts${searchOf(query)}`);
   }
 
   functions(query: PageQuery = {}): Promise<Page<FunctionEntry>> {

@@ -92,6 +92,24 @@ export interface UserEntry extends User {
   sessions: SessionEntry[];
 }
 
+/** A file of functions or of a job, and what became of it when it was last loaded (`GET /api/admin/scripts`). */
+export interface ScriptFileEntry {
+  filePath: string;
+  kind: "function" | "job";
+  /** Of a function: the collection whose events it handles. */
+  collection: string | null;
+  /** When the version was loaded that runs; null when none has ever been. */
+  loadedAt: string | null;
+  /** Why the newest version does not load; null when it does. */
+  problem: {
+    /** With the file, line and column in brackets where they are known. */
+    message: string;
+    stack: string | null;
+    /** When it was first tried. */
+    since: string;
+  } | null;
+}
+
 /** A handler and what it runs for (spec, "Function trigger entry"). */
 export interface FunctionEntry {
   collection: string;
@@ -121,6 +139,9 @@ export interface FunctionRun {
   error: string | null;
   /** Whether it can be run again with `POST …/retry`. */
   canRetry: boolean;
+  /** Of a run that is not over: its attempts that have failed, where there are any, and when it is tried again. */
+  failures?: number;
+  retryAt?: string;
 }
 
 /** A job (spec, "Job entry and job run"). */

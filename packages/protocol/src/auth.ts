@@ -32,4 +32,6 @@ export interface TokenResponse {
 /** An answer of `GET /api/auth/setup`: the set-up link works until then. */
 export interface SetupInvitation {
   expiresAt: string;
+  /** Characters that a password has at least. */
+  passwordMinLength: number;
 }

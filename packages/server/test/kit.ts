@@ -158,6 +158,7 @@ export async function openApi(options: {
     lag: new EventLoopLag(AbortSignal.abort()),
     disks: [config.database],
     readiness,
+    scriptFiles: () => scripts.states(),
     processesLost: () => scripts.processesLost,
   });
   const { files = null, dashboard = null } = options;

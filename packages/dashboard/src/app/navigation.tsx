@@ -10,6 +10,7 @@ import {
   Text,
   UnstyledButton,
   useMantineColorScheme,
+  VisuallyHidden,
 } from "@mantine/core";
 import {
   IconActivity,
@@ -32,6 +33,8 @@ import {
 import { Link, useLocation, useNavigate } from "@tanstack/react-router";
 import iconUrl from "../assets/icon.svg";
 import { keyNames, notifyFailure, useShortcut } from "../kit/index.ts";
+import { finishDeletes } from "../service/deletes.ts";
+import { type ScriptKind, useScriptFiles, useUnseenFailures } from "../service/scripts.ts";
 import { signOut, useSession } from "../service/session.ts";
 import { text } from "../texts/index.ts";
 import classes from "./navigation.module.css";
@@ -96,19 +99,36 @@ export function Navigation({ onSearch, onShortcuts }: { onSearch: () => void; on
 
 function PageLink({ page }: { page: PageEntry }) {
   const { to, label, icon: Icon, keys } = page;
+  const kind = to === "/functions" ? "function" : to === "/jobs" ? "job" : undefined;
   const navigate = useNavigate();
   const path = useLocation({ select: ({ pathname }) => pathname });
   const isActive = to === "/" ? path === "/" : path.startsWith(to);
   useShortcut({ keys, label, group: text.shortcuts.goTo }, () => void navigate({ to }));
+  const badge = kind === undefined ? null : <ScriptBadge kind={kind} isOpen={isActive} />;
   return (
     <NavLink
       renderRoot={(props) => <Link to={to} {...props} />}
       label={label}
       leftSection={<Icon size={18} stroke={1.6} aria-hidden />}
+      rightSection={badge}
       active={isActive}
       aria-current={isActive ? "page" : undefined}
       className={classes["link"]}
     />
+  );
+}
+
+/** Files that do not load, and runs that have failed since the page was last open. */
+function ScriptBadge({ kind, isOpen }: { kind: ScriptKind; isOpen: boolean }) {
+  const broken = (useScriptFiles(kind, false) ?? []).filter(({ problem }) => problem !== null).length;
+  const failures = useUnseenFailures(kind, isOpen);
+  const n = broken + failures;
+  if (n === 0) return null;
+  return (
+    <span className={classes["badge"]}>
+      <span aria-hidden>{n > 99 ? "99+" : n}</span>
+      <VisuallyHidden>{text.scripts.failures(n)}</VisuallyHidden>
+    </span>
   );
 }
 
@@ -123,11 +143,12 @@ function Account({ onShortcuts }: { onShortcuts: () => void }) {
   ] as const;
   const email = session.phase === "out" ? "" : session.user.email;
   const leave = async (): Promise<void> => {
+    await finishDeletes();
     await signOut().catch(notifyFailure);
     await navigate({ to: "/login", search: {} });
   };
   return (
-    <Menu position="top-start" width={208} withinPortal>
+    <Menu position="top-start" width={240} withinPortal>
       <Menu.Target>
         <UnstyledButton className={classes["account"]} aria-label={`${text.shell.account}: ${email}`}>
           <Text size="sm" truncate>

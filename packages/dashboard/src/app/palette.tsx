@@ -1,26 +1,86 @@
 /** The command palette (Ctrl/⌘-K): every page, every collection, the actions that matter. */
 import "@mantine/spotlight/styles.css";
+import { Kbd, useMantineColorScheme } from "@mantine/core";
 import {
   createSpotlight,
+  isActionsGroup,
   Spotlight,
   type SpotlightActionData,
   type SpotlightActionGroupData,
+  type SpotlightProps,
 } from "@mantine/spotlight";
-import { IconColumns3, IconDatabase, IconHierarchy2, IconPlus, IconSearch } from "@tabler/icons-react";
+import {
+  IconDatabase,
+  IconDeviceDesktop,
+  IconDownload,
+  IconHierarchy2,
+  IconMoon,
+  IconPlus,
+  IconSchema,
+  IconSearch,
+  IconSun,
+  IconUpload,
+} from "@tabler/icons-react";
 import { useQuery } from "@tanstack/react-query";
 import { useNavigate } from "@tanstack/react-router";
 import { useEffect } from "react";
+import { keyNames } from "../kit/index.ts";
 import { collectionsQuery } from "../service/queries.ts";
 import { text } from "../texts/index.ts";
 import { pages } from "./navigation.tsx";
+import classes from "./palette.module.css";
+
+type SpotlightActions = SpotlightProps["actions"][number];
 
 const [store, spotlight] = createSpotlight();
 
+const themes = [
+  { value: "light", label: text.shell.themeLight, icon: IconSun },
+  { value: "dark", label: text.shell.themeDark, icon: IconMoon },
+  { value: "auto", label: text.shell.themeSystem, icon: IconDeviceDesktop },
+] as const;
+
+/** The actions whose label has all words of the query, in any order. */
+function matching(query: string, actions: SpotlightActions[]): SpotlightActions[] {
+  const words = query.toLowerCase().split(/\s+/).filter(Boolean);
+  const has = ({ label = "" }: SpotlightActionData): boolean =>
+    words.every((word) => label.toLowerCase().includes(word));
+  return actions.flatMap((each): SpotlightActions[] => {
+    if (!isActionsGroup(each)) return has(each) ? [each] : [];
+    const found = each.actions.filter(has);
+    return found.length === 0 ? [] : [{ ...each, actions: found }];
+  });
+}
+
+/** Enter takes the first one that is found. The arrows go on from it. */
+function selectFirst(): void {
+  const { listId } = store.getState();
+  const list = document.getElementById(listId);
+  for (const each of list?.querySelectorAll("[data-selected]") ?? []) each.removeAttribute("data-selected");
+  list?.querySelector("[data-action]")?.setAttribute("data-selected", "true");
+  store.updateState((state) => ({ ...state, selected: 0 }));
+}
+
+function Keys({ keys }: { keys: string }) {
+  return (
+    <span className={classes["keys"]}>
+      {keyNames(keys).map((key) => (
+        <Kbd key={key} size="xs">
+          {key}
+        </Kbd>
+      ))}
+    </span>
+  );
+}
+
 export function Palette({ onClose }: { onClose: () => void }) {
   const navigate = useNavigate();
+  const { setColorScheme } = useMantineColorScheme();
   const { data: collections = [] } = useQuery(collectionsQuery);
   useEffect(() => {
     spotlight.open();
+    const timer = setTimeout(selectFirst, 50);
+    return () => clearTimeout(timer);
   }, []);
 
   const perCollection = collections.flatMap(({ name }): SpotlightActionData[] => [
@@ -30,10 +90,28 @@ export function Palette({ onClose }: { onClose: () => void }) {
       leftSection: <IconDatabase size={18} stroke={1.6} />,
       onClick: () => void navigate({ to: "/collections/$name", params: { name } }),
     },
+    ...(["permissions", "indexes"] as const).map((tab) => ({
+      id: `${tab} ${name}`,
+      label: text.palette.openTab(text.schema.tabs[tab], name),
+      leftSection: <IconSchema size={18} stroke={1.6} />,
+      onClick: () => void navigate({ to: "/collections/$name/schema", params: { name }, search: { tab } }),
+    })),
+    {
+      id: `import ${name}`,
+      label: text.palette.importInto(name),
+      leftSection: <IconUpload size={18} stroke={1.6} />,
+      onClick: () => void navigate({ to: "/collections/$name/import", params: { name } }),
+    },
+    {
+      id: `export ${name}`,
+      label: text.palette.exportOf(name),
+      leftSection: <IconDownload size={18} stroke={1.6} />,
+      onClick: () => void navigate({ to: "/collections/$name", params: { name }, search: { export: true } }),
+    },
     {
       id: `schema ${name}`,
       label: text.palette.openSchema(name),
-      leftSection: <IconColumns3 size={18} stroke={1.6} />,
+      leftSection: <IconSchema size={18} stroke={1.6} />,
       onClick: () => void navigate({ to: "/collections/$name/schema", params: { name } }),
     },
   ]);
@@ -50,6 +128,12 @@ export function Palette({ onClose }: { onClose: () => void }) {
       leftSection: <IconHierarchy2 size={18} stroke={1.6} />,
       onClick: () => void navigate({ to: "/collections/-/diagram" }),
     },
+    ...themes.map(({ value, label, icon: Icon }) => ({
+      id: `theme ${value}`,
+      label: text.palette.theme(label),
+      leftSection: <Icon size={18} stroke={1.6} />,
+      onClick: () => setColorScheme(value),
+    })),
     ...collections.map(({ name }) => ({
       id: `new record ${name}`,
       label: text.palette.newRecord(name),
@@ -60,10 +144,11 @@ export function Palette({ onClose }: { onClose: () => void }) {
   const groups: SpotlightActionGroupData[] = [
     {
       group: text.palette.pages,
-      actions: pages.map(({ to, label, icon: Icon }) => ({
+      actions: pages.map(({ to, label, icon: Icon, keys }) => ({
         id: to,
         label,
         leftSection: <Icon size={18} stroke={1.6} />,
+        rightSection: <Keys keys={keys} />,
         onClick: () => void navigate({ to }),
       })),
     },
@@ -76,6 +161,13 @@ export function Palette({ onClose }: { onClose: () => void }) {
       shortcut={null}
       actions={groups}
       highlightQuery
+      filter={matching}
+      // The search stays where it is while the list below it grows and shrinks.
+      attributes={{ content: { "aria-label": text.shortcuts.palette } }}
+      centered={false}
+      yOffset="12vh"
+      classNames={{ action: classes["action"] ?? "" }}
+      onQueryChange={() => setTimeout(selectFirst, 0)}
       limit={30}
       overlayProps={{ backgroundOpacity: 0.4, blur: 0 }}
       scrollable

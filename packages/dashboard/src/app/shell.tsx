@@ -7,13 +7,14 @@ import { Notifications } from "@mantine/notifications";
 import { Outlet, useRouterState } from "@tanstack/react-router";
 import { lazy, Suspense, useEffect } from "react";
 import iconUrl from "../assets/icon.svg";
-import { useShortcut } from "../kit/index.ts";
+import { focusPage, useShortcut } from "../kit/index.ts";
 import { useSession } from "../service/session.ts";
 import { text } from "../texts/index.ts";
 import { Navigation } from "./navigation.tsx";
 import { ReloginDialog } from "./relogin-dialog.tsx";
 import classes from "./shell.module.css";
 import { ShortcutList } from "./shortcut-list.tsx";
+import { UndoBars } from "./undo-bars.tsx";
 
 const Palette = lazy(async () => ({ default: (await import("./palette.tsx")).Palette }));
 
@@ -22,7 +23,7 @@ export function Shell() {
     <ModalsProvider labels={{ confirm: text.common.confirm, cancel: text.common.cancel }}>
       <Frame />
       {/* At the left: bars with buttons stand at the right and in the middle. */}
-      <Notifications position="bottom-left" limit={4} />
+      <Notifications position="bottom-left" limit={4} className={classes["notifications"] ?? ""} />
     </ModalsProvider>
   );
 }
@@ -36,6 +37,9 @@ function Frame() {
   // A page that was chosen in the drawer closes it.
   // biome-ignore lint/correctness/useExhaustiveDependencies: another path is the reason.
   useEffect(navigation.close, [path]);
+  // What had the focus may be gone with the page before.
+  // biome-ignore lint/correctness/useExhaustiveDependencies: another path is the reason.
+  useEffect(focusPage, [path]);
   useShortcut({ keys: "mod+k", label: text.shortcuts.palette, group: text.shortcuts.general }, palette.open);
   useShortcut({ keys: "?", label: text.shortcuts.help, group: text.shortcuts.general }, list.open);
 
@@ -68,6 +72,7 @@ function Frame() {
           <Outlet />
         </AppShell.Main>
       </AppShell>
+      <UndoBars />
       {isPaletteOpen && (
         <Suspense>
           <Palette onClose={palette.close} />

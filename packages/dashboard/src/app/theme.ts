@@ -1,6 +1,6 @@
 /** The look of the dashboard: colours, type, radii. Every text on every ground has a contrast of at least 4.5 (WCAG 2.2, 1.4.3). */
 
-import { type CSSVariablesResolver, createTheme, type MantineColorsTuple } from "@mantine/core";
+import { type CSSVariablesResolver, createTheme, type MantineColorsTuple, type MantineTheme } from "@mantine/core";
 import { text } from "../texts/index.ts";
 
 /** Verdigris: the accent. */
@@ -44,6 +44,14 @@ export const theme = createTheme({
   components: {
     // By name alone: the components themselves are no part of the first chunk.
     Tooltip: { defaultProps: { openDelay: 400, withArrow: true } },
+    Notification: { defaultProps: { closeButtonProps: { "aria-label": text.common.close } } },
+    Drawer: { defaultProps: { attributes: { header: { role: "presentation" } } } },
+    Button: {
+      // Small buttons have one size of text, compact or not.
+      vars: (_: MantineTheme, { size }: { size?: unknown }) => ({
+        root: size === "compact-sm" ? { "--button-fz": "var(--mantine-font-size-xs)" } : {},
+      }),
+    },
     Modal: {
       defaultProps: {
         centered: true,
@@ -71,6 +79,8 @@ export const cssVariables: CSSVariablesResolver = () => ({
     "--socle-selected": "#e6f5f2",
     "--socle-accent-text": "#0f6f68",
     "--mantine-color-anchor": "#0f6f68",
+    // Borders of controls: at least 3:1 on every ground (WCAG 2.2, 1.4.11).
+    "--socle-control": "#868e99",
   },
   dark: {
     "--mantine-color-body": "#1a1d22",
@@ -86,5 +96,6 @@ export const cssVariables: CSSVariablesResolver = () => ({
     "--mantine-color-verdigris-light-hover": "#1c403c",
     "--mantine-color-verdigris-light-color": "#7fd2c7",
     "--mantine-color-anchor": "#7fd2c7",
+    "--socle-control": "#6f7782",
   },
 });

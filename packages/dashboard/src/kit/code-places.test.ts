@@ -1,6 +1,6 @@
 /** Tests of the places in code that errors name. */
 import { describe, expect, test } from "bun:test";
-import { partsOf } from "./code-places.ts";
+import { partsOf, splitPlace } from "./code-places.ts";
 
 const places = (text: string): string[] =>
   partsOf(text)
@@ -31,4 +31,16 @@ describe("places in code", () => {
     expect(places("localhost:8080 refused, see notify.ts")).toEqual([]);
     expect(partsOf("")).toEqual([]);
   });
+});
+
+test("the place of an error stands by itself", () => {
+  expect(splitPlace("No mail server (functions/posts/notify.ts:2:11)")).toEqual({
+    message: "No mail server",
+    place: "functions/posts/notify.ts:2:11",
+  });
+  expect(splitPlace("took longer than 30 s (limit)")).toEqual({
+    message: "took longer than 30 s (limit)",
+    place: null,
+  });
+  expect(splitPlace("")).toEqual({ message: "", place: null });
 });

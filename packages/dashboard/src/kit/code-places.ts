@@ -22,3 +22,11 @@ export function partsOf(text: string): TextPart[] {
   if (end < text.length) parts.push({ at: end, value: text.slice(end), isPlace: false });
   return parts;
 }
+
+/** An error as the service tells it: its message, and the place in brackets behind it, or null. */
+export function splitPlace(error: string): { message: string; place: string | null } {
+  const found = / \(((?:[\w@.-]+\/)*[\w@.-]+\.[cm]?[jt]sx?:\d+(?::\d+)?)\)\s*$/.exec(error);
+  return found === null
+    ? { message: error, place: null }
+    : { message: error.slice(0, found.index), place: found[1] ?? null };
+}

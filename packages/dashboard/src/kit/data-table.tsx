@@ -3,6 +3,7 @@
  * click or with the keyboard (Enter on the first cell, arrows from row to row).
  */
 import { Checkbox, Skeleton, UnstyledButton, VisuallyHidden } from "@mantine/core";
+import { useMediaQuery } from "@mantine/hooks";
 import type { KeyboardEvent, ReactNode } from "react";
 import { text } from "../texts/index.ts";
 import classes from "./data-table.module.css";
@@ -12,6 +13,8 @@ export interface Column<T> {
   header: string;
   width?: number | string;
   align?: "right";
+  /** On a narrow screen: in the second line of the row, a cell of its own, or not at all. The first one is the first line. */
+  narrow?: "line" | "cell" | "hidden";
   /** Its head is for screen readers alone. */
   isHeaderHidden?: boolean;
   render: (row: T) => ReactNode;
@@ -59,7 +62,10 @@ function isForControl(target: EventTarget): boolean {
 }
 
 export function DataTable<T>(props: DataTableProps<T>) {
-  const { label, columns, rows, rowKey, onOpen, openKey, selection, isOld = false } = props;
+  const { label, rows, rowKey, onOpen, openKey, selection, isOld = false } = props;
+  const isNarrow = useMediaQuery("(max-width: 48em)", false, { getInitialValueInEffect: false });
+  const below = isNarrow ? props.columns.filter(({ narrow = "line" }, at) => at > 0 && narrow === "line") : [];
+  const columns = isNarrow ? props.columns.filter(({ narrow }, at) => at === 0 || narrow === "cell") : props.columns;
   return (
     // A table without anything to focus has to be scrolled with the keyboard, too.
     <section className={classes["frame"]} aria-label={label} tabIndex={onOpen === undefined ? 0 : undefined}>
@@ -68,6 +74,7 @@ export function DataTable<T>(props: DataTableProps<T>) {
         aria-label={label}
         aria-busy={rows === undefined || isOld}
         data-is-old={isOld || undefined}
+        data-is-narrow={isNarrow || undefined}
       >
         <thead>
           <tr>
@@ -122,6 +129,13 @@ export function DataTable<T>(props: DataTableProps<T>) {
                       </UnstyledButton>
                     ) : (
                       render(row)
+                    )}
+                    {index === 0 && below.length > 0 && (
+                      <div className={classes["below"]}>
+                        {below.map((each) => (
+                          <span key={each.key}>{each.render(row)}</span>
+                        ))}
+                      </div>
                     )}
                   </td>
                 ))}

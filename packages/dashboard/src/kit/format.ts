@@ -3,6 +3,8 @@
 const numbers = new Intl.NumberFormat();
 const compact = new Intl.NumberFormat(undefined, { notation: "compact", maximumFractionDigits: 1 });
 const dateTime = new Intl.DateTimeFormat(undefined, { dateStyle: "medium", timeStyle: "medium" });
+const day = new Intl.DateTimeFormat(undefined, { dateStyle: "medium", timeZone: "UTC" });
+const localDay = new Intl.DateTimeFormat(undefined, { dateStyle: "medium" });
 const clockTime = new Intl.DateTimeFormat(undefined, { hour: "2-digit", minute: "2-digit", second: "2-digit" });
 const relative = new Intl.RelativeTimeFormat(undefined, { numeric: "auto", style: "short" });
 
@@ -42,6 +44,18 @@ export function formatDuration(ms: number): string {
 export function formatDateTime(timestamp: string): string {
   const date = new Date(timestamp);
   return Number.isNaN(date.getTime()) ? timestamp : dateTime.format(date);
+}
+
+/** The value of a field: midnight in UTC is a day without a time, and is the same day in every zone. */
+export function formatFieldTime(timestamp: string): string {
+  if (!/T00:00:00(?:\.0+)?Z$/.test(timestamp)) return formatDateTime(timestamp);
+  const date = new Date(timestamp);
+  return Number.isNaN(date.getTime()) ? timestamp : day.format(date);
+}
+
+/** The day of a time, in the browser's zone. */
+export function formatDay(timestamp: string): string {
+  return localDay.format(new Date(timestamp));
 }
 
 /** The time of day alone, with seconds. */

@@ -7,12 +7,17 @@ export { DetailsDrawer, DetailsSection, Facts } from "./details-drawer.tsx";
 export { differencesOf, type FieldChange } from "./diff.ts";
 export { DiffView } from "./diff-view.tsx";
 export { ErrorBlock } from "./error-block.tsx";
+export { ErrorText } from "./error-text.tsx";
+export { Example, ExampleButton, type ExampleProps } from "./example-help.tsx";
+export { focusPage } from "./focus.ts";
 export {
   formatBytes,
   formatClock,
   formatCompact,
   formatDateTime,
+  formatDay,
   formatDuration,
+  formatFieldTime,
   formatNumber,
 } from "./format.ts";
 export { JsonEditor } from "./json-editor/index.ts";
@@ -28,8 +33,9 @@ export { QueryView } from "./query-view.tsx";
 export { RunLog } from "./run-log.tsx";
 export { lastStack } from "./run-log-entries.ts";
 export { saveBlob } from "./save-blob.ts";
+export { ScriptProblems } from "./script-problems.tsx";
 export { SearchBox } from "./search-box.tsx";
-export { keyNames, useShortcut, useShortcutList } from "./shortcuts.tsx";
+export { keyNames, useListedShortcut, useShortcut, useShortcutList } from "./shortcuts.tsx";
 export { EmptyState, ErrorState, messageOf, RowsSkeleton } from "./states.tsx";
 export { type TailState, useTail } from "./tail.ts";
 export { TailMark } from "./tail-mark.tsx";

@@ -18,7 +18,9 @@ export function lastStack(entries: readonly LogEntry[], attempt?: number): strin
   for (const { level, fields } of entries.toReversed()) {
     const stack = fields?.["stack"];
     if (level !== "ERROR" || typeof stack !== "string") continue;
-    if (attempt === undefined || fields?.["attempt"] === attempt) return stack;
+    // The bundler names a default export so.
+    if (attempt === undefined || fields?.["attempt"] === attempt)
+      return stack.replaceAll("at starDefault ", "at default ");
   }
   return null;
 }

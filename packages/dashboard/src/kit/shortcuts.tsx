@@ -9,6 +9,8 @@ export interface Shortcut {
   /** The deed, for the list: "Go to collections". */
   readonly label: string;
   readonly group: string;
+  /** Whether it is only shown in the list: what has the focus takes the key by itself. */
+  readonly isListed?: boolean;
 }
 
 interface Registered extends Shortcut {
@@ -29,7 +31,16 @@ const isMac = /Mac|iPhone|iPad/.test(navigator.userAgent);
 
 /** The keys of a shortcut as keyboards have them: ["⌘", "K"]. */
 export function keyNames(keys: string): string[] {
-  const names: { [part: string]: string } = { mod: isMac ? "⌘" : "Ctrl", shift: "⇧", Escape: "Esc" };
+  const names: { [part: string]: string } = {
+    mod: isMac ? "⌘" : "Ctrl",
+    shift: "⇧",
+    Escape: "Esc",
+    ArrowUp: "↑",
+    ArrowDown: "↓",
+    ArrowLeft: "←",
+    ArrowRight: "→",
+    Space: "␣",
+  };
   return keys.split(/[+ ]/).map((part) => names[part] ?? (part.length === 1 ? part.toUpperCase() : part));
 }
 
@@ -62,15 +73,20 @@ export function ShortcutProvider({ children }: { children: ReactNode }) {
 
   useEffect(() => {
     let first: { key: string; at: number } | null = null;
+    let isCovered = false;
+    // Read before anybody acts on the key: the Escape that closes a dialog is not meant for the page below.
+    const look = (): void => {
+      isCovered = document.querySelector('[role="dialog"][aria-modal="true"]') !== null;
+    };
     const listen = (event: KeyboardEvent): void => {
       if (event.defaultPrevented || event.altKey) return;
       const key = written(event);
       if (isTyping(event.target) && !key.startsWith("mod+")) return;
       // A dialog keeps the keys for itself.
-      if (document.querySelector('[role="dialog"][aria-modal="true"]') !== null && key !== "mod+k") return;
+      if (isCovered && key !== "mod+k") return;
       const sequence = first !== null && event.timeStamp - first.at < sequenceMs ? `${first.key} ${key}` : null;
       // The one that was registered last wins: it belongs to what is on top.
-      const all = [...registered.current].reverse();
+      const all = [...registered.current].filter(({ isListed }) => isListed !== true).reverse();
       const match = all.find(({ keys }) => keys === sequence) ?? all.find(({ keys }) => keys === key);
       first =
         match === undefined && all.some(({ keys }) => keys.startsWith(`${key} `)) ? { key, at: event.timeStamp } : null;
@@ -78,8 +94,12 @@ export function ShortcutProvider({ children }: { children: ReactNode }) {
       event.preventDefault();
       match.run();
     };
+    window.addEventListener("keydown", look, { capture: true });
     window.addEventListener("keydown", listen);
-    return () => window.removeEventListener("keydown", listen);
+    return () => {
+      window.removeEventListener("keydown", look, { capture: true });
+      window.removeEventListener("keydown", listen);
+    };
   }, []);
 
   return <Context value={registry}>{children}</Context>;
@@ -96,11 +116,16 @@ export function useShortcut(shortcut: Shortcut, run: () => void, isActive = true
   const registry = useRegistry();
   const latest = useRef(run);
   latest.current = run;
-  const { keys, label, group } = shortcut;
+  const { keys, label, group, isListed = false } = shortcut;
   useEffect(() => {
     if (!isActive) return undefined;
-    return registry.add({ keys, label, group, run: () => latest.current() });
-  }, [registry, keys, label, group, isActive]);
+    return registry.add({ keys, label, group, isListed, run: () => latest.current() });
+  }, [registry, keys, label, group, isListed, isActive]);
+}
+
+/** Puts keys into the list that what has the focus takes by itself: arrows in a grid, Enter in a cell. */
+export function useListedShortcut(shortcut: Shortcut): void {
+  useShortcut({ ...shortcut, isListed: true }, () => undefined);
 }
 
 /** The shortcuts that work now, each once; read again whenever `isOpen` becomes true. */

@@ -22,6 +22,14 @@ function subscribe(listener: () => void): () => void {
   };
 }
 
+/** A time that has just been is not to come, whatever the clocks of the service and of the browser say. */
+const skewMs = 5_000;
+
+function nowFor(at: string, current: number): number {
+  const ahead = Date.parse(at) - current;
+  return ahead > 0 && ahead < skewMs ? current + ahead : current;
+}
+
 export function RelativeTime({ at, ...props }: { at: string } & TextProps) {
   const current = Math.max(
     useSyncExternalStore(subscribe, () => now),
@@ -30,7 +38,7 @@ export function RelativeTime({ at, ...props }: { at: string } & TextProps) {
   return (
     <Tooltip label={formatDateTime(at)}>
       <Text span inherit className="numbers" {...props}>
-        <time dateTime={at}>{formatRelative(at, Math.max(current, Date.now() - 1_000))}</time>
+        <time dateTime={at}>{formatRelative(at, nowFor(at, Math.max(current, Date.now() - 1_000)))}</time>
       </Text>
     </Tooltip>
   );

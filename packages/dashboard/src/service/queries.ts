@@ -44,3 +44,10 @@ export function userQuery(id: string) {
     staleTime: 60_000,
   });
 }
+
+/** The configuration in force. It does not change while the service runs. */
+export const configQuery = queryOptions({
+  queryKey: ["config"],
+  queryFn: () => client.admin.config(),
+  staleTime: 60_000,
+});

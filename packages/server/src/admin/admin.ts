@@ -12,6 +12,7 @@ import type { EventLoopLag, LimitMeter, Logger, LogRing, RequestMeter } from "..
 import type { Queries } from "../queries/index.ts";
 import type { Realtime } from "../realtime/index.ts";
 import type { Records } from "../records/index.ts";
+import type { FileState } from "../script-host/index.ts";
 import type { Storage } from "../storage/index.ts";
 import { AdminChanges } from "./admin-changes.ts";
 import { Audit } from "./audit.ts";
@@ -48,6 +49,8 @@ export interface AdminOptions {
   readiness: () => Promise<readonly string[]>;
   /** How often the process of the user's code was lost. */
   processesLost: () => number;
+  /** The files of functions and jobs, with what became of them. */
+  scriptFiles: () => readonly FileState[];
   limits: LimitMeter;
 }
 

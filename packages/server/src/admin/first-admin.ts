@@ -1,4 +1,4 @@
-import type { TokenResponse } from "@socle/protocol";
+import type { SetupInvitation, TokenResponse } from "@socle/protocol";
 import { type Auth, type PasswordCaller, readCredentials } from "../auth/index.ts";
 import { AppError, type Clock, isSameSecret, randomToken, toTimestamp } from "../kernel/index.ts";
 import type { Audit } from "./audit.ts";
@@ -31,11 +31,11 @@ export class FirstAdmin {
     return this.#token;
   }
 
-  /** When the token expires. @throws AppError as `create` does. */
-  async check(token: unknown): Promise<{ expiresAt: string }> {
+  /** When the token expires, and how long the password must be. @throws AppError as `create` does. */
+  async check(token: unknown): Promise<SetupInvitation> {
     if (this.#token === null || (await this.#auth.users.adminExists())) throw over();
     this.#confirm(token);
-    return { expiresAt: toTimestamp(this.#expiresAt) };
+    return { expiresAt: toTimestamp(this.#expiresAt), passwordMinLength: this.#auth.users.passwordMinLength };
   }
 
   /**

@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import type { FunctionRun, Page } from "@socle/protocol";
+import type { FunctionRun, Page, ScriptFileEntry } from "@socle/protocol";
 import { openScripts } from "../../test/scripts.ts";
 import { until } from "../../test/sockets.ts";
 
@@ -258,4 +258,48 @@ test("a run that was asked for by hand is on disk when its id is answered", asyn
   const { runId } = body as unknown as { runId: string };
   const row = await opened.service.database.reader.get("SELECT runId FROM _job_runs WHERE runId = ?", runId);
   expect(row).toEqual({ runId });
+});
+
+test("files that do not load: their problem, with the version that keeps running", async () => {
+  const path = "functions/items/broken.ts";
+  const entry = async () => {
+    const { items } = (await get("/scripts?limit=1000")) as unknown as Page<ScriptFileEntry>;
+    return items.find(({ filePath }) => filePath === path);
+  };
+  await opened.save({ [path]: "export const onCreate = () => undefined;" });
+  const good = await entry();
+  expect(good).toMatchObject({ kind: "function", collection: "items", problem: null });
+  await opened.save({ [path]: "export const onCreate = () => {\n  const = 1;\n};" });
+  const bad = await entry();
+  expect(bad?.loadedAt).toBe(String(good?.loadedAt));
+  expect(bad?.problem?.message).toContain(`${path}:2:`);
+  await opened.save({ [path]: "export const onCreate = () => undefined;" });
+  const mended = await entry();
+  expect(mended?.problem).toBeNull();
+  expect(Date.parse(mended?.loadedAt ?? "")).toBeGreaterThanOrEqual(Date.parse(good?.loadedAt ?? ""));
+
+  await opened.save({ "jobs/never.ts": "export default () => undefined;" });
+  const { items } = (await get("/scripts?limit=1000")) as unknown as Page<ScriptFileEntry>;
+  expect(items.find(({ filePath }) => filePath === "jobs/never.ts")).toMatchObject({
+    kind: "job",
+    collection: null,
+    loadedAt: null,
+  });
+  const refused = await request("GET", "/api/admin/scripts");
+  expect(refused.status).toBe(401);
+});
+
+test("a run that is tried again tells how often it has failed, and when it comes", async () => {
+  const path = "functions/items/again.ts";
+  await opened.save({
+    [path]: `export const options = { retries: 3 };
+      export const onDelete = () => { throw new Error("still not"); };`,
+  });
+  const { body } = await create("short-lived");
+  await request("DELETE", `/api/items/${String(body["id"])}`);
+  let run: FunctionRun | undefined;
+  for (const end = performance.now() + 10_000; run === undefined && performance.now() < end; await Bun.sleep(5))
+    run = (await runs(`?filePath=${path}`)).items.find(({ failures }) => failures !== undefined);
+  expect(run).toMatchObject({ failures: 1, error: null });
+  expect(Date.parse(run?.retryAt ?? "")).toBeGreaterThan(Date.parse(run?.createdAt ?? ""));
 });

@@ -1,8 +1,9 @@
-import type { FunctionEntry, FunctionRun, JobEntry, JobRun } from "@socle/protocol";
+import type { FunctionEntry, FunctionRun, JobEntry, JobRun, ScriptFileEntry } from "@socle/protocol";
 import type { Waiter } from "../database/index.ts";
 import type { Functions } from "../functions/index.ts";
 import type { Jobs } from "../jobs/index.ts";
 import { AppError, oneOf, quote, type SignedIn, toTimestamp } from "../kernel/index.ts";
+import type { FileState } from "../script-host/index.ts";
 import type { AdminChanges } from "./admin-changes.ts";
 import type { Audit } from "./audit.ts";
 
@@ -29,12 +30,34 @@ export class ScriptAdmin {
   readonly #functions: Functions;
   readonly #jobs: Jobs;
   readonly #audit: Audit;
+  readonly #files: () => readonly FileState[];
 
-  constructor(options: { changes: AdminChanges; functions: Functions; jobs: Jobs; audit: Audit }) {
+  constructor(options: {
+    changes: AdminChanges;
+    functions: Functions;
+    jobs: Jobs;
+    audit: Audit;
+    scriptFiles: () => readonly FileState[];
+  }) {
     this.#changes = options.changes;
     this.#functions = options.functions;
     this.#jobs = options.jobs;
     this.#audit = options.audit;
+    this.#files = options.scriptFiles;
+  }
+
+  /** Every file, also one that has never been loaded. */
+  files(): ScriptFileEntry[] {
+    return this.#files().map(({ file, loadedAt, problem }) => ({
+      filePath: file.path,
+      kind: file.folder === "functions" ? "function" : "job",
+      collection: file.collection,
+      loadedAt: loadedAt === null ? null : toTimestamp(loadedAt),
+      problem:
+        problem === null
+          ? null
+          : { message: problem.message, stack: problem.stack ?? null, since: toTimestamp(problem.since) },
+    }));
   }
 
   functions(): FunctionEntry[] {

@@ -9,6 +9,7 @@ import { EventRetention } from "../events/index.ts";
 import {
   AccessLog,
   type Certificate,
+  dashboardPath,
   dashboardSetupPath,
   firstAdminPath,
   HttpServer,
@@ -142,6 +143,7 @@ export class App {
         disks: disksOf(config),
         readiness: () => readiness.reasons(),
         processesLost: () => scripts.processesLost,
+        scriptFiles: () => scripts.states(),
       });
       const { certificate, acme } = await openHttps(config, logger.for("tls"));
       http = new HttpServer({
@@ -190,6 +192,7 @@ export class App {
       control = openControl({ database: config.database, scripts, backups, logger });
       await inviteFirstAdmin(admin, `${http.url}${dashboard === null ? firstAdminPath : dashboardSetupPath}`, options);
       logger.info(`The API is at ${http.url}/api/{collection}`);
+      if (dashboard !== null) logger.info(`The dashboard is at ${http.url}${dashboardPath}`);
       logger.notice(`Listening on ${http.url}`);
       if (certificate !== null) void acme?.keep(certificate, stopping.signal);
       if (http.redirectPort !== null) logger.info(`Plain HTTP on port ${http.redirectPort} leads to HTTPS`);

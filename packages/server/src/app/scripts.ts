@@ -5,6 +5,7 @@ import { Jobs } from "../jobs/index.ts";
 import { AppError, nearest, quote, system } from "../kernel/index.ts";
 import type { Logger } from "../logging/index.ts";
 import {
+  type FileState,
   fingerprint,
   QueryPool,
   ScriptHost,
@@ -104,6 +105,11 @@ export class Scripts {
   /** How often the process of the user's code was lost and another took its place, since the start. */
   get processesLost(): number {
     return this.#processesLost;
+  }
+
+  /** The files of functions and jobs, with what became of them when they were last loaded. */
+  states(): readonly FileState[] {
+    return this.#host.states();
   }
 
   /** Loads what is there, and runs what waits. Without schedules, jobs run by hand alone. */

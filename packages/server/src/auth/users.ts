@@ -81,6 +81,11 @@ export class Users {
     return this.#sessions.list(userId, Date.now());
   }
 
+  /** Characters that a password has at least. */
+  get passwordMinLength(): number {
+    return this.#passwordMinLength;
+  }
+
   adminExists(reader: Reader = this.#database.reader): Promise<boolean> {
     return adminExists(reader);
   }

@@ -5,7 +5,7 @@ import { type DeliveryHead, deliveryTable } from "./deliveries.ts";
 import { eventSeqOf } from "./delivery-id.ts";
 
 /** A delivery that is not over. */
-export interface OpenDelivery extends Pick<DeliveryHead, "id" | "path" | "handler"> {
+export interface OpenDelivery extends Pick<DeliveryHead, "id" | "path" | "handler" | "failures" | "notBefore"> {
   /** The time that the event's id is made of, in milliseconds since 1970. */
   readonly at: number;
   readonly eventType: string;
@@ -20,7 +20,7 @@ export interface OpenFilter {
 }
 
 /** A row of the table; `at` and `type` are those of the copy of its event, null while the log has the event. */
-interface OpenRow extends Pick<DeliveryHead, "id" | "path" | "handler"> {
+interface OpenRow extends Pick<DeliveryHead, "id" | "path" | "handler" | "failures" | "notBefore"> {
   readonly at: number | null;
   readonly type: string | null;
 }
@@ -49,7 +49,7 @@ export async function openDeliveries(
   return database.query(async (reader) => {
     const total = isFiltered ? ((await reader.get<{ n: number }>(countSql, ...values))?.n ?? 0) : await countAll();
     const rows = await reader.all<OpenRow>(
-      `SELECT r.id, h.path, h.handler, json_extract(r.event, '$.at') AS at, json_extract(r.event, '$.type') AS type
+      `SELECT ${deliveryTable.headColumns}, json_extract(r.event, '$.at') AS at, json_extract(r.event, '$.type') AS type
        FROM ${deliveryTable.source} WHERE ${where} ORDER BY r.id DESC LIMIT ? OFFSET ?`,
       ...values,
       limit,
@@ -61,7 +61,7 @@ export async function openDeliveries(
 }
 
 function toOpenDelivery(row: OpenRow, logged: EventStamp | undefined): OpenDelivery[] {
-  const { id, path, handler } = row;
+  const { id, path, handler, failures, notBefore } = row;
   const { at, type } = logged ?? row;
-  return at === null || type === null ? [] : [{ id, path, handler, at, eventType: type }];
+  return at === null || type === null ? [] : [{ id, path, handler, failures, notBefore, at, eventType: type }];
 }

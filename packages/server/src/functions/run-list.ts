@@ -63,7 +63,7 @@ export async function listRuns(options: {
 }
 
 function toOpenRun(delivery: OpenDelivery, isRunning: boolean): FunctionRun {
-  const { id, path, handler, at, eventType } = delivery;
+  const { id, path, handler, at, eventType, failures, notBefore } = delivery;
   const event = eventId(at, eventSeqOf(delivery));
   return {
     runId: runIdOf(event, id),
@@ -78,6 +78,7 @@ function toOpenRun(delivery: OpenDelivery, isRunning: boolean): FunctionRun {
     durationMs: null,
     error: null,
     canRetry: false,
+    ...(failures > 0 && { failures, retryAt: toTimestamp(notBefore) }),
   };
 }
 

@@ -5,6 +5,8 @@ import { namesOf } from "./static-files.ts";
 
 /** Where a browser sets up the first admin. */
 export const dashboardSetupPath = "/_/setup";
+/** Where it begins. */
+export const dashboardPath = "/_/";
 
 /** A build of the dashboard: inside the executable, or in a folder. */
 export interface DashboardFiles {

@@ -3,7 +3,7 @@
 export { AccessLog } from "./access-log.ts";
 export { Acme } from "./acme.ts";
 export { Certificate } from "./certificate.ts";
-export { Dashboard, dashboardSetupPath } from "./dashboard.ts";
+export { Dashboard, dashboardPath, dashboardSetupPath } from "./dashboard.ts";
 export { dashboardBuild } from "./dashboard-build.ts";
 export { EmbeddedFiles } from "./embedded-files.ts";
 export { RateLimiter } from "./rate-limiter.ts";

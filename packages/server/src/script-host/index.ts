@@ -1,6 +1,7 @@
 /** The processes of the user's code: loading and reloading modules, running handlers within limits, the calls they may make. */
 
 export type { ScriptOutcome, ScriptTask } from "./attempt.ts";
+export type { FileState } from "./file-states.ts";
 export type { RunInput, ScriptError } from "./protocol.ts";
 export { QueryPool } from "./query-pool.ts";
 export { parseOptions, parseRetries, parseTimeout } from "./run-options.ts";

@@ -1,8 +1,9 @@
 /** The script host: loads the user's code into processes of its own, reloads it, and runs handlers there. */
 import { type Awaitable, messageOf, SetupError } from "../kernel/index.ts";
 import type { Loaded, ScriptOutcome, ScriptTask } from "./attempt.ts";
+import { type FileState, FileStates } from "./file-states.ts";
 import { SpawnedProcess, type SpawnOptions } from "./host-process.ts";
-import type { FromChild, ScriptExports, ToChild } from "./protocol.ts";
+import type { FromChild, ScriptError, ScriptExports, ToChild } from "./protocol.ts";
 import { listScripts, listStrays, readCode, type ScriptFile, type ScriptFolder } from "./script-files.ts";
 import { Supervisor, type SupervisorOptions } from "./supervisor.ts";
 
@@ -53,8 +54,7 @@ export class ScriptHost {
   #loading: Promise<void> = Promise.resolve();
   /** Resolved when the change from one set of scripts to the next is over; null while there is none. */
   #change: PromiseWithResolvers<void> | null = null;
-  /** The reasons why files do not load, by path. */
-  #problems = new Map<string, string>();
+  readonly #states = new FileStates();
   #isStopped = false;
 
   constructor(options: ScriptHostOptions) {
@@ -68,7 +68,12 @@ export class ScriptHost {
 
   /** The reason why a file did not load at the last load; null when it did, or does not exist. */
   problemOf(path: string): string | null {
-    return this.#problems.get(path) ?? null;
+    return this.states().find(({ file }) => file.path === path)?.problem?.message ?? null;
+  }
+
+  /** All files, with what became of them when they were last loaded. */
+  states(): readonly FileState[] {
+    return this.#states.list();
   }
 
   /** Loads the files in the folders now. Runs under way go on; later ones run either the old or the new set of files. */
@@ -103,7 +108,7 @@ export class ScriptHost {
     if (this.#isStopped) return;
     const scripts = new Map<string, LoadedScript>();
     const broken: string[] = [];
-    this.#problems = new Map();
+    this.#states.keep(files);
     for (const file of files) {
       const script = this.#scriptOf(file, loaded.get(file.path), generation);
       if (script === null) broken.push(file.path);
@@ -160,24 +165,26 @@ export class ScriptHost {
   #scriptOf(file: ScriptFile, loaded: Loaded | undefined, generation: Generation): LoadedScript | null {
     const { logger } = this.#options;
     const problem = this.#findProblem(file, loaded);
-    if (problem === null && loaded !== undefined && "exports" in loaded)
+    if (problem === null && loaded !== undefined && "exports" in loaded) {
+      this.#states.loaded(file);
       return { file, exports: loaded.exports, generation };
-    this.#problems.set(file.path, problem ?? "was not loaded");
+    }
+    this.#states.failed(file, problem ?? { message: "was not loaded" });
     const old = this.#scripts.get(file.path);
     const effect = old === undefined ? "it has no effect" : "its last version keeps running";
-    logger.error(`${file.path} does not load, ${effect}: ${problem}`);
+    logger.error(`${file.path} does not load, ${effect}: ${problem?.message}`);
     return old ?? null;
   }
 
-  #findProblem(file: ScriptFile, loaded: Loaded | undefined): string | null {
-    if (loaded === undefined) return "was not loaded";
-    if ("error" in loaded) return loaded.error.message;
+  #findProblem(file: ScriptFile, loaded: Loaded | undefined): ScriptError | null {
+    if (loaded === undefined) return { message: "was not loaded" };
+    if ("error" in loaded) return loaded.error;
     const kind = this.#options.kinds.find(({ folder }) => folder === file.folder);
     try {
       kind?.check({ file, exports: loaded.exports });
       return null;
     } catch (thrown) {
-      return messageOf(thrown);
+      return { message: messageOf(thrown) };
     }
   }
 

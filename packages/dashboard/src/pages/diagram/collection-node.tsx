@@ -3,8 +3,8 @@
 import { Link } from "@tanstack/react-router";
 import { Handle, type Node, type NodeProps, Position, useReactFlow } from "@xyflow/react";
 import { memo } from "react";
+import { TypeIcon } from "../../kit/type-icon.tsx";
 import { text } from "../../texts/index.ts";
-import { TypeIcon } from "../schema/fields/type-icon.tsx";
 import classes from "./diagram.module.css";
 import type { GraphNode } from "./graph.ts";
 

@@ -20,24 +20,11 @@ import { client } from "../../service/client.ts";
 import { historyOf } from "../../service/record-history.ts";
 import { text } from "../../texts/index.ts";
 import { Actor } from "./actor.tsx";
-import { collectionOf, timeOfId } from "./event-list.ts";
+import { collectionOf } from "./event-list.ts";
+import { aboutUser, changeOf } from "./user-events.ts";
 
 /** Events of the collection that are looked through for the one before. */
 const lookBack = 1_000;
-
-/** An event that the list does not hold: its id tells its time. Null when the log has it no more. */
-export function eventQuery(id: string) {
-  return queryOptions({
-    queryKey: ["events", "one", id],
-    queryFn: async () => {
-      const at = timeOfId(id);
-      if (at === null) return null;
-      const { items } = await client.admin.events({ from: at, to: at, limit: 1_000 });
-      return items.find((event) => event.id === id) ?? null;
-    },
-    staleTime: 60_000,
-  });
-}
 
 /** What an update of a record changed: held against the event before it, as far as that is found. */
 function changesQuery(event: EventEntry, collection: string) {
@@ -64,6 +51,8 @@ function isObject(value: unknown): value is { readonly [name: string]: unknown }
 export function EventDetails({ event }: { event: EventEntry }) {
   const collection = collectionOf(event);
   const record = event.payload["id"];
+  const user = aboutUser(event);
+  const change = changeOf(event);
   return (
     <>
       <DetailsSection title={text.events.about}>
@@ -97,6 +86,20 @@ export function EventDetails({ event }: { event: EventEntry }) {
                 </Anchor>
               ),
             ],
+            [
+              text.events.user,
+              user === null ? null : (
+                <Anchor
+                  key="user"
+                  renderRoot={(props) => <Link to="/users" search={{ user }} {...props} />}
+                  size="sm"
+                  underline="always"
+                >
+                  <Actor id={user} />
+                </Anchor>
+              ),
+            ],
+            [text.events.change, change === "" ? null : change],
             [text.events.source, event.source],
             [
               text.events.id,

@@ -1,5 +1,5 @@
 /** The filters of the event log: types with completion, a time, the user who caused them. */
-import { Select, TagsInput } from "@mantine/core";
+import { Select, TagsInput, Text } from "@mantine/core";
 import { DateTimePicker } from "@mantine/dates";
 import "@mantine/dates/styles.css";
 import { useDebouncedValue } from "@mantine/hooks";
@@ -8,24 +8,9 @@ import { useState } from "react";
 import { client } from "../../service/client.ts";
 import { collectionsQuery, userQuery } from "../../service/queries.ts";
 import { text } from "../../texts/index.ts";
+import { isKnownType, typesOf } from "./event-types.ts";
 import type { EventSearch } from "./search.ts";
 
-/** Types beside those of records. */
-const otherTypes = [
-  "auth.*",
-  "auth.login",
-  "auth.register",
-  "auth.logout",
-  "storage.*",
-  "storage.uploaded",
-  "storage.deleted",
-  "function.*",
-  "function.failed",
-  "job.*",
-  "job.failed",
-  "admin.*",
-  "system.*",
-];
 /** Types that one request may name. */
 const maxTypes = 20;
 const hourMs = 3_600_000;
@@ -46,7 +31,8 @@ export function EventFilters({ search, onChange }: FilterProps) {
   return (
     <>
       <TypeFilter search={search} onChange={onChange} />
-      <ActorFilter search={search} onChange={onChange} />
+      <UserFilter part="actor" search={search} onChange={onChange} />
+      <UserFilter part="about" search={search} onChange={onChange} />
       <TimeFilter search={search} onChange={onChange} />
     </>
   );
@@ -54,58 +40,74 @@ export function EventFilters({ search, onChange }: FilterProps) {
 
 function TypeFilter({ search, onChange }: FilterProps) {
   const { data: collections = [] } = useQuery(collectionsQuery);
-  const ofRecords = collections.flatMap(({ name }) =>
-    ["*", "created", "updated", "deleted"].map((end) => `${name}.${end}`),
-  );
+  const [refused, setRefused] = useState<string | null>(null);
+  const change = (types: string[]): void => {
+    setRefused(types.find((type) => !isKnownType(type)) ?? null);
+    const known = types.filter(isKnownType).slice(0, maxTypes);
+    onChange({ type: known.length === 0 ? undefined : known.join(",") });
+  };
   return (
-    <TagsInput
-      size="xs"
-      miw={220}
-      maw={460}
-      flex={1}
-      aria-label={text.events.types}
-      placeholder={search.type === undefined ? text.events.types : ""}
-      data={[...ofRecords, ...otherTypes]}
-      value={search.type?.split(",") ?? []}
-      onChange={(types) => onChange({ type: types.length === 0 ? undefined : types.slice(0, maxTypes).join(",") })}
-      maxTags={maxTypes}
-      limit={40}
-      splitChars={[",", " "]}
-      clearable
-      clearButtonProps={{ "aria-label": text.events.anyType }}
-    />
+    <>
+      <TagsInput
+        size="xs"
+        miw={160}
+        maw={460}
+        flex={1}
+        aria-label={text.events.types}
+        placeholder={search.type === undefined ? text.events.types : ""}
+        data={typesOf(collections.map(({ name }) => name))}
+        value={search.type?.split(",") ?? []}
+        onChange={change}
+        error={refused !== null}
+        onSearchChange={() => setRefused(null)}
+        maxTags={maxTypes}
+        limit={40}
+        splitChars={[",", " "]}
+        clearable
+        clearButtonProps={{ "aria-label": text.events.anyType }}
+      />
+      {refused !== null && (
+        <Text size="xs" c="var(--mantine-color-error)" role="alert">
+          {text.events.noType(refused)}
+        </Text>
+      )}
+    </>
   );
 }
 
-function ActorFilter({ search, onChange }: FilterProps) {
+const userTexts = {
+  actor: { label: text.events.actor, any: text.events.anyActor },
+  about: { label: text.events.aboutUser, any: text.events.anyAbout },
+} as const;
+
+/** The user who caused the events, or the one to whom they happened. */
+function UserFilter({ part, search, onChange }: FilterProps & { part: "actor" | "about" }) {
   const [typed, setTyped] = useState("");
   const [words] = useDebouncedValue(typed, 200);
-  const { data: chosen } = useQuery({
-    ...userQuery(search.actor ?? ""),
-    enabled: search.actor !== undefined,
-    retry: false,
-  });
+  const id = search[part];
+  const { label, any } = userTexts[part];
+  const { data: chosen } = useQuery({ ...userQuery(id ?? ""), enabled: id !== undefined, retry: false });
   const { data: found } = useQuery({
     queryKey: ["users", "picker", words],
     queryFn: () => client.admin.users.list({ search: words === "" ? undefined : words, limit: 20 }),
     placeholderData: keepPreviousData,
   });
-  const users = new Map((found?.items ?? []).map(({ id, email }) => [id, email]));
-  if (search.actor !== undefined) users.set(search.actor, chosen?.email ?? search.actor);
+  const users = new Map((found?.items ?? []).map(({ id: each, email }) => [each, email]));
+  if (id !== undefined) users.set(id, chosen?.email ?? id);
   return (
     <Select
       size="xs"
-      w={220}
-      aria-label={text.events.actor}
-      placeholder={text.events.anyActor}
-      data={[...users].map(([value, label]) => ({ value, label }))}
-      value={search.actor ?? null}
-      onChange={(value) => onChange({ actor: value ?? undefined })}
+      w={150}
+      aria-label={label}
+      placeholder={any}
+      data={[...users].map(([value, email]) => ({ value, label: email }))}
+      value={id ?? null}
+      onChange={(value) => onChange({ [part]: value ?? undefined })}
       searchable
       onSearchChange={(value) => setTyped(value === chosen?.email ? "" : value)}
       nothingFoundMessage={text.events.noActor}
       clearable
-      clearButtonProps={{ "aria-label": text.events.anyActor }}
+      clearButtonProps={{ "aria-label": any }}
     />
   );
 }
@@ -122,7 +124,7 @@ function TimeFilter({ search, onChange }: FilterProps) {
     <>
       <Select
         size="xs"
-        w={140}
+        w={120}
         aria-label={text.events.time}
         placeholder={search.from === undefined && search.to === undefined ? text.events.anyTime : text.events.since}
         data={[
@@ -136,8 +138,9 @@ function TimeFilter({ search, onChange }: FilterProps) {
       />
       <DateTimePicker
         size="xs"
-        w={176}
+        w={150}
         withSeconds
+        highlightToday
         clearable
         aria-label={text.events.from}
         placeholder={text.events.from}
@@ -146,8 +149,9 @@ function TimeFilter({ search, onChange }: FilterProps) {
       />
       <DateTimePicker
         size="xs"
-        w={176}
+        w={150}
         withSeconds
+        highlightToday
         clearable
         aria-label={text.events.to}
         placeholder={text.events.to}

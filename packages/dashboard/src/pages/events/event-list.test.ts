@@ -48,6 +48,9 @@ test("an event that comes is held against every filter", () => {
   expect(isWanted(one, {})).toBe(true);
   expect(isWanted(one, { actor: "usr_2" })).toBe(false);
   expect(isWanted(one, { from: one.timestamp, to: one.timestamp, actor: "usr_1", type: "posts.*" })).toBe(true);
+  expect(isWanted(one, { about: "usr_1" })).toBe(false);
+  const login = event(4, { source: "auth", type: "auth.login", payload: { userId: "usr_1" } });
+  expect(isWanted(login, { about: "usr_1" })).toBe(true);
   expect(isWanted(one, { to: event(1).timestamp })).toBe(false);
   expect(isWanted(one, { from: event(6).timestamp })).toBe(false);
 });

@@ -1,6 +1,7 @@
 /** The list of events, newest first: what was read and what came, each once, and which of them a filter lets through. */
 import type { EventEntry } from "@socle/protocol";
 import type { EventSearch } from "./search.ts";
+import { aboutUser } from "./user-events.ts";
 
 /** Events that are kept in memory; the oldest go first. */
 export const maxEvents = 5_000;
@@ -23,11 +24,12 @@ export function isOfType(type: string, wanted: string | undefined): boolean {
 }
 
 /** Whether an event that has just come belongs to what the page shows. */
-export function isWanted(event: EventEntry, { type, actor, from, to }: EventSearch): boolean {
+export function isWanted(event: EventEntry, { type, actor, about, from, to }: EventSearch): boolean {
   const at = Date.parse(event.timestamp);
   if (from !== undefined && at < Date.parse(from)) return false;
   if (to !== undefined && at > Date.parse(to)) return false;
   if (actor !== undefined && event.actor !== actor) return false;
+  if (about !== undefined && aboutUser(event) !== about) return false;
   return isOfType(event.type, type);
 }
 
@@ -52,7 +54,7 @@ export function collectionOf({ type, source }: EventEntry): string | null {
 
 /** What an event is about, in one line: a record, a user, a collection, a file. */
 export function subjectOf({ payload }: EventEntry): string {
-  for (const name of ["target", "id", "filePath", "name", "userId"]) {
+  for (const name of ["target", "email", "id", "filePath", "name", "userId"]) {
     const value = payload[name];
     if (typeof value === "string" && value !== "") return value;
   }

@@ -1,9 +1,10 @@
 /** One event in the list. */
 import type { EventEntry } from "@socle/protocol";
 import { formatClock, formatDateTime } from "../../kit/index.ts";
+import { text } from "../../texts/index.ts";
 import { Actor } from "./actor.tsx";
-import { subjectOf } from "./event-list.ts";
 import classes from "./events.module.css";
+import { Subject } from "./subject.tsx";
 
 export function EventRow({ event }: { event: EventEntry }) {
   const isToday = new Date(event.timestamp).toDateString() === new Date().toDateString();
@@ -13,10 +14,24 @@ export function EventRow({ event }: { event: EventEntry }) {
         {isToday ? formatClock(event.timestamp) : formatDateTime(event.timestamp)}
       </time>
       <span className={classes["type"]}>{event.type}</span>
-      <span className={classes["subject"]}>{subjectOf(event)}</span>
+      <span className={classes["subject"]}>
+        <Subject event={event} />
+      </span>
       <span className={classes["actor"]}>
         <Actor id={event.actor} />
       </span>
     </span>
+  );
+}
+
+/** The names of the columns, above the list. The rows name what they hold by themselves. */
+export function EventHead() {
+  return (
+    <div className={`${classes["line"]} ${classes["head"]}`} aria-hidden>
+      <span>{text.events.time}</span>
+      <span>{text.events.type}</span>
+      <span>{text.events.subject}</span>
+      <span>{text.events.actor}</span>
+    </div>
   );
 }

@@ -21,9 +21,10 @@ import {
   useShortcut,
 } from "../../kit/index.ts";
 import { text } from "../../texts/index.ts";
-import { EventDetails, eventQuery } from "./event-details.tsx";
+import { EventDetails } from "./event-details.tsx";
 import { EventFilters } from "./event-filters.tsx";
-import { EventRow } from "./event-row.tsx";
+import { eventQuery } from "./event-query.ts";
+import { EventHead, EventRow } from "./event-row.tsx";
 import classes from "./events.module.css";
 import type { EventSearch } from "./search.ts";
 import { useEvents } from "./use-events.ts";
@@ -42,7 +43,8 @@ export function EventsPage() {
     setAtStart(true);
     void navigate({ search: (old) => ({ ...old, ...patch, event: undefined }), replace: true });
   };
-  const clearFilters = (): void => filter({ type: undefined, actor: undefined, from: undefined, to: undefined });
+  const clearFilters = (): void =>
+    filter({ type: undefined, actor: undefined, about: undefined, from: undefined, to: undefined });
   const open = (event: string | undefined): void => void navigate({ search: (old) => ({ ...old, event }) });
   const onEdge = (isThere: boolean): void => {
     setAtStart(isThere);
@@ -50,7 +52,9 @@ export function EventsPage() {
   };
   const { list = [], error } = events;
   const fresh = isAtStart ? 0 : list.filter(({ id }) => id > seen).length;
-  const isFiltered = [search.type, search.actor, search.from, search.to].some((value) => value !== undefined);
+  const isFiltered = [search.type, search.actor, search.about, search.from, search.to].some(
+    (value) => value !== undefined,
+  );
   useShortcut({ keys: "e", label: text.events.toNewest, group: text.shortcuts.page }, () => setAtStart(true));
 
   return (
@@ -93,6 +97,7 @@ export function EventsPage() {
       )}
       {list.length > 0 && (
         <div className={classes["view"]}>
+          <EventHead />
           <LiveRows
             label={text.events.title}
             rows={list}
@@ -122,7 +127,7 @@ export function EventsPage() {
       <DetailsDrawer
         isOpen={search.event !== undefined}
         onClose={() => open(undefined)}
-        title={text.events.one}
+        title={list.find(({ id }) => id === search.event)?.type ?? text.events.one}
         size={640}
       >
         {search.event !== undefined && <OpenEvent key={search.event} id={search.event} list={list} />}

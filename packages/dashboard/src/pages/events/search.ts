@@ -9,6 +9,8 @@ export interface EventSearch {
   to?: string | undefined;
   /** The id of the user who caused them. */
   actor?: string | undefined;
+  /** The id of the user to whom they happened. */
+  about?: string | undefined;
   /** The id of the event whose details are open. */
   event?: string | undefined;
 }
@@ -25,6 +27,7 @@ export function readEventSearch(search: RawSearch): EventSearch {
     from: timeParam(search, "from"),
     to: timeParam(search, "to"),
     actor: textParam(search, "actor"),
+    about: textParam(search, "about"),
     event: textParam(search, "event"),
   };
 }

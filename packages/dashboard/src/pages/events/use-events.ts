@@ -25,8 +25,8 @@ export interface Events {
 }
 
 export function useEvents(search: EventSearch): Events {
-  const { type, from, to, actor } = search;
-  const key = JSON.stringify([type, from, to, actor]);
+  const { type, from, to, actor, about } = search;
+  const key = JSON.stringify([type, from, to, actor, about]);
   const [found, setFound] = useState<{ key: string; list: readonly EventEntry[]; total: number } | null>(null);
   const [error, setError] = useState<unknown>(null);
   const [isLoadingOlder, setLoadingOlder] = useState(false);
@@ -45,7 +45,7 @@ export function useEvents(search: EventSearch): Events {
       return { key: readKey, list: merged(known?.list ?? [], events), total: total ?? known?.total ?? 0 };
     });
   };
-  const query = { type, from, to, actor, limit: pageSize };
+  const query = { type, from, to, actor, about, limit: pageSize };
   const read = async (): Promise<void> => {
     try {
       const { items, total } = await client.admin.events(query);

@@ -1,9 +1,11 @@
 /** Functions (`/_/functions`): the handlers that are loaded, and their runs. */
 import { Tabs } from "@mantine/core";
 import { getRouteApi } from "@tanstack/react-router";
-import { FilledPage } from "../../kit/index.ts";
+import { ExampleButton, FilledPage, ScriptProblems } from "../../kit/index.ts";
 import { useLiveRefresh } from "../../service/live-refresh.ts";
+import { useScriptFiles } from "../../service/scripts.ts";
 import { text } from "../../texts/index.ts";
+import { useExample } from "./example.ts";
 import classes from "./functions.module.css";
 import { HandlersTab } from "./handlers-tab.tsx";
 import { functionChannels } from "./queries.ts";
@@ -16,9 +18,15 @@ export function FunctionsPage() {
   const search = route.useSearch();
   const navigate = route.useNavigate();
   useLiveRefresh(functionChannels, [["functions"], ["run-log"]]);
+  const files = useScriptFiles("function");
+  const example = useExample();
   const set = (patch: FunctionSearch): void => void navigate({ search: (old) => ({ ...old, ...patch }) });
   return (
-    <FilledPage title={text.functions.title}>
+    <FilledPage
+      title={text.functions.title}
+      actions={<ExampleButton label={text.functions.new} title={text.functions.newTitle} {...example} />}
+    >
+      <ScriptProblems files={files} />
       <Tabs
         value={search.tab ?? "handlers"}
         // What is filtered in one view means nothing in the other.

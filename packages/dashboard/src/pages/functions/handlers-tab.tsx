@@ -12,10 +12,11 @@ import {
   Mark,
   RelativeTime,
 } from "../../kit/index.ts";
+import { useScriptFiles } from "../../service/scripts.ts";
 import { text } from "../../texts/index.ts";
 import classes from "./functions.module.css";
 import { NoFunctions } from "./no-functions.tsx";
-import { failuresQuery, handlersQuery } from "./queries.ts";
+import { failuresQuery, handlersQuery, retriedQuery } from "./queries.ts";
 import { filesOf, type HandlerFile } from "./runs-of.ts";
 
 /** Characters of an error in a tooltip. */
@@ -25,39 +26,63 @@ const columns: Column<HandlerFile>[] = [
   {
     key: "file",
     header: text.functions.file,
-    render: ({ filePath }) => <span className="mono">{filePath}</span>,
+    render: ({ filePath, problem }) => (
+      <span className={classes["file"]}>
+        <span className={`mono ${classes["path"]}`}>{filePath}</span>
+        {problem !== null && (
+          <Mark tone="bad" icon={IconCircleX}>
+            {text.scripts.notLoaded}
+          </Mark>
+        )}
+      </span>
+    ),
   },
   {
     key: "collection",
     header: text.functions.collection,
+    narrow: "hidden",
     render: ({ collection }) => collection,
   },
   {
     key: "handlers",
     header: text.functions.handlers,
-    render: ({ handlers }) => (
-      <ul className={classes["handlers"]}>
-        {handlers.map(({ handler, eventType }) => (
-          <li key={handler}>
-            <span className="mono">{handler}</span> <span className={classes["quiet"]}>{eventType}</span>
-          </li>
-        ))}
-      </ul>
-    ),
+    render: ({ handlers }) =>
+      handlers.length > 0 && (
+        <ul className={classes["handlers"]}>
+          {handlers.map(({ handler, eventType }) => (
+            <li key={handler}>
+              <span className="mono">{handler}</span> <span className={classes["quiet"]}>{eventType}</span>
+            </li>
+          ))}
+        </ul>
+      ),
   },
   {
     key: "timeout",
     header: text.functions.timeout,
     align: "right",
-    width: 100,
-    render: ({ timeout }) => formatDuration(timeout),
+    width: 90,
+    narrow: "hidden",
+    render: ({ timeout }) => timeout !== null && formatDuration(timeout),
   },
   {
     key: "retries",
     header: text.functions.retries,
     align: "right",
-    width: 90,
-    render: ({ retries }) => formatNumber(retries),
+    width: 80,
+    narrow: "hidden",
+    render: ({ retries }) => retries !== null && formatNumber(retries),
+  },
+  {
+    key: "loaded",
+    header: text.scripts.loaded,
+    width: 120,
+    render: ({ loadedAt }) =>
+      loadedAt === null ? (
+        <span className={classes["quiet"]}>{text.common.never}</span>
+      ) : (
+        <RelativeTime at={loadedAt} />
+      ),
   },
   {
     key: "failure",
@@ -81,7 +106,7 @@ function LastFailure({ filePath, run }: { filePath: string; run: HandlerFile["la
       >
         <VisuallyHidden>{text.functions.failureOf(filePath)} </VisuallyHidden>
         <Mark tone="bad" icon={IconCircleX}>
-          <RelativeTime at={run.endedAt ?? run.createdAt} />
+          {run.failures === undefined ? <RelativeTime at={run.endedAt ?? run.createdAt} /> : text.functions.triedAgain}
         </Mark>
       </Anchor>
     </Tooltip>
@@ -91,9 +116,11 @@ function LastFailure({ filePath, run }: { filePath: string; run: HandlerFile["la
 export function HandlersTab({ onRuns }: { onRuns: (file: string) => void }) {
   const handlers = useQuery(handlersQuery);
   const failures = useQuery(failuresQuery);
+  const files = useScriptFiles("function");
+  const { data: triedAgain = [] } = useQuery(retriedQuery);
   if (handlers.data === undefined && handlers.isError)
     return <ErrorState error={handlers.error} onRetry={handlers.refetch} />;
-  if (handlers.data?.length === 0)
+  if (handlers.data?.length === 0 && files?.length === 0)
     return (
       <div className={classes["scroll"]}>
         <NoFunctions />
@@ -106,7 +133,7 @@ export function HandlersTab({ onRuns }: { onRuns: (file: string) => void }) {
       <DataTable
         label={text.functions.tabs.handlers}
         columns={columns}
-        rows={handlers.data && filesOf(handlers.data, failures.data ?? [])}
+        rows={handlers.data && filesOf(handlers.data, [...triedAgain, ...(failures.data ?? [])], files ?? [])}
         rowKey={({ filePath }) => filePath}
         onOpen={({ filePath }) => onRuns(filePath)}
       />

@@ -35,6 +35,16 @@ export const failuresQuery = queryOptions({
   queryFn: async () => (await scripts.functionRuns({ status: "failed", limit: failures })).items,
 });
 
+/** Runs that are tried again after a failure: they have not failed for good, and are no success either. */
+export const retriedQuery = queryOptions({
+  queryKey: ["functions", "tried again"],
+  queryFn: async () =>
+    (await scripts.functionRuns({ status: "waiting", limit: failures })).items.filter(
+      (run) => run.failures !== undefined,
+    ),
+  refetchInterval: refreshMs,
+});
+
 export function runListQuery({ status, file, page }: FunctionSearch) {
   return queryOptions({
     queryKey: ["functions", "runs", { status, file, page }],

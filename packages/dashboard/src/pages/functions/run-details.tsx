@@ -4,6 +4,7 @@ import type { FunctionRun } from "@socle/protocol";
 import { IconHistory, IconRefresh } from "@tabler/icons-react";
 import { useQuery } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
+import type { ReactNode } from "react";
 import {
   CopyAction,
   DetailsSection,
@@ -22,6 +23,8 @@ import {
 } from "../../kit/index.ts";
 import { useRunLog } from "../../service/run-log.ts";
 import { text } from "../../texts/index.ts";
+import { collectionOf } from "../events/event-list.ts";
+import { eventQuery } from "../events/event-query.ts";
 import classes from "./functions.module.css";
 import { runQuery } from "./queries.ts";
 import { isUnderWay, rowKeyOf, statesOf } from "./runs-of.ts";
@@ -107,7 +110,27 @@ function Details({ run, earlier }: { run: FunctionRun; earlier: readonly Functio
   );
 }
 
+/** The record that the run is for: its event knows it. */
+function useRecordLink({ eventId }: FunctionRun): ReactNode {
+  const { data } = useQuery(eventQuery(eventId));
+  const id = data?.payload["id"];
+  const collection = data === undefined || data === null ? null : collectionOf(data);
+  if (typeof id !== "string" || collection === null) return null;
+  return (
+    <Anchor
+      renderRoot={(props) => (
+        <Link to="/collections/$name" params={{ name: collection }} search={{ record: id }} {...props} />
+      )}
+      size="sm"
+      className="mono"
+    >
+      {id}
+    </Anchor>
+  );
+}
+
 function RunFacts({ run }: { run: FunctionRun }) {
+  const record = useRecordLink(run);
   const { runId, status, filePath, eventType, eventId, createdAt, endedAt, durationMs } = run;
   return (
     <Facts
@@ -137,7 +160,16 @@ function RunFacts({ run }: { run: FunctionRun }) {
             </Anchor>
           </span>,
         ],
+        [text.functions.record, record],
         [text.functions.happened, formatDateTime(createdAt)],
+        [
+          text.functions.nextAttempt,
+          run.retryAt === undefined ? null : (
+            <span key="next">
+              {text.functions.attempt((run.failures ?? 0) + 1)} · <RelativeTime at={run.retryAt} />
+            </span>
+          ),
+        ],
         [text.functions.ended, endedAt === null ? null : formatDateTime(endedAt)],
         [text.functions.duration, durationMs === null ? null : formatDuration(durationMs)],
         [

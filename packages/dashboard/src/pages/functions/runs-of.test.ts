@@ -1,7 +1,7 @@
 /** Tests of runs of functions as the page shows them. */
 import { describe, expect, test } from "bun:test";
 import type { FunctionEntry, FunctionRun } from "@socle/protocol";
-import { filesOf, rowKeyOf, shortName, statesOf } from "./runs-of.ts";
+import { filesOf, retriedRows, rowKeyOf, shortName, statesOf } from "./runs-of.ts";
 
 function run(runId: string, more: Partial<FunctionRun> = {}): FunctionRun {
   return {
@@ -40,6 +40,7 @@ describe("files of functions", () => {
         run("old", { filePath: "functions/posts/b.ts" }),
         run("other"),
       ],
+      [],
     );
     expect(files.map(({ filePath, handlers, lastFailure }) => [filePath, handlers.length, lastFailure?.runId])).toEqual(
       [
@@ -47,7 +48,7 @@ describe("files of functions", () => {
         ["functions/posts/b.ts", 2, "new"],
       ],
     );
-    expect(filesOf([], [run("x")])).toEqual([]);
+    expect(filesOf([], [run("x")], [])).toEqual([]);
   });
 
   test("the folder of all files is left out, and no other", () => {
@@ -82,4 +83,31 @@ describe("the states of a run", () => {
   test("a run that nobody knows has none", () => {
     expect(statesOf("c", [failed], [])).toEqual([]);
   });
+});
+
+test("a file that has never been loaded stands with the others, and one without a problem does not come twice", () => {
+  const problem = { message: "broken", stack: null, since: "2026-01-01T00:00:00.000Z" };
+  const file = { kind: "function", collection: "posts" } as const;
+  const files = filesOf(
+    [entry("functions/posts/b.ts", "onCreate")],
+    [],
+    [
+      { ...file, filePath: "functions/posts/a.ts", loadedAt: null, problem },
+      { ...file, filePath: "functions/posts/b.ts", loadedAt: "2026-01-02T00:00:00.000Z", problem },
+      { ...file, filePath: "functions/posts/empty.ts", loadedAt: "2026-01-02T00:00:00.000Z", problem: null },
+    ],
+  );
+  expect(files.map(({ filePath, handlers, loadedAt }) => [filePath, handlers.length, loadedAt])).toEqual([
+    ["functions/posts/a.ts", 0, null],
+    ["functions/posts/b.ts", 1, "2026-01-02T00:00:00.000Z"],
+  ]);
+  expect(files.map((each) => each.problem)).toEqual([problem, problem]);
+});
+
+test("a row is marked as made again where a later end or the run itself is listed", () => {
+  const old = run("a");
+  const later = run("a", { endedAt: "2026-01-01T00:01:00.000Z" });
+  expect(retriedRows([later, old, run("b")])).toEqual(new Set([rowKeyOf(old)]));
+  expect(retriedRows([run("a", { status: "running", endedAt: null }), old])).toEqual(new Set([rowKeyOf(old)]));
+  expect(retriedRows([old])).toEqual(new Set());
 });

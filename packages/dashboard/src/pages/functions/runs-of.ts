@@ -1,5 +1,5 @@
 /** Runs of functions as the page shows them: keys, files with their handlers, the ends of one run. */
-import type { FunctionEntry, FunctionRun } from "@socle/protocol";
+import type { FunctionEntry, FunctionRun, ScriptFileEntry } from "@socle/protocol";
 
 /** Each end of a run is a row of its own: the service lists a run that was made again once for each. */
 export function rowKeyOf({ runId, endedAt }: FunctionRun): string {
@@ -19,26 +19,44 @@ export function shortName(filePath: string): string {
 export interface HandlerFile {
   readonly filePath: string;
   readonly collection: string;
-  /** Options are those of the file: all its handlers have the same. */
-  readonly timeout: number;
-  readonly retries: number;
+  /** Options are those of the file: all its handlers have the same. Null for one that has never been loaded. */
+  readonly timeout: number | null;
+  readonly retries: number | null;
   readonly handlers: readonly { readonly handler: string; readonly eventType: string }[];
   readonly lastFailure: FunctionRun | null;
+  readonly loadedAt: string | null;
+  readonly problem: ScriptFileEntry["problem"];
 }
 
-/** @param failures failed runs, the newest first. */
-export function filesOf(entries: readonly FunctionEntry[], failures: readonly FunctionRun[]): HandlerFile[] {
+/**
+ * The files of functions by path: those with handlers, and those that have never been loaded.
+ * @param failures failed runs, the newest first. @param files what became of each file when it was last loaded.
+ */
+export function filesOf(
+  entries: readonly FunctionEntry[],
+  failures: readonly FunctionRun[],
+  files: readonly ScriptFileEntry[],
+): HandlerFile[] {
+  const states = new Map(files.map((file) => [file.filePath, file]));
+  const known = new Set(entries.map(({ filePath }) => filePath));
   const newest = new Map<string, FunctionRun>();
   for (const run of failures) if (!newest.has(run.filePath)) newest.set(run.filePath, run);
-  return [...Map.groupBy(entries, ({ filePath }) => filePath)]
-    .flatMap(([filePath, group]) => {
-      const [first] = group;
-      if (first === undefined) return [];
-      const { collection, timeout, retries } = first;
-      const handlers = group.map(({ handler, eventType }) => ({ handler, eventType }));
-      return [{ filePath, collection, timeout, retries, handlers, lastFailure: newest.get(filePath) ?? null }];
-    })
-    .sort((a, b) => a.filePath.localeCompare(b.filePath));
+  const loaded = [...Map.groupBy(entries, ({ filePath }) => filePath)].flatMap(([filePath, group]): HandlerFile[] => {
+    const [first] = group;
+    if (first === undefined) return [];
+    const { collection, timeout, retries } = first;
+    const handlers = group.map(({ handler, eventType }) => ({ handler, eventType }));
+    const { loadedAt = null, problem = null } = states.get(filePath) ?? {};
+    const lastFailure = newest.get(filePath) ?? null;
+    return [{ filePath, collection, timeout, retries, handlers, lastFailure, loadedAt, problem }];
+  });
+  const others = files.flatMap(({ filePath, collection, loadedAt, problem }): HandlerFile[] => {
+    if (known.has(filePath) || problem === null) return [];
+    const lastFailure = newest.get(filePath) ?? null;
+    const none = { timeout: null, retries: null, handlers: [] };
+    return [{ filePath, collection: collection ?? "", ...none, lastFailure, loadedAt, problem }];
+  });
+  return [...loaded, ...others].sort((a, b) => a.filePath.localeCompare(b.filePath));
 }
 
 /**
@@ -54,4 +72,15 @@ export function statesOf(runId: string, listed: readonly FunctionRun[], found?: 
   const time = ({ endedAt }: FunctionRun): number =>
     endedAt === null ? Number.POSITIVE_INFINITY : Date.parse(endedAt);
   return [...states.values()].sort((a, b) => (time(a) === time(b) ? 0 : time(b) - time(a)));
+}
+
+/** The runs of a list that were made again: a later row is of the same run. */
+export function retriedRows(runs: readonly FunctionRun[]): ReadonlySet<string> {
+  const newest = new Map<string, FunctionRun>();
+  const end = ({ endedAt }: FunctionRun): number => (endedAt === null ? Number.POSITIVE_INFINITY : Date.parse(endedAt));
+  for (const run of runs) {
+    const known = newest.get(run.runId);
+    if (known === undefined || end(run) > end(known)) newest.set(run.runId, run);
+  }
+  return new Set(runs.filter((run) => newest.get(run.runId) !== run).map(rowKeyOf));
 }

@@ -7,6 +7,7 @@ import {
   type Column,
   DetailsDrawer,
   EmptyState,
+  ErrorText,
   formatDuration,
   notifyError,
   PagedTable,
@@ -19,24 +20,33 @@ import classes from "./functions.module.css";
 import { NoFunctions } from "./no-functions.tsx";
 import { handlersQuery, runListQuery } from "./queries.ts";
 import { RunDetails } from "./run-details.tsx";
-import { rowKeyOf, shortName } from "./runs-of.ts";
+import { retriedRows, rowKeyOf, shortName } from "./runs-of.ts";
 import { type FunctionSearch, runStatuses } from "./search.ts";
 import { useRetry, useRetryAll } from "./use-retry.ts";
 
-/** Characters of an error in a row. */
-const longest = 200;
+interface RowState {
+  /** Keys of rows whose run was made again. */
+  retried: ReadonlySet<string>;
+  retry: (run: FunctionRun) => void;
+  /** The run that is on its way to be made again. */
+  busy: string | undefined;
+}
 
-function columnsOf(retry: (run: FunctionRun) => void, busy: string | undefined): Column<FunctionRun>[] {
+function columnsOf({ retried, retry, busy }: RowState): Column<FunctionRun>[] {
   return [
     {
       key: "status",
       header: text.functions.status,
-      width: 120,
-      render: ({ status, handler, filePath }) => (
-        <>
-          <StatusMark status={status} />
-          <VisuallyHidden>, {text.functions.runOf(handler, shortName(filePath))}</VisuallyHidden>
-        </>
+      width: 160,
+      render: (run) => (
+        <span className={classes["status"]}>
+          <StatusMark status={run.status} />
+          {run.failures !== undefined && (
+            <span className={classes["quiet"]}>{text.functions.attempt(run.failures + 1)}</span>
+          )}
+          {retried.has(rowKeyOf(run)) && <span className={classes["quiet"]}>{text.functions.retried}</span>}
+          <VisuallyHidden>, {text.functions.runOf(run.handler, shortName(run.filePath))}</VisuallyHidden>
+        </span>
       ),
     },
     {
@@ -48,7 +58,11 @@ function columnsOf(retry: (run: FunctionRun) => void, busy: string | undefined):
         </span>
       ),
     },
-    { key: "error", header: text.functions.error, render: ({ error }) => error?.slice(0, longest) },
+    {
+      key: "error",
+      header: text.functions.error,
+      render: ({ error }) => error !== null && <ErrorText value={error} isOneLine />,
+    },
     {
       key: "duration",
       header: text.functions.duration,
@@ -68,6 +82,7 @@ function columnsOf(retry: (run: FunctionRun) => void, busy: string | undefined):
       isHeaderHidden: true,
       align: "right",
       width: 90,
+      narrow: "cell",
       render: (run) =>
         run.canRetry && (
           <Button
@@ -91,6 +106,7 @@ export function RunsTab({ search, onSearch }: { search: FunctionSearch; onSearch
   const retry = useRetry();
   const all = useRetryAll();
   const rows = query.data?.items ?? [];
+  const shownRun = rows.find(({ runId }) => runId === openRun);
   // The rows of another filter are not those that the button speaks of.
   const failed = query.isPlaceholderData ? [] : rows.filter(({ canRetry }) => canRetry);
   const names = new Set((handlers.data ?? []).map(({ filePath }) => filePath));
@@ -147,7 +163,11 @@ export function RunsTab({ search, onSearch }: { search: FunctionSearch; onSearch
         query={query}
         page={page}
         onPage={(next) => onSearch({ page: next })}
-        columns={columnsOf(retryOne, retry.isPending ? retry.variables.runId : undefined)}
+        columns={columnsOf({
+          retried: retriedRows(rows),
+          retry: retryOne,
+          busy: retry.isPending ? retry.variables.runId : undefined,
+        })}
         rowKey={rowKeyOf}
         onOpen={({ runId }) => onSearch({ run: runId })}
         openKey={rows.filter(({ runId }) => runId === openRun).map(rowKeyOf)[0]}
@@ -164,7 +184,11 @@ export function RunsTab({ search, onSearch }: { search: FunctionSearch; onSearch
       <DetailsDrawer
         isOpen={openRun !== undefined}
         onClose={() => onSearch({ run: undefined })}
-        title={text.functions.run}
+        title={
+          shownRun === undefined
+            ? text.functions.run
+            : text.functions.runOf(shownRun.handler, shortName(shownRun.filePath))
+        }
         size={620}
       >
         {openRun !== undefined && <RunDetails key={openRun} runId={openRun} listed={rows} />}

@@ -1,5 +1,5 @@
 /** How the cells of a field are read: the choices that its type has. */
-import { Group, Select, Text } from "@mantine/core";
+import { Select, Stack, Text } from "@mantine/core";
 import type { CollectionEntry } from "@socle/protocol";
 import { text } from "../../texts/index.ts";
 import { type Conversion, DATE_ORDERS, type FieldMapping, relationKeys } from "./mapping/mapping.ts";
@@ -70,10 +70,9 @@ export function ConversionControls(props: {
     );
   }
   return (
-    <Group gap={4} wrap="nowrap">
+    <Stack gap={4}>
       <Select
         size="xs"
-        flex={1.3}
         rightSectionWidth={24}
         aria-label={text.import.orderOf(field.name)}
         allowDeselect={false}
@@ -83,7 +82,6 @@ export function ConversionControls(props: {
       />
       <Select
         size="xs"
-        flex={1}
         rightSectionWidth={24}
         aria-label={text.import.zoneOf(field.name)}
         searchable
@@ -94,6 +92,6 @@ export function ConversionControls(props: {
         onChange={(timeZone) => timeZone !== null && set({ timeZone })}
         comboboxProps={{ width: 220 }}
       />
-    </Group>
+    </Stack>
   );
 }

@@ -57,7 +57,7 @@ export function FormatControls(props: {
         )}
       </SimpleGrid>
       {isCsv && (
-        <Group gap="lg">
+        <Group gap="lg" align="flex-start">
           <Checkbox
             size="xs"
             label={text.import.header}

@@ -1,15 +1,17 @@
 /** The third step: the first rows as they will be stored, with what is wrong at its cell. */
-import { Badge, ScrollArea, Table, Text } from "@mantine/core";
+import { Badge, Button, ScrollArea, Table, Text } from "@mantine/core";
 import { IconAlertCircle } from "@tabler/icons-react";
 import { keepPreviousData, useQuery } from "@tanstack/react-query";
 import { useRef } from "react";
 import { Panel, QueryView } from "../../kit/index.ts";
 import { text } from "../../texts/index.ts";
+import { checkWords } from "./check-file.ts";
 import { findRecord } from "./find-record.ts";
 import classes from "./import.module.css";
 import { type PreviewCell, type PreviewRow, previewOf } from "./preview.ts";
 import { Lookup } from "./run/lookup.ts";
 import type { ImportPlan } from "./run/prepare.ts";
+import { useFileCheck } from "./use-file-check.ts";
 import type { LoadedSource } from "./use-source.ts";
 import { cellText } from "./value-text.ts";
 
@@ -22,22 +24,50 @@ export function PreviewStep({ source, plan }: { source: LoadedSource; plan: Impo
     refetchOnWindowFocus: false,
     gcTime: 0,
   });
-  const bad = query.data?.filter(isBad).length ?? 0;
+  const check = useFileCheck(source, plan);
+  // The rows with problems that lie behind the first ones, as they will be stored.
+  const last = source.sample.at(-1)?.number ?? 0;
+  const behind = check?.first.filter(({ number }) => number > last) ?? [];
+  const behindKey = behind.map(({ number }) => number).join();
+  const badRows = useQuery({
+    queryKey: ["import bad rows", source.id, source.file.name, plan, behindKey],
+    queryFn: () => previewOf(behind, plan, (key) => lookup.current.resolve(key)),
+    enabled: behind.length > 0,
+    placeholderData: keepPreviousData,
+    refetchOnWindowFocus: false,
+    gcTime: 0,
+  });
+  const bad = Math.max(check?.bad ?? 0, query.data?.filter(isBad).length ?? 0);
+  const frame = useRef<HTMLDivElement>(null);
+  const jump = (): void => {
+    const row = frame.current?.querySelector<HTMLElement>("[data-is-bad]");
+    row?.scrollIntoView({ block: "center" });
+    row?.focus({ preventScroll: true });
+  };
   return (
     <Panel
       title={text.import.preview}
       actions={
-        query.data !== undefined && (
-          <Badge variant="light" color={bad > 0 ? "red" : "verdigris"} tt="none" radius="sm" className="numbers">
-            {bad > 0 ? text.import.previewProblems(bad, query.data.length) : text.import.previewFine}
+        check !== null &&
+        (bad > 0 ? (
+          <Button size="compact-xs" variant="light" color="red" className="numbers" onClick={jump}>
+            {checkWords({ ...check, bad })}
+          </Button>
+        ) : (
+          <Badge variant="light" tt="none" radius="sm" className="numbers">
+            {checkWords(check)}
           </Badge>
-        )
+        ))
       }
     >
       <Text size="xs" c="dimmed" px="md" pb="xs">
         {text.import.previewNote(source.sample.length)}
       </Text>
-      <QueryView query={query}>{(rows) => <PreviewTable rows={rows} plan={plan} />}</QueryView>
+      <div ref={frame}>
+        <QueryView query={query}>
+          {(rows) => <PreviewTable rows={[...rows, ...(behind.length > 0 ? (badRows.data ?? []) : [])]} plan={plan} />}
+        </QueryView>
+      </div>
     </Panel>
   );
 }
@@ -66,7 +96,7 @@ function PreviewTable({ rows, plan }: { rows: readonly PreviewRow[]; plan: Impor
         </Table.Thead>
         <Table.Tbody>
           {rows.map((row) => (
-            <Table.Tr key={row.number}>
+            <Table.Tr key={row.number} data-is-bad={isBad(row) || undefined} tabIndex={isBad(row) ? -1 : undefined}>
               <Table.Th scope="row" fw={400} className={`numbers ${classes["rowNumber"]}`}>
                 {row.number}
                 {isBad(row) && (

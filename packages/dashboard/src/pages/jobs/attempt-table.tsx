@@ -1,14 +1,21 @@
 /** The attempts of a job, the newest first. A row shows its run. */
 import { Text, VisuallyHidden } from "@mantine/core";
 import type { JobRun } from "@socle/protocol";
-import { type Column, DataTable, formatDateTime, formatDuration, RelativeTime, StatusMark } from "../../kit/index.ts";
+import {
+  type Column,
+  DataTable,
+  ErrorText,
+  formatDateTime,
+  formatDuration,
+  RelativeTime,
+  StatusMark,
+} from "../../kit/index.ts";
 import { text } from "../../texts/index.ts";
 import { durationOf } from "./job-runs.ts";
 import classes from "./jobs.module.css";
 
-/** Rows that are shown, and characters of an error in a row. */
+/** Rows that are shown. */
 const room = 100;
-const longest = 200;
 
 const columns: Column<JobRun>[] = [
   {
@@ -39,7 +46,11 @@ const columns: Column<JobRun>[] = [
       return duration !== null && formatDuration(duration);
     },
   },
-  { key: "error", header: text.jobs.error, render: ({ error }) => error?.slice(0, longest) },
+  {
+    key: "error",
+    header: text.jobs.error,
+    render: ({ error }) => error !== undefined && <ErrorText value={error} isOneLine />,
+  },
 ];
 
 function keyOf({ runId, attempt }: JobRun): string {

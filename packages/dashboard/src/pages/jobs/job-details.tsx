@@ -123,7 +123,10 @@ function JobFacts({ job }: { job: JobEntry }) {
           </span>,
         ],
         [text.jobs.timeout, formatDuration(timeout)],
-        [text.jobs.retries, formatNumber(retries)],
+        [
+          text.jobs.retries,
+          retries === 0 ? formatNumber(retries) : `${formatNumber(retries)}, ${text.jobs.retriesNote}`,
+        ],
         [text.jobs.overlap, overlap ? text.jobs.overlapYes : text.jobs.overlapNo],
       ]}
     />

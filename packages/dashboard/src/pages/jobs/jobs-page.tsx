@@ -1,36 +1,40 @@
 /** Jobs (`/_/jobs`): when each runs, how its last run went, running it now; one of them in a drawer with its runs. */
-import { Box, Button, Code, Text, Tooltip } from "@mantine/core";
-import type { JobEntry } from "@socle/protocol";
+import { Button, Tooltip } from "@mantine/core";
+import type { JobEntry, ScriptFileEntry } from "@socle/protocol";
 import { IconCalendarClock, IconCalendarOff } from "@tabler/icons-react";
 import { useQuery } from "@tanstack/react-query";
 import { getRouteApi, Link } from "@tanstack/react-router";
+import { useEffect } from "react";
 import {
-  CodeBlock,
   type Column,
   DataTable,
   DetailsDrawer,
   EmptyState,
   ErrorState,
+  Example,
+  ExampleButton,
   FilledPage,
   formatDuration,
   formatNumber,
   RelativeTime,
   RowsSkeleton,
+  ScriptProblems,
   StatusMark,
 } from "../../kit/index.ts";
 import { useLiveRefresh } from "../../service/live-refresh.ts";
+import { useScriptFiles } from "../../service/scripts.ts";
 import { text } from "../../texts/index.ts";
 import { cronWords } from "./cron-words.ts";
 import { JobDetails } from "./job-details.tsx";
 import { durationOf } from "./job-runs.ts";
 import classes from "./jobs.module.css";
-import { jobChannels, jobsQuery } from "./queries.ts";
+import { jobChannels, jobsQuery, refreshJobs } from "./queries.ts";
 import { RunNow } from "./run-now.tsx";
 import type { JobSearch } from "./search.ts";
 
 const route = getRouteApi("/inside/jobs");
 
-function columnsOf(open: (search: JobSearch) => void): Column<JobEntry>[] {
+function columnsOf(files: readonly ScriptFileEntry[], open: (search: JobSearch) => void): Column<JobEntry>[] {
   return [
     { key: "name", header: text.jobs.name, render: ({ name }) => <span className={classes["name"]}>{name}</span> },
     {
@@ -42,7 +46,7 @@ function columnsOf(open: (search: JobSearch) => void): Column<JobEntry>[] {
         </Tooltip>
       ),
     },
-    { key: "timezone", header: text.jobs.timezone, render: ({ timezone }) => timezone },
+    { key: "timezone", header: text.jobs.timezone, narrow: "hidden", render: ({ timezone }) => timezone },
     {
       key: "next",
       header: text.jobs.nextRun,
@@ -51,11 +55,22 @@ function columnsOf(open: (search: JobSearch) => void): Column<JobEntry>[] {
     },
     { key: "last", header: text.jobs.lastRun, width: 280, render: ({ lastRun }) => <LastRun run={lastRun} /> },
     {
+      key: "loaded",
+      header: text.scripts.loaded,
+      width: 120,
+      narrow: "hidden",
+      render: ({ filePath }) => {
+        const at = files.find((file) => file.filePath === filePath)?.loadedAt ?? null;
+        return at !== null && <RelativeTime at={at} />;
+      },
+    },
+    {
       key: "action",
       header: text.jobs.action,
       isHeaderHidden: true,
       align: "right",
       width: 120,
+      narrow: "cell",
       render: ({ name }) => <RunNow name={name} onStarted={(run) => open({ job: name, run })} />,
     },
   ];
@@ -81,10 +96,20 @@ export function JobsPage() {
   const query = useQuery(jobsQuery);
   useLiveRefresh(jobChannels, [["jobs"], ["run-log"]]);
   const open = (next: JobSearch): void => void navigate({ search: next });
+  const files = useScriptFiles("job");
   const { data, error } = query;
+  // Another set of files, or a newer version of one: its schedule may be another.
+  const loaded = files?.map(({ filePath, loadedAt }) => `${filePath} ${loadedAt}`).join();
+  // biome-ignore lint/correctness/useExhaustiveDependencies: what was loaded is the reason.
+  useEffect(() => void refreshJobs(), [loaded]);
   const job = data?.find(({ name }) => name === search.job);
   return (
-    <FilledPage title={text.jobs.title} note={data === undefined ? undefined : formatNumber(data.length)}>
+    <FilledPage
+      title={text.jobs.title}
+      note={data === undefined ? undefined : formatNumber(data.length)}
+      actions={<ExampleButton label={text.jobs.new} title={text.jobs.newTitle} {...example} />}
+    >
+      <ScriptProblems files={files} />
       {error !== null && <ErrorState error={error} onRetry={query.refetch} />}
       {data?.length === 0 && (
         <div className={classes["scroll"]}>
@@ -94,7 +119,7 @@ export function JobsPage() {
       {data?.length !== 0 && (data !== undefined || error === null) && (
         <DataTable
           label={text.jobs.title}
-          columns={columnsOf(open)}
+          columns={columnsOf(files ?? [], open)}
           rows={data}
           rowKey={({ name }) => name}
           onOpen={({ name }) => open({ job: name })}
@@ -126,8 +151,9 @@ function NoSuchJob() {
   );
 }
 
-const example = `// ${text.jobs.example}
-export const schedule = "30 3 * * *";
+const example = {
+  path: "jobs/cleanup.ts",
+  code: `export const schedule = "30 3 * * *";
 export const options: JobOptions = {
   timezone: "Europe/Berlin",
 };
@@ -142,17 +168,13 @@ const job: Job = async ({ db, logger }) => {
 };
 
 export default job;
-`;
+`,
+};
 
 function NoJobs() {
   return (
     <EmptyState icon={IconCalendarClock} title={text.jobs.emptyTitle} body={text.jobs.emptyBody}>
-      <Box w="100%">
-        <CodeBlock value={example} label={text.jobs.example} />
-        <Text size="xs" c="dimmed" mt="xs">
-          <Code>socle dev</Code> {text.jobs.exampleNote}
-        </Text>
-      </Box>
+      <Example {...example} />
     </EmptyState>
   );
 }

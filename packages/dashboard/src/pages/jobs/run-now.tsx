@@ -2,7 +2,7 @@
 import { Button } from "@mantine/core";
 import { IconPlayerPlay } from "@tabler/icons-react";
 import { useMutation } from "@tanstack/react-query";
-import { notifyDone, notifyError } from "../../kit/index.ts";
+import { notifyError } from "../../kit/index.ts";
 import { client } from "../../service/client.ts";
 import { text } from "../../texts/index.ts";
 import { refreshJobs } from "./queries.ts";
@@ -11,7 +11,7 @@ export function RunNow({ name, onStarted }: { name: string; onStarted: (runId: s
   const start = useMutation({
     mutationFn: () => client.admin.scripts.runJob(name),
     onSuccess: async ({ runId }) => {
-      notifyDone(text.jobs.started(name));
+      // The run that opens says how it goes.
       onStarted(runId);
       await refreshJobs();
     },

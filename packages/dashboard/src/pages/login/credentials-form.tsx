@@ -2,43 +2,80 @@
 import { Alert, Button, PasswordInput, Stack, TextInput } from "@mantine/core";
 import { SocleError } from "@socle/client";
 import type { Credentials } from "@socle/protocol";
-import { type FormEvent, useState } from "react";
+import { type FormEvent, useEffect, useRef, useState } from "react";
 import { messageOf } from "../../kit/states.tsx";
 import { text } from "../../texts/index.ts";
+
+interface Problems {
+  email?: string;
+  password?: string;
+}
+
+/** What the page sees by itself, so that all errors stand at their fields in the same way. */
+function problemsOf({ email, password }: Credentials, passwordMinLength: number): Problems {
+  return {
+    ...(!/^\S+@\S+$/.test(email.trim()) && { email: text.login.noEmail }),
+    ...(password === ""
+      ? { password: text.login.noPassword }
+      : [...password].length < passwordMinLength && { password: text.login.shortPassword(passwordMinLength) }),
+  };
+}
 
 export function CredentialsForm(props: {
   submitLabel: string;
   /** An email that is given and cannot be changed. */
   email?: string;
   passwordHint?: string;
+  /** Of a new password. */
+  passwordMinLength?: number;
   /** For the browser's password store. */
   passwordKind: "current-password" | "new-password";
   onSubmit: (credentials: Credentials) => Promise<unknown>;
 }) {
-  const { submitLabel, email: givenEmail, passwordHint, passwordKind, onSubmit } = props;
+  const { submitLabel, email: givenEmail, passwordHint, passwordMinLength = 0, passwordKind, onSubmit } = props;
   const [email, setEmail] = useState(givenEmail ?? "");
   const [password, setPassword] = useState("");
   const [isBusy, setBusy] = useState(false);
   const [error, setError] = useState<unknown>(null);
+  const [problems, setProblems] = useState<Problems>({});
+  const [tries, setTries] = useState(0);
 
   const submit = async (event: FormEvent): Promise<void> => {
     event.preventDefault();
-    setBusy(true);
+    const own = problemsOf({ email, password }, passwordMinLength);
+    setProblems(own);
     setError(null);
+    setTries((n) => n + 1);
+    if (own.email !== undefined || own.password !== undefined) return;
+    setBusy(true);
     try {
       await onSubmit({ email, password });
     } catch (thrown) {
       setError(thrown);
+      setTries((n) => n + 1);
     } finally {
       setBusy(false);
     }
   };
 
   const details = error instanceof SocleError ? error.details : [];
-  const problemOf = (field: string): string | undefined => details.find((each) => each.field === field)?.message;
+  const refused = (field: string): string | undefined => details.find((each) => each.field === field)?.message;
+  const emailError = problems.email ?? (refused("email") === undefined ? undefined : text.login.noEmail);
+  const passwordError = problems.password ?? refused("password")?.replace(/^password must/, text.login.passwordMust);
+  const emailInput = useRef<HTMLInputElement>(null);
+  const passwordInput = useRef<HTMLInputElement>(null);
+  // The field that is to be corrected has the focus. At the beginning, the first one that is empty.
+  // biome-ignore lint/correctness/useExhaustiveDependencies: each try is the reason.
+  useEffect(() => {
+    if (isBusy) return;
+    const isPassword = emailError === undefined && (tries > 0 || givenEmail !== undefined);
+    const input = isPassword ? passwordInput.current : emailInput.current;
+    input?.focus();
+    if (tries > 0) input?.select();
+  }, [tries, isBusy]);
   const isWrong = error instanceof SocleError && error.status === 401;
   return (
-    <form onSubmit={submit}>
+    <form onSubmit={submit} noValidate>
       <Stack>
         {error !== null && details.length === 0 && (
           <Alert color="red" variant="light" role="alert">
@@ -54,7 +91,8 @@ export function CredentialsForm(props: {
           value={email}
           readOnly={givenEmail !== undefined}
           onChange={(event) => setEmail(event.currentTarget.value)}
-          error={problemOf("email")}
+          error={emailError}
+          ref={emailInput}
           data-autofocus={givenEmail === undefined}
         />
         <PasswordInput
@@ -65,7 +103,8 @@ export function CredentialsForm(props: {
           withAsterisk={false}
           value={password}
           onChange={(event) => setPassword(event.currentTarget.value)}
-          error={problemOf("password")}
+          error={passwordError}
+          ref={passwordInput}
           data-autofocus={givenEmail !== undefined}
         />
         <Button type="submit" loading={isBusy} fullWidth>

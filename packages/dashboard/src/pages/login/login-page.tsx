@@ -1,6 +1,9 @@
 /** The sign-in (`/_/login`). */
 import { Code, Stack, Text } from "@mantine/core";
+import { SocleError } from "@socle/client";
+import { useQuery } from "@tanstack/react-query";
 import { getRouteApi, useRouter } from "@tanstack/react-router";
+import { client } from "../../service/client.ts";
 import { signIn } from "../../service/session.ts";
 import { text } from "../../texts/index.ts";
 import { CredentialsForm } from "./credentials-form.tsx";
@@ -11,6 +14,15 @@ const route = getRouteApi("/login");
 export function LoginPage() {
   const { from } = route.useSearch();
   const router = useRouter();
+  // The service refuses any token (401) while it waits for its first admin, and knows no set-up (404) afterwards.
+  const { error } = useQuery({
+    queryKey: ["invitation", ""],
+    queryFn: () => client.invitation(""),
+    retry: false,
+    staleTime: 60_000,
+    refetchOnWindowFocus: false,
+  });
+  const hasNoAdmin = error instanceof SocleError && error.status === 401;
   return (
     <FrontPage pageTitle={text.login.pageTitle} title={text.login.title}>
       <CredentialsForm
@@ -21,12 +33,14 @@ export function LoginPage() {
           router.history.replace(`/_${from ?? "/"}`);
         }}
       />
-      <Stack gap={4}>
-        <Text size="xs" c="dimmed">
-          {text.login.noAdmin}
-        </Text>
-        <Code block>socle admin create you@example.com</Code>
-      </Stack>
+      {hasNoAdmin && (
+        <Stack gap={4}>
+          <Text size="xs" c="dimmed">
+            {text.login.noAdmin}
+          </Text>
+          <Code block>socle admin create you@example.com</Code>
+        </Stack>
+      )}
     </FrontPage>
   );
 }

@@ -42,7 +42,8 @@ export function SetupPage() {
         <CredentialsForm
           submitLabel={text.setup.submit}
           passwordKind="new-password"
-          passwordHint={text.setup.passwordHint}
+          passwordHint={text.setup.passwordHint(invitation.data.passwordMinLength)}
+          passwordMinLength={invitation.data.passwordMinLength}
           onSubmit={async (credentials) => {
             await setUp(token, credentials);
             await navigate({ to: "/", replace: true });

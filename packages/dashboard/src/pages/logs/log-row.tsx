@@ -1,6 +1,7 @@
 /** One entry of the log in the list. */
 import { Highlight } from "@mantine/core";
 import { formatClock } from "../../kit/index.ts";
+import { text } from "../../texts/index.ts";
 import { LevelMark } from "./level-mark.tsx";
 import { fieldsLine, type LogLine } from "./log-lines.ts";
 import classes from "./logs.module.css";
@@ -33,5 +34,17 @@ export function LogRow({ line: { entry }, search }: { line: LogLine; search: str
         )}
       </span>
     </span>
+  );
+}
+
+/** The names of the columns, above the list. The rows name what they hold by themselves. */
+export function LogHead() {
+  return (
+    <div className={`${classes["line"]} ${classes["head"]}`} aria-hidden>
+      <span>{text.logs.time}</span>
+      <span>{text.logs.level}</span>
+      <span>{text.logs.source}</span>
+      <span>{text.logs.message}</span>
+    </div>
   );
 }

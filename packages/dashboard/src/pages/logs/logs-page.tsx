@@ -4,7 +4,7 @@ import { useMediaQuery } from "@mantine/hooks";
 import { LOG_LEVELS } from "@socle/protocol";
 import {
   IconAlertTriangle,
-  IconArrowDown,
+  IconArrowUp,
   IconClearAll,
   IconDownload,
   IconFileText,
@@ -32,7 +32,7 @@ import { text } from "../../texts/index.ts";
 import { LevelChips } from "./level-chips.tsx";
 import { LogDetails } from "./log-details.tsx";
 import { type LogLine, shownOf, toNdjson } from "./log-lines.ts";
-import { LogRow } from "./log-row.tsx";
+import { LogHead, LogRow } from "./log-row.tsx";
 import classes from "./logs.module.css";
 import type { LogSearch } from "./search.ts";
 import { useLog } from "./use-log.ts";
@@ -43,8 +43,8 @@ export function LogsPage() {
   const { levels: levelText, search = "" } = route.useSearch();
   const navigate = route.useNavigate();
   const log = useLog();
-  const [isAtEnd, setAtEnd] = useState(true);
-  /** The newest line when the end was left. */
+  const [isAtStart, setAtStart] = useState(true);
+  /** The newest line when the start was left. */
   const [seen, setSeen] = useState(0);
   const [open, setOpen] = useState<LogLine | null>(null);
   const isNarrow = useMediaQuery("(max-width: 48em)", false, { getInitialValueInEffect: false });
@@ -52,13 +52,15 @@ export function LogsPage() {
   const levels = useMemo(() => LOG_LEVELS.filter((level) => levelText?.split(",").includes(level)), [levelText]);
   const shown = useMemo(() => shownOf(log.lines ?? [], { levels, search }), [log.lines, levels, search]);
   const held = useMemo(() => shownOf(log.held, { levels, search }).lines.length, [log.held, levels, search]);
-  const fresh = isAtEnd ? 0 : shown.lines.filter(({ key }) => key > seen).length;
+  // Newest first, like the events.
+  const rows = useMemo(() => shown.lines.toReversed(), [shown.lines]);
+  const fresh = isAtStart ? 0 : shown.lines.filter(({ key }) => key > seen).length;
   const isFiltered = levels.length > 0 || search !== "";
 
   const filter = (patch: LogSearch): void => void navigate({ search: (old) => ({ ...old, ...patch }), replace: true });
   const clearFilters = (): void => filter({ levels: undefined, search: undefined });
   const onEdge = (isThere: boolean): void => {
-    setAtEnd(isThere);
+    setAtStart(isThere);
     if (!isThere) setSeen((log.lines ?? []).reduce((key, line) => Math.max(key, line.key), 0));
   };
   const pause = (): void => log.pause(!log.isPaused);
@@ -67,7 +69,7 @@ export function LogsPage() {
     saveBlob(new Blob([toNdjson(shown.lines)], { type: "application/x-ndjson" }), name);
   };
   useShortcut({ keys: "p", label: text.logs.pauseShortcut, group: text.shortcuts.page }, pause);
-  useShortcut({ keys: "e", label: text.logs.toNewest, group: text.shortcuts.page }, () => setAtEnd(true));
+  useShortcut({ keys: "e", label: text.logs.toNewest, group: text.shortcuts.page }, () => setAtStart(true));
 
   return (
     <FilledPage
@@ -83,7 +85,9 @@ export function LogsPage() {
           >
             {log.isPaused ? text.logs.resume(held) : text.logs.pause}
           </Button>
-          <IconAction label={text.logs.clear} icon={IconClearAll} onClick={log.clear} />
+          <Button size="xs" variant="default" leftSection={<IconClearAll size={14} />} onClick={log.clear}>
+            {text.logs.clear}
+          </Button>
           <IconAction
             label={text.logs.download}
             icon={IconDownload}
@@ -134,26 +138,29 @@ export function LogsPage() {
             </EmptyState>
           )}
           {shown.lines.length > 0 && (
-            <LiveRows
-              label={text.logs.title}
-              rows={shown.lines}
-              rowKey={({ key }) => String(key)}
-              rowHeight={isNarrow ? 52 : 30}
-              edge="end"
-              isAtEdge={isAtEnd}
-              onEdge={onEdge}
-              render={(line) => <LogRow line={line} search={search} />}
-              onOpen={setOpen}
-              openKey={open === null ? undefined : String(open.key)}
-            />
+            <>
+              <LogHead />
+              <LiveRows
+                label={text.logs.title}
+                rows={rows}
+                rowKey={({ key }) => String(key)}
+                rowHeight={isNarrow ? 52 : 30}
+                edge="start"
+                isAtEdge={isAtStart}
+                onEdge={onEdge}
+                render={(line) => <LogRow line={line} search={search} />}
+                onOpen={setOpen}
+                openKey={open === null ? undefined : String(open.key)}
+              />
+            </>
           )}
-          {!isAtEnd && shown.lines.length > 0 && (
+          {!isAtStart && shown.lines.length > 0 && (
             <Button
               className={classes["jump"] ?? ""}
               size="xs"
               radius="xl"
-              leftSection={<IconArrowDown size={14} />}
-              onClick={() => setAtEnd(true)}
+              leftSection={<IconArrowUp size={14} />}
+              onClick={() => setAtStart(true)}
             >
               {fresh === 0 ? text.logs.toNewest : text.logs.toNewestOf(formatNumber(fresh))}
             </Button>

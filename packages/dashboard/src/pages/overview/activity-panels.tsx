@@ -3,7 +3,7 @@ import { Anchor, Badge, Text } from "@mantine/core";
 import type { LogEntry } from "@socle/protocol";
 import { useQuery } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
-import { Panel, QueryView, RelativeTime, RowsSkeleton } from "../../kit/index.ts";
+import { ErrorText, Panel, QueryView, RelativeTime, RowsSkeleton } from "../../kit/index.ts";
 import { client } from "../../service/client.ts";
 import { text } from "../../texts/index.ts";
 import { type AnyRun, latestRuns } from "./figures.ts";
@@ -80,12 +80,22 @@ export function RunPanel() {
     queryKey: ["overview", "runs"],
     queryFn: async () => {
       const { scripts } = client.admin;
-      const [newest, failed, jobs] = await Promise.all([
+      // Those that wait or go on stand before those that are over: each is asked for by itself.
+      const [open, over, failed, jobs] = await Promise.all([
         scripts.functionRuns({ limit: room }),
+        scripts.functionRuns({ status: "completed", limit: room }),
         scripts.functionRuns({ status: "failed", limit: room }),
         scripts.jobs({ limit: 1_000 }),
       ]);
-      return latestRuns([...newest.items, ...failed.items], jobs.items, room);
+      // A run of a job that is not its last one can only be among the newest where the last ones are.
+      const recent = jobs.items
+        .filter(({ lastRun }) => lastRun !== null)
+        .sort((a, b) => ((a.lastRun?.startedAt ?? "") < (b.lastRun?.startedAt ?? "") ? 1 : -1))
+        .slice(0, room);
+      const runs = await Promise.all(
+        recent.map(async ({ name }) => ({ name, attempts: (await scripts.jobRuns(name, { limit: room * 3 })).items })),
+      );
+      return latestRuns([...open.items, ...over.items, ...failed.items], runs, room);
     },
     refetchInterval: refreshMs,
   });
@@ -135,7 +145,7 @@ function Run({ run }: { run: AnyRun }) {
         {error !== null && (
           <Text span inherit c="dimmed">
             {" "}
-            {error.slice(0, longest)}
+            <ErrorText value={error.slice(0, longest)} />
           </Text>
         )}
       </span>

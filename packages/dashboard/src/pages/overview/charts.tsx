@@ -29,6 +29,7 @@ export function RequestChart({ minutes }: { minutes: readonly RequestMinute[] })
       maxBarWidth={12}
       xAxisProps={axis}
       yAxisProps={{ width: 48, allowDecimals: false, tickCount: 4 }}
+      barChartProps={{ margin: { top: 10 } }}
       barProps={{ isAnimationActive: false }}
       accessibilityLayer={false}
     />
@@ -53,6 +54,7 @@ export function LatencyChart({ minutes }: { minutes: readonly RequestMinute[] })
       strokeDasharray="0"
       xAxisProps={axis}
       yAxisProps={{ width: 56, tickCount: 4 }}
+      lineChartProps={{ margin: { top: 10 } }}
       lineProps={{ isAnimationActive: false }}
       accessibilityLayer={false}
     />

@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import type { FunctionRun, JobEntry, RequestMinute } from "@socle/protocol";
+import type { FunctionRun, RequestMinute } from "@socle/protocol";
 import { chartRows, figuresOf, latencySummary, latestRuns, requestSummary } from "./figures.ts";
 
 function minute(at: number, requests: number, more: Partial<RequestMinute> = {}): RequestMinute {
@@ -37,7 +37,7 @@ test("sums, the busiest and the slowest minute", () => {
   expect(chartRows(hour)[2]).toMatchObject({ answered: null, p99: null });
 });
 
-test("failed runs come first, then the newest", () => {
+test("runs come the newest first, each once, those of jobs among them", () => {
   const run = (runId: string, status: FunctionRun["status"], at: string): FunctionRun => ({
     runId,
     status,
@@ -52,16 +52,15 @@ test("failed runs come first, then the newest", () => {
     error: null,
     canRetry: false,
   });
-  const job: JobEntry = {
+  const attempt = (runId: string, n: number, startedAt: string) =>
+    ({ runId, startedAt, endedAt: null, status: "failed", attempt: n }) as const;
+  const job = {
     name: "cleanup",
-    schedule: "* * * * *",
-    filePath: "jobs/cleanup.ts",
-    timezone: "UTC",
-    nextRun: null,
-    timeout: 1,
-    retries: 0,
-    overlap: false,
-    lastRun: { runId: "j", startedAt: "2026-03-01T09:03:00Z", endedAt: null, status: "failed", attempt: 1 },
+    attempts: [
+      attempt("j", 2, "2026-03-01T09:03:00Z"),
+      attempt("j", 1, "2026-03-01T09:02:59Z"),
+      attempt("i", 1, "2026-03-01T09:00:00Z"),
+    ],
   };
   const functions = [
     run("a", "completed", "2026-03-01T09:05:00Z"),
@@ -69,11 +68,6 @@ test("failed runs come first, then the newest", () => {
     run("b", "failed", "2026-03-01T09:01:00Z"),
     run("c", "running", "2026-03-01T09:06:00Z"),
   ];
-  expect(latestRuns(functions, [job, { ...job, lastRun: null }], 10).map(({ runId }) => runId)).toEqual([
-    "j",
-    "b",
-    "c",
-    "a",
-  ]);
-  expect(latestRuns(functions, [job], 2).map(({ runId }) => runId)).toEqual(["j", "b"]);
+  expect(latestRuns(functions, [job], 10).map(({ runId }) => runId)).toEqual(["c", "a", "j", "b", "i"]);
+  expect(latestRuns(functions, [job], 2).map(({ runId }) => runId)).toEqual(["c", "a"]);
 });

@@ -1,5 +1,5 @@
 /** Figures of the last hour: sums, peaks, and what a chart says in words. */
-import type { FunctionRun, JobEntry, RequestMinute } from "@socle/protocol";
+import type { FunctionRun, JobRun, RequestMinute } from "@socle/protocol";
 import { formatClock, formatDuration } from "../../kit/format.ts";
 import { text } from "../../texts/index.ts";
 
@@ -73,21 +73,24 @@ export interface AnyRun {
   readonly error: string | null;
 }
 
-/** Failed runs first, each part the newest first, as many as there is room for. */
-export function latestRuns(functions: readonly FunctionRun[], jobs: readonly JobEntry[], room: number): AnyRun[] {
+/** A job with the attempts of its last runs, the newest first. */
+export interface JobRuns {
+  readonly name: string;
+  readonly attempts: readonly JobRun[];
+}
+
+/** The newest first, as many as there is room for. */
+export function latestRuns(functions: readonly FunctionRun[], jobs: readonly JobRuns[], room: number): AnyRun[] {
   const runs = new Map<string, AnyRun>();
   for (const { runId, filePath, eventType, status, createdAt, endedAt, error } of functions) {
     const name = filePath.replace(/^functions\//, "");
     runs.set(runId, { runId, kind: "function", name, cause: eventType, status, at: endedAt ?? createdAt, error });
   }
-  for (const { name, lastRun } of jobs) {
-    // A service before this field leaves it out.
-    if (lastRun === null || lastRun === undefined) continue;
-    const { runId, startedAt, endedAt, status, error = null } = lastRun;
-    runs.set(runId, { runId, kind: "job", name, cause: text.overview.job, status, at: endedAt ?? startedAt, error });
-  }
-  const isFailed = ({ status }: AnyRun): number => (status === "failed" ? 0 : 1);
-  return [...runs.values()]
-    .sort((a, b) => isFailed(a) - isFailed(b) || Date.parse(b.at) - Date.parse(a.at))
-    .slice(0, room);
+  for (const { name, attempts } of jobs)
+    for (const { runId, startedAt, endedAt, status, error = null } of attempts) {
+      // Attempts come the newest first: that is how the run stands.
+      if (runs.has(runId)) continue;
+      runs.set(runId, { runId, kind: "job", name, cause: text.overview.job, status, at: endedAt ?? startedAt, error });
+    }
+  return [...runs.values()].sort((a, b) => Date.parse(b.at) - Date.parse(a.at)).slice(0, room);
 }

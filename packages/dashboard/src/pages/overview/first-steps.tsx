@@ -1,20 +1,65 @@
-/** The way from an empty service to something that works. It goes when there are records. */
-import { Button, Code, Group, Text } from "@mantine/core";
+/** The way from an empty service to something that works. It stays until it is hidden, or all of it is done. */
+import { ActionIcon, Button, Code, Group, Text } from "@mantine/core";
+import { useLocalStorage } from "@mantine/hooks";
 import type { Overview } from "@socle/protocol";
-import { IconCheck, IconExternalLink, IconPlus } from "@tabler/icons-react";
+import { IconCheck, IconExternalLink, IconPlus, IconX } from "@tabler/icons-react";
+import { useQuery } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
-import type { ReactNode } from "react";
+import { type ReactNode, useEffect } from "react";
 import { CopyAction, Panel } from "../../kit/index.ts";
+import { client } from "../../service/client.ts";
+import { configQuery } from "../../service/queries.ts";
 import { text } from "../../texts/index.ts";
 import classes from "./overview.module.css";
 
+/** Kept in the browser from the moment that the service was seen empty. */
+type Progress = "none" | "open" | "hidden";
+
 export function FirstSteps({ collections }: Pick<Overview, "collections">) {
+  const isEmpty = collections.every(({ records }) => records === 0);
+  const [progress, setProgress] = useLocalStorage<Progress>({
+    key: "socle.first-steps",
+    defaultValue: "none",
+    getInitialValueInEffect: false,
+  });
+  const [hasWatched, setWatched] = useLocalStorage({
+    key: "socle.first-steps.events",
+    defaultValue: false,
+    getInitialValueInEffect: false,
+  });
+  useEffect(() => {
+    if (isEmpty && progress === "none") setProgress("open");
+  }, [isEmpty, progress, setProgress]);
+  const { data: functions } = useQuery({
+    queryKey: ["overview", "functions"],
+    queryFn: async () => (await client.admin.scripts.functions({ limit: 1 })).total,
+    enabled: isEmpty || progress === "open",
+    refetchInterval: 10_000,
+  });
+  const hasFunction = (functions ?? 0) > 0;
+  const isDone = !isEmpty && hasFunction && hasWatched;
+  const { data: config } = useQuery(configQuery);
+  if (progress === "hidden" || isDone || (progress === "none" && !isEmpty)) return null;
   const [first] = collections;
   const name = first?.name ?? "posts";
-  const file = `functions/${name}/hello.ts`;
+  const folder = config?.file.replace(/[^\\/]*$/, "") ?? "";
+  const file = `${folder}functions/${name}/hello.ts`;
   const code = `export const onCreate: OnCreate<"${name}"> = async ({ record, logger }) => {\n  logger.info("A new record", { id: record.id });\n};`;
   return (
-    <Panel title={text.overview.firstSteps}>
+    <Panel
+      title={text.overview.firstSteps}
+      actions={
+        <ActionIcon
+          variant="subtle"
+          color="gray"
+          size="sm"
+          onClick={() => setProgress("hidden")}
+          aria-label={text.overview.hideSteps}
+        >
+          <IconX size={14} />
+        </ActionIcon>
+      }
+    >
       <ol className={classes["steps"]}>
         <Step
           number={1}
@@ -32,7 +77,7 @@ export function FirstSteps({ collections }: Pick<Overview, "collections">) {
             </Button>
           )}
         </Step>
-        <Step number={2} title={text.overview.stepRecord} body={text.overview.stepRecordBody}>
+        <Step number={2} title={text.overview.stepRecord} body={text.overview.stepRecordBody} isDone={!isEmpty}>
           {first !== undefined && (
             <Button
               renderRoot={(props) => (
@@ -45,7 +90,12 @@ export function FirstSteps({ collections }: Pick<Overview, "collections">) {
             </Button>
           )}
         </Step>
-        <Step number={3} title={text.overview.stepFunction} body={text.overview.stepFunctionBody(file)}>
+        <Step
+          number={3}
+          title={text.overview.stepFunction}
+          body={text.overview.stepFunctionBody(file)}
+          isDone={hasFunction}
+        >
           <Group gap={4} wrap="nowrap" align="start" className={classes["code"]}>
             <Code block flex={1} tabIndex={0} className={classes["codeText"]}>
               {code}
@@ -53,9 +103,10 @@ export function FirstSteps({ collections }: Pick<Overview, "collections">) {
             <CopyAction value={code} />
           </Group>
         </Step>
-        <Step number={4} title={text.overview.stepTab} body={text.overview.stepTabBody}>
+        <Step number={4} title={text.overview.stepTab} body={text.overview.stepTabBody} isDone={hasWatched}>
           <Button
             renderRoot={(props) => <Link to="/events" target="_blank" {...props} />}
+            onClick={() => setWatched(true)}
             size="xs"
             variant="default"
             leftSection={<IconExternalLink size={14} />}

@@ -35,10 +35,9 @@ export function OverviewPage() {
 }
 
 function Glance({ overview }: { overview: Overview }) {
-  const isEmpty = overview.collections.every(({ records }) => records === 0);
   return (
     <>
-      {isEmpty && <FirstSteps collections={overview.collections} />}
+      <FirstSteps collections={overview.collections} />
       <Stats overview={overview} />
       <TrafficPanels minutes={overview.requests} />
       <div className={classes["thirds"]}>

@@ -1,7 +1,9 @@
 /** The figures of the service in one row. */
 import { Paper, Text } from "@mantine/core";
 import type { Overview } from "@socle/protocol";
-import { formatBytes, formatCompact, formatDuration } from "../../kit/index.ts";
+import { useQuery } from "@tanstack/react-query";
+import { formatCompact, formatDuration } from "../../kit/index.ts";
+import { client } from "../../service/client.ts";
 import { text } from "../../texts/index.ts";
 import { figuresOf } from "./figures.ts";
 import classes from "./overview.module.css";
@@ -13,8 +15,9 @@ interface Stat {
   isBad?: boolean;
 }
 
-function statsOf(overview: Overview): Stat[] {
+function statsOf(overview: Overview, failedJobs: number): Stat[] {
   const { requests, errors, latest } = figuresOf(overview.requests);
+  const failedRuns = overview.deliveries.failed + failedJobs;
   const share = requests === 0 ? 0 : errors / requests;
   const percent = share.toLocaleString(undefined, { style: "percent", maximumSignificantDigits: 2 });
   return [
@@ -26,20 +29,36 @@ function statsOf(overview: Overview): Stat[] {
       isBad: errors > 0,
     },
     {
+      label: text.overview.failedRuns,
+      value: formatCompact(failedRuns),
+      hint: text.overview.failedRunsHint,
+      isBad: failedRuns > 0,
+    },
+    {
       label: text.overview.latency,
       value: latest === null ? "–" : formatDuration(latest.p99 ?? 0),
       hint: latest === null ? text.overview.noLatency : text.overview.latencyHint(formatDuration(latest.p50 ?? 0)),
     },
     { label: text.overview.sockets, value: formatCompact(overview.sockets), hint: text.overview.socketsHint },
     { label: text.overview.users, value: formatCompact(overview.users), hint: text.overview.usersHint },
-    { label: text.overview.memory, value: formatBytes(overview.residentMemory), hint: text.overview.memoryHint },
   ];
 }
 
+/** Jobs whose last run has failed. */
+function useFailedJobs(): number {
+  const { data } = useQuery({
+    queryKey: ["overview", "jobs"],
+    queryFn: async () => (await client.admin.scripts.jobs({ limit: 1_000 })).items,
+    refetchInterval: 10_000,
+  });
+  return (data ?? []).filter(({ lastRun }) => lastRun?.status === "failed").length;
+}
+
 export function Stats({ overview }: { overview: Overview }) {
+  const failedJobs = useFailedJobs();
   return (
     <Paper component="section" radius="lg" className={classes["stats"]} aria-label={text.overview.now}>
-      {statsOf(overview).map(({ label, value, hint, isBad = false }) => (
+      {statsOf(overview, failedJobs).map(({ label, value, hint, isBad = false }) => (
         <div key={label} className={classes["stat"]}>
           <Text size="xs" c="dimmed">
             {label}

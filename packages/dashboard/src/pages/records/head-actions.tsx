@@ -2,12 +2,12 @@
 import { ActionIcon, Button, Menu, Text, Tooltip } from "@mantine/core";
 import {
   IconCode,
-  IconColumns3,
   IconDots,
   IconDownload,
   IconPlugConnectedX,
   IconPlus,
   IconRefresh,
+  IconSchema,
   IconUpload,
 } from "@tabler/icons-react";
 import { Link } from "@tanstack/react-router";
@@ -19,12 +19,14 @@ export function HeadActions(props: {
   isNarrow: boolean;
   isBusy: boolean;
   isLive: boolean;
+  /** What an export would hold: "Export 29 filtered". */
+  exportLabel: string;
   onNew: () => void;
   onExport: () => void;
   onCode: () => void;
   onRefresh: () => void;
 }) {
-  const { name, isNarrow, isBusy, isLive, onNew, onExport, onCode, onRefresh } = props;
+  const { name, isNarrow, isBusy, isLive, exportLabel, onNew, onExport, onCode, onRefresh } = props;
   const params = { name };
   return (
     <>
@@ -54,7 +56,7 @@ export function HeadActions(props: {
             renderRoot={(props) => <Link to="/collections/$name/schema" params={params} {...props} />}
             size="xs"
             variant="default"
-            leftSection={<IconColumns3 size={14} />}
+            leftSection={<IconSchema size={14} />}
           >
             {text.records.schema}
           </Button>
@@ -73,7 +75,7 @@ export function HeadActions(props: {
                 {text.common.refresh}
               </Menu.Item>
               <Menu.Item
-                leftSection={<IconColumns3 size={16} />}
+                leftSection={<IconSchema size={16} />}
                 renderRoot={(props) => <Link to="/collections/$name/schema" params={params} {...props} />}
               >
                 {text.records.schema}
@@ -88,7 +90,7 @@ export function HeadActions(props: {
             {text.records.import}
           </Menu.Item>
           <Menu.Item leftSection={<IconDownload size={16} />} onClick={onExport}>
-            {text.records.export}
+            {exportLabel}
           </Menu.Item>
           <Menu.Item leftSection={<IconCode size={16} />} onClick={onCode}>
             {text.records.code}

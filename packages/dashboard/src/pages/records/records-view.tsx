@@ -5,12 +5,14 @@ import { SocleError } from "@socle/client";
 import type { CollectionEntry, StoredRecord } from "@socle/protocol";
 import { useQueryClient } from "@tanstack/react-query";
 import { useNavigate, useSearch } from "@tanstack/react-router";
-import { lazy, Suspense, useCallback, useMemo, useRef, useState } from "react";
-import { FilledPage, formatNumber, notifyDone, useShortcut } from "../../kit/index.ts";
+import { lazy, Suspense, useCallback, useEffect, useMemo, useRef, useState } from "react";
+import { FilledPage, formatNumber, notifyDone, useListedShortcut, useShortcut } from "../../kit/index.ts";
+import { preloadable } from "../../kit/preloadable.tsx";
+import { deleteLater, onDeletes, useDeletions } from "../../service/deletes.ts";
 import { useIsLive } from "../../service/socket.ts";
 import { text } from "../../texts/index.ts";
 import { BackToCollections } from "./back.tsx";
-import { Bars } from "./bars.tsx";
+import { SelectionBar } from "./bars.tsx";
 import { ColumnMenu } from "./columns/column-menu.tsx";
 import { gridColumns } from "./columns/grid-column.ts";
 import { useColumns } from "./columns/use-columns.ts";
@@ -18,19 +20,21 @@ import { mergeChanges, withoutRows } from "./data/live-merge.ts";
 import { type RecordPages, recordsKey } from "./data/record-query.ts";
 import { parseSort, toggleSort, writeSort } from "./data/sort.ts";
 import { selectionOf, targetsOf } from "./data/targets.ts";
-import { useDeletes } from "./data/use-deletes.ts";
 import { useLive } from "./data/use-live.ts";
 import { useRows, type Visible } from "./data/use-rows.ts";
+import { useTargetDeletes } from "./data/use-target-deletes.ts";
+import type { RecordDrawerProps } from "./editor/index.ts";
 import { FilterBar } from "./filter/filter-bar.tsx";
 import { Foot, makeVisibleStore } from "./foot.tsx";
 import { Grid } from "./grid/grid.tsx";
+import { inlineEditor } from "./grid/grid-row.tsx";
 import { useGridState } from "./grid/use-grid-state.ts";
 import { HeadActions } from "./head-actions.tsx";
 import { GridNotice, noticeOf } from "./notices.tsx";
 import classes from "./records.module.css";
 import type { RecordSearch } from "./search.ts";
 
-const RecordDrawer = lazy(async () => ({ default: (await import("./editor/index.ts")).RecordDrawer }));
+const drawer = preloadable<RecordDrawerProps>(async () => (await import("./editor/index.ts")).RecordDrawer);
 const ExportDialog = lazy(async () => ({ default: (await import("./export/index.ts")).ExportDialog }));
 const SnippetsDialog = lazy(async () => ({ default: (await import("./snippets/index.ts")).SnippetsDialog }));
 
@@ -38,6 +42,9 @@ type Dialog = { readonly type: "code" } | { readonly type: "export"; readonly id
 
 /** Below the last row, so that the bars cover none. */
 const barsRoom = 72;
+
+/** A drawer is there by then. */
+const openingMs = 600;
 
 /** Below this width a drawer covers the page. */
 const narrow = "(max-width: 48em)";
@@ -48,7 +55,7 @@ export function RecordsView(props: { collection: CollectionEntry; collections: r
   const search = useSearch({ from: "/inside/collections/$name" });
   const navigate = useNavigate();
   const queryClient = useQueryClient();
-  const isNarrow = useMediaQuery(narrow) === true;
+  const isNarrow = useMediaQuery(narrow, false, { getInitialValueInEffect: false }) === true;
   const [dialog, setDialog] = useState<Dialog | null>(null);
   const scroller = useRef<HTMLDivElement>(null);
   const searchRef = useRef<HTMLInputElement>(null);
@@ -66,7 +73,7 @@ export function RecordsView(props: { collection: CollectionEntry; collections: r
     [navigate, name],
   );
   const targets = useMemo(() => targetsOf(fields, collections), [fields, collections]);
-  const all = useMemo(() => gridColumns({ fields }, targets), [fields, targets]);
+  const all = useMemo(() => gridColumns({ fields }, targets, isNarrow), [fields, targets, isNarrow]);
   const list = useMemo(
     () => ({ collection: name, filter: search.filter, sort: search.sort, selection: selectionOf(fields, targets) }),
     [name, search.filter, search.sort, fields, targets],
@@ -75,11 +82,19 @@ export function RecordsView(props: { collection: CollectionEntry; collections: r
   const steps = useMemo(() => parseSort(search.sort), [search.sort]);
 
   const changePages = useRef((_: (pages: RecordPages) => RecordPages): void => undefined);
-  const onDeleted = useCallback((ids: ReadonlySet<string>): void => {
-    changePages.current((pages) => ({ ...pages, pages: withoutRows(pages.pages, ids) }));
-  }, []);
-  const deletes = useDeletes(name, onDeleted);
-  const rows = useRows(list, deletes.hidden);
+  useEffect(
+    () =>
+      onDeletes(({ collection: from, deleted }) => {
+        if (from === name) changePages.current((pages) => ({ ...pages, pages: withoutRows(pages.pages, deleted) }));
+      }),
+    [name],
+  );
+  const deletions = useDeletions();
+  const hidden = useMemo(
+    () => new Set(deletions.filter(({ collection: from }) => from === name).flatMap(({ ids }) => ids)),
+    [deletions, name],
+  );
+  const rows = useRows(list, hidden);
   const { queryKey } = rows;
   changePages.current = (change) => {
     queryClient.setQueryData<RecordPages>(queryKey, (pages) => (pages === undefined ? pages : change(pages)));
@@ -100,9 +115,28 @@ export function RecordsView(props: { collection: CollectionEntry; collections: r
     isArranged,
     isAtTop: () => rows.first === 0 && (scroller.current?.scrollTop ?? 0) < 8,
   });
+  useTargetDeletes(targets, queryKey);
   const isLive = useIsLive();
 
-  const openRecord = useCallback((id: string): void => setSearch({ record: id }), [setSearch]);
+  // What the first record needs is there before it is opened: what is typed at once is not lost.
+  useEffect(() => {
+    const timer = setTimeout(async () => {
+      await Promise.all([drawer.preload(), inlineEditor.preload()]);
+      await (await import("./editor/index.ts")).preloadEditor();
+    }, 300);
+    return () => clearTimeout(timer);
+  }, []);
+
+  const openedAt = useRef(Number.NEGATIVE_INFINITY);
+  const openRecord = useCallback(
+    (id: string): void => {
+      // Until the drawer is there, letters are meant for it, and not for the page below.
+      if (performance.now() - openedAt.current < openingMs) return;
+      openedAt.current = performance.now();
+      setSearch({ record: id });
+    },
+    [setSearch],
+  );
   const onSort = useCallback(
     (path: string, isAdded: boolean): void => {
       const next = toggleSort(parseSort(search.sort), path, isAdded);
@@ -125,10 +159,15 @@ export function RecordsView(props: { collection: CollectionEntry; collections: r
     void queryClient.invalidateQueries({ queryKey: recordsKey(name) });
   };
   const remove = (ids: readonly string[]): void => {
-    deletes.remove(ids);
+    deleteLater(name, ids);
     state.clear();
     if (search.record !== undefined && ids.includes(search.record)) setSearch({ record: undefined });
     else state.focus();
+  };
+  const closeDialog = (): void => {
+    setDialog(null);
+    if (search.export === true) setSearch({ export: undefined }, true);
+    state.focus();
   };
   const copyIds = async (ids: readonly string[]): Promise<void> => {
     await navigator.clipboard.writeText(ids.join("\n"));
@@ -144,19 +183,30 @@ export function RecordsView(props: { collection: CollectionEntry; collections: r
 
   const group = text.shortcuts.page;
   const words = text.records.shortcuts;
-  useShortcut({ keys: "n", label: words.new, group }, () => openRecord("new"));
-  useShortcut({ keys: "/", label: words.search, group }, () => searchRef.current?.focus());
-  useShortcut({ keys: "o", label: words.open, group }, () => {
-    const id = state.activeId();
-    if (id !== undefined) openRecord(id);
-  });
+  // A drawer that is about to open has the keys already.
+  const isFree = search.record === undefined;
+  useShortcut({ keys: "n", label: words.new, group }, () => openRecord("new"), isFree);
+  useShortcut({ keys: "/", label: words.search, group }, () => searchRef.current?.focus(), isFree);
+  useShortcut(
+    { keys: "o", label: words.open, group },
+    () => {
+      const id = state.activeId();
+      if (id !== undefined) openRecord(id);
+    },
+    isFree,
+  );
   useShortcut(
     { keys: "Delete", label: words.delete, group },
     () => remove(state.chosen()),
-    hasFocus || state.selected.size > 0,
+    isFree && (hasFocus || state.selected.size > 0),
   );
   useShortcut({ keys: "mod+a", label: words.selectAll, group }, state.selectAll, hasFocus && !state.editing);
   useShortcut({ keys: "Escape", label: words.clear, group }, state.clear, state.selected.size > 0);
+
+  useListedShortcut({ keys: "ArrowUp ArrowDown ArrowLeft ArrowRight", label: words.move, group });
+  useListedShortcut({ keys: "Enter", label: words.edit, group });
+  useListedShortcut({ keys: "Space", label: words.select, group });
+  useListedShortcut({ keys: "mod+s", label: words.save, group });
 
   // New records that wait above a list that is read to its end are in no count yet.
   const count = rows.total === undefined ? undefined : rows.total + (rows.isComplete ? live.waiting : 0);
@@ -173,6 +223,7 @@ export function RecordsView(props: { collection: CollectionEntry; collections: r
           isNarrow={isNarrow}
           isBusy={rows.isFetching}
           isLive={isLive}
+          exportLabel={search.filter === undefined ? text.records.exportAll : text.records.exportFiltered(rows.total)}
           onNew={() => openRecord("new")}
           onExport={() => setDialog({ type: "export" })}
           onCode={() => setDialog({ type: "code" })}
@@ -208,7 +259,7 @@ export function RecordsView(props: { collection: CollectionEntry; collections: r
           openId={search.record}
           scroller={scroller}
           onShow={onShow}
-          room={state.selected.size > 0 || deletes.waiting.length > 0 ? barsRoom : 0}
+          room={state.selected.size > 0 || hidden.size > 0 ? barsRoom : 0}
           onFocus={setFocus}
         >
           {notice === null ? undefined : (
@@ -229,41 +280,45 @@ export function RecordsView(props: { collection: CollectionEntry; collections: r
             </Button>
           </div>
         )}
-        <Bars
-          selected={state.selected.size}
-          loaded={rows.items.length}
-          deletes={deletes}
-          onSelectAll={state.selectAll}
-          onExport={() => setDialog({ type: "export", ids: [...state.selected] })}
-          onCopy={() => void copyIds([...state.selected])}
-          onDelete={() => remove([...state.selected])}
-          onClear={() => {
-            state.clear();
-            state.focus();
-          }}
-        />
+        {state.selected.size > 0 && (
+          <SelectionBar
+            selected={state.selected.size}
+            loaded={rows.items.length}
+            onSelectAll={state.selectAll}
+            onExport={() => setDialog({ type: "export", ids: [...state.selected] })}
+            onCopy={() => void copyIds([...state.selected])}
+            onDelete={() => remove([...state.selected])}
+            onClear={() => {
+              state.clear();
+              state.focus();
+            }}
+          />
+        )}
       </div>
       {notice === null && <Foot rows={rows} visible={visible} scroller={scroller} onRetry={rows.retry} />}
       <Suspense>
         {search.record !== undefined && (
-          <RecordDrawer
+          <drawer.Component
             collection={collection}
             recordId={search.record}
             onClose={() => {
               setSearch({ record: undefined });
               state.focus();
             }}
-            onSaved={merge}
+            onSaved={(record) => {
+              merge(record);
+              if (search.record === "new") state.focusRecord(record.id);
+            }}
           />
         )}
-        {dialog?.type === "export" && (
+        {(dialog?.type === "export" || search.export === true) && (
           <ExportDialog
             collection={collection}
             filter={search.filter}
             sort={search.sort}
-            ids={dialog.ids}
+            ids={dialog?.type === "export" ? dialog.ids : undefined}
             columns={columns.visible.map((column) => column.name)}
-            onClose={() => setDialog(null)}
+            onClose={closeDialog}
           />
         )}
         {dialog?.type === "code" && (
@@ -272,7 +327,7 @@ export function RecordsView(props: { collection: CollectionEntry; collections: r
             filter={search.filter}
             sort={search.sort}
             recordId={search.record === "new" ? undefined : search.record}
-            onClose={() => setDialog(null)}
+            onClose={closeDialog}
           />
         )}
       </Suspense>

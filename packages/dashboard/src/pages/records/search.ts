@@ -8,6 +8,8 @@ export interface RecordSearch {
   sort?: string | undefined;
   /** The id of the record whose drawer is open, or "new". */
   record?: string | undefined;
+  /** Whether the export is open. */
+  export?: true | undefined;
 }
 
 export function readRecordSearch(search: RawSearch): RecordSearch {
@@ -15,5 +17,6 @@ export function readRecordSearch(search: RawSearch): RecordSearch {
     filter: textParam(search, "filter"),
     sort: textParam(search, "sort"),
     record: textParam(search, "record"),
+    export: search["export"] === true ? true : undefined,
   };
 }

@@ -10,7 +10,7 @@ import { text } from "../../texts/index.ts";
 import { ChangeBar } from "./change-bar.tsx";
 import { defaultPermissions, definitionOf, keptFields, type SchemaDraft } from "./draft/draft.ts";
 import { type PresetName, presetDraft, presetNames } from "./draft/presets.ts";
-import { LeaveGuard } from "./leave-guard.tsx";
+import { KeptNotice } from "./kept-notice.tsx";
 import { RestoredNotice } from "./notices.tsx";
 import classes from "./schema.module.css";
 import { ShortcutKeys } from "./schema-editor.tsx";
@@ -61,6 +61,7 @@ export function NewCollectionForm(props: {
     } else if (problem.key === null && input.current !== null) input.current.focus();
     else changeTab(draft.indexes.some(({ key }) => key === problem.key) ? "indexes" : "fields");
   };
+  useShortcut({ keys: "mod+s", label: words.shortcutSave, group: words.group }, create);
   useShortcut({ keys: "mod+Enter", label: words.shortcutSave, group: words.group }, create);
   // Somebody else may make a collection of this name meanwhile.
   useEffect(
@@ -113,6 +114,13 @@ export function NewCollectionForm(props: {
                 autoCapitalize="off"
                 maxLength={200}
                 autoFocus
+                onKeyDown={(event) => {
+                  if (event.key !== "Enter" || event.ctrlKey || event.metaKey || event.nativeEvent.isComposing) return;
+                  event.preventDefault();
+                  const first = document.querySelector<HTMLElement>("[data-field-name]");
+                  if (first !== null) first.focus();
+                  else document.querySelector<HTMLElement>("[data-field-adder]")?.click();
+                }}
               />
             </div>
           }
@@ -147,7 +155,7 @@ export function NewCollectionForm(props: {
           {words.create}
         </Button>
       </ChangeBar>
-      <LeaveGuard isDirty={isDirty} isLeaving={isLeaving} onLeave={form.forget} />
+      <KeptNotice isDirty={isDirty} isLeaving={isLeaving} onDiscard={form.forget} />
     </>
   );
 }

@@ -4,7 +4,7 @@ import type { CollectionEntry } from "@socle/protocol";
 import { useQuery } from "@tanstack/react-query";
 import { useNavigate } from "@tanstack/react-router";
 import { useEffect, useMemo, useRef, useState } from "react";
-import { FilledPage, keyNames, notifyDone, useShortcut } from "../../kit/index.ts";
+import { FilledPage, focusPage, keyNames, notifyDone, useShortcut } from "../../kit/index.ts";
 import { collectionQuery, collectionsQuery, queryClient } from "../../service/queries.ts";
 import { text } from "../../texts/index.ts";
 import { ChangeBar } from "./change-bar.tsx";
@@ -14,7 +14,7 @@ import { definitionOf, draftOf } from "./draft/draft.ts";
 import { rebased } from "./draft/rebase.ts";
 import { fieldStatus } from "./fields/badges.ts";
 import { jsonOf } from "./json/json-tab.tsx";
-import { LeaveGuard } from "./leave-guard.tsx";
+import { KeptNotice } from "./kept-notice.tsx";
 import { ChangedNotice, GoneNotice, RestoredNotice } from "./notices.tsx";
 import { DeleteDialog } from "./review/delete-dialog.tsx";
 import { ReviewDialog } from "./review/review-dialog.tsx";
@@ -32,8 +32,8 @@ function summaryOf({ draft, change }: DraftForm): string {
   if (number("new") > 0) parts.push(words.newFields(number("new")));
   if (number("changed") > 0) parts.push(words.changedFields(number("changed")));
   if (number("dropped") > 0) parts.push(words.droppedFields(number("dropped")));
-  if (change?.permissions !== undefined) parts.push(words.tabs.permissions.toLowerCase());
-  if (change?.indexes !== undefined) parts.push(words.tabs.indexes.toLowerCase());
+  if (change?.permissions !== undefined) parts.push(words.changedPermissions);
+  if (change?.indexes !== undefined) parts.push(words.changedIndexes);
   return parts.length === 0 ? words.unsaved : words.summary(parts);
 }
 
@@ -77,6 +77,7 @@ export function SchemaEditor(props: { entry: CollectionEntry; isGone: boolean; t
     queryClient.setQueryData(collectionQuery(name).queryKey, next);
     reset(draftOf(next.definition, true), { definition: next.definition, updatedAt: next.updatedAt });
     setDialog(null);
+    focusPage();
     notifyDone(text.schema.applied(name));
     void queryClient.invalidateQueries();
   };
@@ -88,7 +89,13 @@ export function SchemaEditor(props: { entry: CollectionEntry; isGone: boolean; t
     queryClient.removeQueries({ queryKey: collectionQuery(name).queryKey });
     void queryClient.invalidateQueries({ queryKey: collectionsQuery.queryKey });
   };
+  useShortcut({ keys: "mod+s", label: text.schema.shortcutSave, group: text.schema.group }, review, isDirty);
   useShortcut({ keys: "mod+Enter", label: text.schema.shortcutSave, group: text.schema.group }, review, isDirty);
+  const reviewer = useRef<HTMLButtonElement>(null);
+  const closeReview = (): void => {
+    setDialog(null);
+    requestAnimationFrame(() => reviewer.current?.focus());
+  };
 
   return (
     <FilledPage
@@ -122,6 +129,7 @@ export function SchemaEditor(props: { entry: CollectionEntry; isGone: boolean; t
             {text.schema.discard}
           </Button>
           <Button
+            ref={reviewer}
             size="xs"
             onClick={review}
             disabled={problems.length > 0 || form.pending !== null || change === null || isOther || isGone}
@@ -136,12 +144,21 @@ export function SchemaEditor(props: { entry: CollectionEntry; isGone: boolean; t
           base={base}
           after={definitionOf(draft)}
           change={change}
-          onClose={() => setDialog(null)}
+          onClose={closeReview}
           onApplied={applied}
         />
       )}
-      {dialog === "delete" && <DeleteDialog name={name} onClose={() => setDialog(null)} onDeleted={deleted} />}
-      <LeaveGuard isDirty={isDirty} isLeaving={isLeaving} onLeave={form.forget} />
+      {dialog === "delete" && (
+        <DeleteDialog
+          name={name}
+          onClose={() => {
+            setDialog(null);
+            focusPage();
+          }}
+          onDeleted={deleted}
+        />
+      )}
+      <KeptNotice isDirty={isDirty} isLeaving={isLeaving} onDiscard={form.forget} />
     </FilledPage>
   );
 }
@@ -150,7 +167,7 @@ export function SchemaEditor(props: { entry: CollectionEntry; isGone: boolean; t
 export function ShortcutKeys() {
   return (
     <Kbd size="xs" visibleFrom="sm" aria-hidden>
-      {keyNames("mod+Enter").join(" ")}
+      {keyNames("mod+s").join(" ")}
     </Kbd>
   );
 }

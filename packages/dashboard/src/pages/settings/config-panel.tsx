@@ -5,10 +5,10 @@ import { IconSearch } from "@tabler/icons-react";
 import { useQuery } from "@tanstack/react-query";
 import { getRouteApi, useNavigate } from "@tanstack/react-router";
 import { Panel, QueryView, RowsSkeleton } from "../../kit/index.ts";
+import { configQuery } from "../../service/queries.ts";
 import { text } from "../../texts/index.ts";
 import { ConfigRow } from "./config-row.tsx";
 import { groupsOf } from "./config-text.ts";
-import { configQuery } from "./queries.ts";
 import classes from "./settings.module.css";
 
 const route = getRouteApi("/inside/settings");

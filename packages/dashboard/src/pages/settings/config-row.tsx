@@ -4,6 +4,7 @@ import type { ConfigEntry, ConfigSource } from "@socle/protocol";
 import { IconCopy } from "@tabler/icons-react";
 import { notifyDone, notifyError } from "../../kit/index.ts";
 import { text } from "../../texts/index.ts";
+import { CodeText } from "../schema/code-text.tsx";
 import { asJson, asVariable, readable } from "./config-text.ts";
 import classes from "./settings.module.css";
 
@@ -24,7 +25,7 @@ export function ConfigRow({ entry }: { entry: ConfigEntry }) {
           {key}
         </Text>
         <Text size="xs" c="dimmed">
-          {description}
+          <CodeText text={sentence(description)} />
         </Text>
       </div>
       <div className={classes["value"]}>
@@ -55,6 +56,11 @@ export function ConfigRow({ entry }: { entry: ConfigEntry }) {
       <CopyMenu entry={entry} />
     </li>
   );
+}
+
+/** Descriptions of the service begin in the middle of a sentence. */
+function sentence(description: string): string {
+  return description.charAt(0).toUpperCase() + description.slice(1);
 }
 
 function Value({ entry }: { entry: ConfigEntry }) {

@@ -4,9 +4,8 @@ import type { EffectiveConfig } from "@socle/protocol";
 import { useQuery } from "@tanstack/react-query";
 import type { ReactNode } from "react";
 import { CopyAction, formatBytes, Panel, QueryView, RelativeTime, RowsSkeleton } from "../../kit/index.ts";
-import { overviewQuery } from "../../service/queries.ts";
+import { configQuery, overviewQuery } from "../../service/queries.ts";
 import { text } from "../../texts/index.ts";
-import { configQuery } from "./queries.ts";
 import classes from "./settings.module.css";
 
 /** A path of the configuration; null where the service does not tell it. */

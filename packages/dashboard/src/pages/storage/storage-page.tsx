@@ -27,7 +27,7 @@ import { text } from "../../texts/index.ts";
 import { askToDelete, FileDetails } from "./file-details.tsx";
 import { FileGrid } from "./file-grid.tsx";
 import { KindIcon } from "./kind-icon.tsx";
-import { fileListQuery } from "./queries.ts";
+import { fileListQuery, fileQuery } from "./queries.ts";
 import type { StorageSearch } from "./search.ts";
 import classes from "./storage.module.css";
 import { UploadList } from "./upload-list.tsx";
@@ -61,7 +61,7 @@ const columns: Column<StoredFile>[] = [
     width: 130,
     render: ({ createdAt }) => <RelativeTime at={createdAt} />,
   },
-  { key: "id", header: text.storage.id, width: 120, render: ({ id }) => <IdText id={id} /> },
+  { key: "id", header: text.storage.id, width: 120, narrow: "hidden", render: ({ id }) => <IdText id={id} /> },
 ];
 
 export function StoragePage() {
@@ -79,6 +79,7 @@ export function StoragePage() {
   const selection = { selected, onChange: setSelected };
   const isFiltered = search.search !== undefined || search.visibility !== undefined || search.user !== undefined;
   const view = search.view ?? "list";
+  const { data: shown } = useQuery({ ...fileQuery(search.file ?? ""), enabled: false });
   const empty = isFiltered ? (
     <EmptyState icon={IconPhoto} title={text.storage.nothingFound} body={text.storage.nothingFoundBody}>
       <Button
@@ -111,9 +112,12 @@ export function StoragePage() {
               {text.storage.deleteAction(chosen.length)}
             </Button>
           )}
+          <Text size="xs" c="dimmed" aria-hidden>
+            {text.storage.uploadAsShort}
+          </Text>
           <Select
             size="xs"
-            w={126}
+            w={116}
             aria-label={text.storage.uploadAs}
             data={VISIBILITIES.map((value) => ({ value, label: text.storage.visibilities[value] }))}
             value={visibility}
@@ -180,7 +184,7 @@ export function StoragePage() {
       <DetailsDrawer
         isOpen={search.file !== undefined}
         onClose={() => set({ file: undefined })}
-        title={text.storage.one}
+        title={shown?.filename ?? text.storage.one}
       >
         {search.file !== undefined && <FileDetails id={search.file} onGone={() => set({ file: undefined })} />}
       </DetailsDrawer>

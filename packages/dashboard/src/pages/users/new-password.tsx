@@ -1,8 +1,10 @@
 /** A field for a new password that can be generated, shown and copied. */
 import { Button, Group, PasswordInput, Stack } from "@mantine/core";
 import { IconSparkles } from "@tabler/icons-react";
+import { useQuery } from "@tanstack/react-query";
 import { useState } from "react";
 import { CopyAction } from "../../kit/index.ts";
+import { configQuery } from "../../service/queries.ts";
 import { text } from "../../texts/index.ts";
 import { generatePassword } from "./password.ts";
 
@@ -13,12 +15,15 @@ interface NewPasswordProps {
 }
 
 export function NewPassword({ value, onChange, error }: NewPasswordProps) {
+  const { data: config } = useQuery(configQuery);
+  const least = config?.keys.find(({ key }) => key === "auth.passwordMinLength")?.value;
+  const minLength = typeof least === "number" ? least : null;
   const [isVisible, setVisible] = useState(false);
   return (
     <Stack gap={8}>
       <PasswordInput
         label={text.users.password}
-        description={text.users.passwordHint}
+        description={minLength === null ? undefined : text.users.passwordHint(minLength)}
         autoComplete="new-password"
         required
         withAsterisk={false}

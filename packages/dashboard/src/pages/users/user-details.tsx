@@ -1,7 +1,7 @@
 /** What the drawer shows of one user: role, sessions, password, links, deletion. */
 import { Badge, Button, Group, Text } from "@mantine/core";
 import type { UserEntry } from "@socle/protocol";
-import { IconActivity, IconFolder, IconTrash } from "@tabler/icons-react";
+import { IconActivity, IconFolder, IconTrash, IconUserSearch } from "@tabler/icons-react";
 import { useQuery } from "@tanstack/react-query";
 import { Link, useNavigate } from "@tanstack/react-router";
 import {
@@ -108,7 +108,15 @@ function Details({ user, onGone }: { user: UserEntry; onGone: () => void }) {
             leftSection={<IconActivity size={14} />}
             renderRoot={(props) => <Link to="/events" search={{ actor: user.id }} {...props} />}
           >
-            {text.users.events}
+            {text.users.eventsBy}
+          </Button>
+          <Button
+            size="xs"
+            variant="default"
+            leftSection={<IconUserSearch size={14} />}
+            renderRoot={(props) => <Link to="/events" search={{ about: user.id }} {...props} />}
+          >
+            {text.users.eventsAbout}
           </Button>
         </Group>
       </DetailsSection>

@@ -1,4 +1,4 @@
-/** The role of a user as a control. A change that takes away the admin role asks first; a refusal stands at the control. */
+/** The role of a user as a control. A change that gives or takes the admin role asks first; a refusal stands at the control. */
 import { Select } from "@mantine/core";
 import { ROLES, type Role, type User } from "@socle/protocol";
 import { useMutation } from "@tanstack/react-query";
@@ -19,13 +19,24 @@ export function UserRole({ user, isOwn, onOwnLoss }: UserRoleProps) {
     mutationFn: (role: Role) => client.admin.users.setRole(user.id, role),
     onSuccess: async (_, role) => {
       if (isOwn && role !== "admin") return onOwnLoss();
-      notifyDone(text.users.roleChanged(user.email, text.users.roles[role]));
+      if (role === "admin") notifyDone(text.users.promoted(user.email));
+      else if (user.role === "admin") notifyDone(text.users.demoted(user.email));
+      else notifyDone(text.users.roleChanged(user.email, text.users.roles[role]));
       return refreshUsers();
     },
   });
   const choose = (value: string | null): void => {
     const role = ROLES.find((each) => each === value);
     if (role === undefined || role === user.role) return;
+    if (role === "admin") {
+      confirmDanger({
+        title: text.users.promoteTitle(user.email),
+        body: text.users.promoteBody,
+        action: text.users.promoteAction,
+        onConfirm: () => change.mutateAsync(role).catch(() => undefined),
+      });
+      return;
+    }
     if (user.role !== "admin") {
       change.mutate(role);
       return;

@@ -3,7 +3,7 @@ import { Badge, Button, Text } from "@mantine/core";
 import { SocleError } from "@socle/client";
 import type { SessionEntry, UserEntry } from "@socle/protocol";
 import { useMutation } from "@tanstack/react-query";
-import { confirmDanger, DetailsSection, notifyDone, notifyFailure, RelativeTime } from "../../kit/index.ts";
+import { confirmDanger, DetailsSection, formatDay, notifyDone, notifyFailure, RelativeTime } from "../../kit/index.ts";
 import { client } from "../../service/client.ts";
 import { text } from "../../texts/index.ts";
 import { refreshUsers } from "./queries.ts";
@@ -82,7 +82,7 @@ export function UserSessions({ user }: { user: UserEntry }) {
               {text.users.sessionSince} <RelativeTime at={session.createdAt} />
               <Text span c="dimmed" size="xs">
                 {" · "}
-                {text.users.sessionEnds} <RelativeTime at={session.expiresAt} />
+                {text.users.sessionEnds} {formatDay(session.expiresAt)}
               </Text>{" "}
               {session.id === own && (
                 <Badge size="sm" variant="light" tt="none">

@@ -17,6 +17,7 @@ import {
   Toolbar,
   useShortcut,
 } from "../../kit/index.ts";
+import { userQuery } from "../../service/queries.ts";
 import { useSession } from "../../service/session.ts";
 import { text } from "../../texts/index.ts";
 import { userListQuery } from "./queries.ts";
@@ -34,6 +35,7 @@ export function UsersPage() {
   const session = useSession();
   const query = useQuery(userListQuery(search));
   const ownId = session.phase === "out" ? null : session.user.id;
+  const { data: shown } = useQuery({ ...userQuery(search.user ?? ""), enabled: false });
   const set = (patch: UserSearch): void => void navigate({ search: (old) => ({ ...old, ...patch }) });
   const filter = (patch: UserSearch): void =>
     void navigate({ search: (old) => ({ ...old, ...patch, page: undefined }), replace: true });
@@ -48,7 +50,7 @@ export function UsersPage() {
         <span className={classes["email"]}>
           {email}
           {id === ownId && (
-            <Badge size="sm" variant="light" tt="none">
+            <Badge size="sm" variant="light" tt="none" style={{ flex: "none" }}>
               {text.users.you}
             </Badge>
           )}
@@ -62,7 +64,7 @@ export function UsersPage() {
       width: 160,
       render: ({ createdAt }) => <RelativeTime at={createdAt} />,
     },
-    { key: "id", header: text.users.id, width: 130, render: ({ id }) => <IdText id={id} /> },
+    { key: "id", header: text.users.id, width: 130, narrow: "hidden", render: ({ id }) => <IdText id={id} /> },
   ];
   return (
     <FilledPage
@@ -108,7 +110,7 @@ export function UsersPage() {
       <DetailsDrawer
         isOpen={search.user !== undefined}
         onClose={close}
-        title={search.user === "new" ? text.users.new : text.users.one}
+        title={search.user === "new" ? text.users.new : (shown?.email ?? text.users.one)}
       >
         {search.user === "new" ? (
           <UserForm onCancel={close} onCreated={({ id }) => void navigate({ search: { user: id }, replace: true })} />

@@ -8,8 +8,8 @@ import { template } from "../template.ts";
 
 export const init: Command = {
   name: "init",
-  args: ["DIR"],
-  summary: "Write a small project to start from",
+  args: ["[DIR]"],
+  summary: "Write a small project to start from, here or into a folder",
   options: {},
   async run({ args: [dir = "."], terminal }) {
     const folder = resolve(dir);

@@ -14,9 +14,9 @@ export function firstAdminRoutes(options: { firstAdmin: FirstAdmin; bodyLimit: n
       path: firstAdminPath,
       methods: {
         async GET(exchange) {
-          const { expiresAt } = await firstAdmin.check(exchange.query("token"));
+          const invitation = await firstAdmin.check(exchange.query("token"));
           const next = "To make the first admin, POST { email, password } as JSON to this address.";
-          return exchange.json(200, { status: "open", expiresAt, next });
+          return exchange.json(200, { status: "open", ...invitation, next });
         },
         async POST(exchange) {
           const { token = exchange.query("token"), ...body } = await readObject(exchange, bodyLimit);

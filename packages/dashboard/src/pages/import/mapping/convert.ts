@@ -53,11 +53,15 @@ export function convert(cell: Cell, field: FieldDefinition, conversion: Conversi
   if (isText) return convertText(cell);
   if (field.type === "json") return typeof cell === "string" ? convertJson(cell) : value(cell);
   if (typeof cell === "string" && cell.trim() === "") return value(null);
-  if (typeof cell === "object") return problem(text.import.notA[field.type]);
+  if (typeof cell === "object") return unread(cell, wordsFor(field.type, conversion));
   if (field.type === "boolean") return convertBoolean(cell);
   if (field.type === "integer" || field.type === "float") return convertNumber(cell, field.type, conversion);
   if (field.type === "datetime") return convertDate(cell, conversion);
   return convertId(String(cell).trim(), field, conversion);
+}
+
+function wordsFor(type: FieldDefinition["type"], { dateOrder }: Conversion): string {
+  return type === "datetime" ? text.import.notA.datetime(text.import.datePatterns[dateOrder]) : text.import.notA[type];
 }
 
 function convertText(cell: JsonValue): Converted {
@@ -65,12 +69,21 @@ function convertText(cell: JsonValue): Converted {
   return value(String(cell));
 }
 
+/** Characters of a cell in a complaint. */
+const longestShown = 60;
+
+/** "yesterday" is no whole number. */
+function unread(cell: JsonValue, words: string): Converted {
+  const shown = typeof cell === "string" ? cell : JSON.stringify(cell);
+  return problem(text.import.unread(shown.length > longestShown ? `${shown.slice(0, longestShown)}…` : shown, words));
+}
+
 function convertJson(cell: string): Converted {
   if (cell.trim() === "") return value(null);
   try {
     return value(JSON.parse(cell) as JsonValue);
   } catch {
-    return problem(text.import.notA.json);
+    return unread(cell, text.import.notA.json);
   }
 }
 
@@ -80,7 +93,7 @@ const no = new Set(["false", "no", "n", "0", "off", "f"]);
 function convertBoolean(cell: string | number | boolean): Converted {
   const word = String(cell).trim().toLowerCase();
   if (yes.has(word)) return value(true);
-  return no.has(word) ? value(false) : problem(text.import.notA.boolean);
+  return no.has(word) ? value(false) : unread(cell, text.import.notA.boolean);
 }
 
 /** A number as it is written: with an exponent, or with separators between groups of three digits. */
@@ -96,9 +109,9 @@ function convertNumber(
 ): Converted {
   if (typeof cell === "boolean") return problem(text.import.notA[type]);
   const number = typeof cell === "number" ? cell : readNumber(cell.trim(), decimalComma);
-  if (number === null || !Number.isFinite(number)) return problem(text.import.notA[type]);
+  if (number === null || !Number.isFinite(number)) return unread(cell, text.import.notA[type]);
   if (type === "float") return value(number);
-  if (!Number.isInteger(number)) return problem(text.import.notA.integer);
+  if (!Number.isInteger(number)) return unread(cell, text.import.notA.integer);
   return Number.isSafeInteger(number) ? value(number) : problem(text.import.tooLarge);
 }
 
@@ -112,7 +125,7 @@ export function readNumber(cell: string, decimalComma: boolean): number | null {
 
 function convertDate(cell: string | number | boolean, { dateOrder, timeZone }: Conversion): Converted {
   const date = typeof cell === "string" ? readDate(cell, dateOrder, timeZone) : null;
-  return date === null ? problem(text.import.notA.datetime) : value(date);
+  return date === null ? unread(cell, text.import.notA.datetime(text.import.datePatterns[dateOrder])) : value(date);
 }
 
 /** An id of a record, a user or a file. */
@@ -121,5 +134,7 @@ const idPattern = /^(?:rec|usr|fil)_[0-9a-f-]{36}$/;
 function convertId(cell: string, field: FieldDefinition, { relationBy }: Conversion): Converted {
   if (field.type === "relation" && relationBy !== "id")
     return { kind: "lookup", key: { collection: field.collection ?? "", field: relationBy, value: cell } };
-  return idPattern.test(cell) ? value(cell) : problem(text.import.notA[field.type === "file" ? "file" : "relation"]);
+  return idPattern.test(cell)
+    ? value(cell)
+    : unread(cell, text.import.notA[field.type === "file" ? "file" : "relation"]);
 }

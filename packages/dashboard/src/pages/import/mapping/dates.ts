@@ -40,7 +40,7 @@ function hourOf(hour: number, half: string | undefined): number {
   return (hour % 12) + (half.toLowerCase() === "pm" ? 12 : 0);
 }
 
-/** The time that a text means, in UTC; null when it is none. A text with an offset says its own zone. */
+/** The time that a text means, in UTC; null when it is none. A text with an offset says its own zone; a day has none. */
 export function readDate(written: string, order: DateOrder, timeZone: string): string | null {
   const text = written.trim();
   if (zoned.test(text)) {
@@ -55,6 +55,8 @@ export function readDate(written: string, order: DateOrder, timeZone: string): s
   const ms = Number((match[7] ?? "0").padEnd(3, "0").slice(0, 3));
   const moment: Moment = { year, month, day, hour: hourOf(hour, match[8]), minute, second, ms };
   if (!isPossible(moment)) return null;
+  // A day alone is the same day everywhere: midnight in UTC, as the form and the API have it.
+  if (match[4] === undefined) return `${pad(year, 4)}-${pad(month)}-${pad(day)}T00:00:00.000Z`;
   const { hour: h } = moment;
   const local = `${pad(year, 4)}-${pad(month)}-${pad(day)}T${pad(h)}:${pad(minute)}:${pad(second)}.${pad(ms, 3)}`;
   return timeZone === "UTC" ? `${local}Z` : dayjs.tz(local, timeZone).toISOString();

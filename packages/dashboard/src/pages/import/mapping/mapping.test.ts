@@ -99,7 +99,10 @@ test("dates", () => {
   expect(readDate("2026-03-01", "iso", "UTC")).toBe("2026-03-01T00:00:00.000Z");
   expect(readDate("2026-03-01T09:30:00+01:00", "dmy", "Asia/Tokyo")).toBe("2026-03-01T08:30:00.000Z");
   expect(readDate("2026-03-01 09:30", "iso", "Europe/Berlin")).toBe("2026-03-01T08:30:00.000Z");
-  expect(readDate("2026-07-01", "iso", "Europe/Berlin")).toBe("2026-06-30T22:00:00.000Z");
+  // A day alone is the same day in every zone.
+  expect(readDate("2026-07-01", "iso", "Europe/Berlin")).toBe("2026-07-01T00:00:00.000Z");
+  expect(readDate("31.12.2026", "dmy", "Asia/Tokyo")).toBe("2026-12-31T00:00:00.000Z");
+  expect(readDate("2026-07-01 00:00", "iso", "Europe/Berlin")).toBe("2026-06-30T22:00:00.000Z");
   expect(readDate("31.12.2026 14:05", "dmy", "UTC")).toBe("2026-12-31T14:05:00.000Z");
   expect(readDate("12/31/2026 2:05 PM", "mdy", "UTC")).toBe("2026-12-31T14:05:00.000Z");
   expect(readDate("12/31/2026 12:05 am", "mdy", "UTC")).toBe("2026-12-31T00:05:00.000Z");

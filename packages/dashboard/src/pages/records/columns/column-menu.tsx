@@ -19,11 +19,11 @@ import { CSS } from "@dnd-kit/utilities";
 import { ActionIcon, Button, Checkbox, Group, Popover, ScrollArea, Text, TextInput, Tooltip } from "@mantine/core";
 import { IconColumns3, IconGripVertical, IconSearch } from "@tabler/icons-react";
 import { useState } from "react";
+import { TypeIcon } from "../../../kit/type-icon.tsx";
 import { text } from "../../../texts/index.ts";
 import classes from "./column-menu.module.css";
 import { emptyColumnState, moveColumn } from "./column-state.ts";
 import type { GridColumn } from "./grid-column.ts";
-import { TypeIcon } from "./type-icon.tsx";
 import type { Columns } from "./use-columns.ts";
 
 export function ColumnMenu({ columns, all }: { columns: Columns; all: readonly GridColumn[] }) {

@@ -32,7 +32,12 @@ export function isInline({ field, isSystem }: GridColumn): boolean {
   return !isSystem && inlineTypes.includes(field.type);
 }
 
-export function gridColumns({ fields }: Pick<CollectionEntry, "fields">, targets: Targets): GridColumn[] {
+/** @param isNarrow the id, which stays in view, leaves room for the others then. */
+export function gridColumns(
+  { fields }: Pick<CollectionEntry, "fields">,
+  targets: Targets,
+  isNarrow = false,
+): GridColumn[] {
   const system = (name: string, type: FieldType, width: number): GridColumn => ({
     name,
     field: { name, type },
@@ -42,7 +47,7 @@ export function gridColumns({ fields }: Pick<CollectionEntry, "fields">, targets
     target: undefined,
   });
   return [
-    system("id", "string", 128),
+    system("id", "string", isNarrow ? 88 : 128),
     ...fields.map((field): GridColumn => {
       const target = targets[field.name];
       const path = target === undefined || target.label === null ? field.name : `${field.name}.${target.label}`;

@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test";
 import type { StoredRecord } from "@socle/protocol";
-import { type Changes, collect, mergeChanges, type RowPage, withoutRows } from "./live-merge.ts";
+import { type Changes, collect, mergeChanges, type RowPage, withoutRows, withoutTargets } from "./live-merge.ts";
 import { shownJson, shownText, toRow } from "./rows.ts";
 
 const record = (id: string, more: object = {}): StoredRecord => ({
@@ -109,4 +109,19 @@ test("a long text is cut, and marked as such", () => {
 test("a cell shows one line", () => {
   expect(shownText("a\nb\tc")).toBe("a ⏎ b c");
   expect(shownText("x".repeat(5_000)).length).toBe(240);
+});
+
+test("a target that is deleted leaves the relations to it without a name, and the others alone", () => {
+  const record = (id: string, author: string): StoredRecord => ({
+    id,
+    author,
+    createdAt: "1",
+    updatedAt: "1",
+    expand: { author: { name: author } },
+  });
+  const pages = [{ start: 0, rows: [toRow(record("a", "x")), toRow(record("b", "y"))], nextCursor: null }];
+  const [page] = withoutTargets(pages, ["author"], new Set(["x"]));
+  expect(page?.rows[0]?.record["expand"]).toEqual({ author: null });
+  expect(page?.rows[1]).toBe(pages[0]?.rows[1]);
+  expect(withoutTargets(pages, ["author"], new Set(["z"]))[0]).toBe(pages[0]);
 });

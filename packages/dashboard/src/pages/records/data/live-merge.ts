@@ -109,3 +109,24 @@ export function withoutRows(pages: readonly RowPage[], ids: ReadonlySet<string>)
     return rows.length === page.rows.length && moved.start === page.start ? page : moved;
   });
 }
+
+/** The pages after records were deleted to which relations of theirs point: under `expand` there is no name any more. */
+export function withoutTargets(
+  pages: readonly RowPage[],
+  fields: readonly string[],
+  gone: ReadonlySet<string>,
+): RowPage[] {
+  return pages.map((page) => {
+    let rows: Row[] | null = null;
+    for (const [i, row] of page.rows.entries()) {
+      const broken = fields.filter((field) => gone.has(String(row.record[field])));
+      if (broken.length === 0) continue;
+      const before = row.record["expand"];
+      const expand = typeof before === "object" && !Array.isArray(before) ? before : null;
+      const emptied = Object.fromEntries(broken.map((field) => [field, null]));
+      rows ??= [...page.rows];
+      rows[i] = { ...row, record: { ...row.record, expand: { ...expand, ...emptied } } };
+    }
+    return rows === null ? page : { ...page, rows };
+  });
+}

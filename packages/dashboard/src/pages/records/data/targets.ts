@@ -30,8 +30,8 @@ export function targetsOf(fields: readonly FieldDefinition[], collections: reado
 export function selectionOf(fields: readonly FieldDefinition[], targets: Targets): string | undefined {
   if (fields.some(({ name }) => name === "expand")) return undefined;
   const paths = Object.entries(targets)
-    .filter(([, { label }]) => label !== null)
     .slice(0, mostExpanded)
-    .map(([field, { label }]) => `${field}.${label}`);
+    // Without a name the id says at least whether the record is there.
+    .map(([field, { label }]) => `${field}.${label ?? "id"}`);
   return paths.length === 0 ? undefined : ["*", ...paths].join(",");
 }

@@ -6,6 +6,7 @@ import type { Event, StoredRecord } from "@socle/protocol";
 import { useQueryClient } from "@tanstack/react-query";
 import { useCallback, useEffect, useRef, useState } from "react";
 import { client } from "../../../service/client.ts";
+import { isOwnDelete } from "../../../service/deletes.ts";
 import { type Changes, collect, mergeChanges, withoutRows } from "./live-merge.ts";
 import { countQuery, type RecordPages, recordsKey } from "./record-query.ts";
 
@@ -140,7 +141,9 @@ export function useLive(options: {
         return;
       }
       if (type === `${collection}.deleted`) {
-        if (typeof payload["id"] === "string") collect(changes, { type: "deleted", id: payload["id"] });
+        // The grid has taken out what this tab has deleted.
+        if (typeof payload["id"] !== "string" || isOwnDelete(payload["id"])) return;
+        collect(changes, { type: "deleted", id: payload["id"] });
       } else if (isRecord(payload)) {
         collect(changes, { type: type === `${collection}.created` ? "created" : "updated", record: payload });
       }

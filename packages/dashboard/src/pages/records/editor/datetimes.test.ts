@@ -1,6 +1,6 @@
 /** Tests of reading and writing times. */
 import { describe, expect, test } from "bun:test";
-import { parseDateTime, writeDateTime, zoneName } from "./datetimes.ts";
+import { dayOf, isDateOnly, parseDateTime, writeDateTime, zoneName } from "./datetimes.ts";
 
 describe("a time is read", () => {
   test.each([
@@ -54,3 +54,19 @@ test("what is written is read again", () => {
 test("a text that is no time stays as it is", () => expect(writeDateTime("tomorrow", "utc")).toBe("tomorrow"));
 
 test("the zone has a name", () => expect(zoneName("utc", null)).toBe("UTC"));
+
+test("midnight UTC is a day, the same in every zone; any other time is none", () => {
+  for (const zone of ["utc", "local"] as const) {
+    expect(writeDateTime("1929-10-21T00:00:00.000Z", zone)).toBe("1929-10-21");
+    expect(parseDateTime("1929-10-21", zone)).toBe("1929-10-21T00:00:00.000Z");
+  }
+  expect(isDateOnly("1929-10-21T00:00:00Z")).toBe(true);
+  for (const time of [
+    "1929-10-21T00:00:00.001Z",
+    "1929-10-21T00:01:00.000Z",
+    "1929-10-21T00:00:00+01:00",
+    "1929-10-21",
+  ])
+    expect(isDateOnly(time)).toBe(false);
+  expect(dayOf("2026-03-01T23:30:00.000Z", "utc")).toBe("2026-03-01");
+});

@@ -69,8 +69,29 @@ function two(value: number, width = 2): string {
   return String(value).padStart(width, "0");
 }
 
-/** A time of the API in a zone, as `parseDateTime` reads it again: `2026-03-01 09:30:00`. Another text is left as it is. */
+/**
+ * Whether a time stands for a day: exactly midnight, UTC. The API has no type for dates, and keeps a date alone so; its day
+ * is the same in every zone.
+ */
+export function isDateOnly(timestamp: string): boolean {
+  return /T00:00:00(?:\.0+)?Z$/.test(timestamp);
+}
+
+/** The day of a time in a zone: `2026-03-01`. */
+export function dayOf(timestamp: string, zone: Zone): string {
+  return writeTime(timestamp, zone).slice(0, 10);
+}
+
+/**
+ * A time of the API in a zone, as `parseDateTime` reads it again: `2026-03-01 09:30:00`, or the day alone where it stands
+ * for one. Another text is left as it is.
+ */
 export function writeDateTime(timestamp: string, zone: Zone): string {
+  return isDateOnly(timestamp) ? dayOf(timestamp, "utc") : writeTime(timestamp, zone);
+}
+
+/** A time with its time of day, also at midnight. */
+export function writeTime(timestamp: string, zone: Zone): string {
   const date = new Date(timestamp);
   if (Number.isNaN(date.getTime())) return timestamp;
   const isUtc = zone === "utc";

@@ -1,24 +1,31 @@
 /** The control for a value of a field, by its type. */
 import { Skeleton } from "@mantine/core";
 import type { FieldDefinition, JsonValue } from "@socle/protocol";
-import { lazy, type ReactNode, Suspense, useCallback, useEffect, useRef } from "react";
+import { type ReactNode, Suspense, useCallback, useEffect, useRef } from "react";
+import { preloadable } from "../../../kit/preloadable.tsx";
 import { text } from "../../../texts/index.ts";
 import { BooleanControl } from "./controls/boolean-control.tsx";
 import type { ControlProps } from "./controls/control.ts";
+import type { JsonControlProps } from "./controls/json-control.tsx";
 import { NumberControl } from "./controls/number-control.tsx";
 import { StringControl } from "./controls/string-control.tsx";
 import classes from "./editor.module.css";
 import { fieldHint } from "./naming.ts";
 
 // Calendars, drop zones and search boxes are loaded by the first field that needs them.
-const DatetimeControl = lazy(async () => ({
-  default: (await import("./controls/datetime-control.tsx")).DatetimeControl,
-}));
-const JsonControl = lazy(async () => ({ default: (await import("./controls/json-control.tsx")).JsonControl }));
-const RelationControl = lazy(async () => ({
-  default: (await import("./controls/relation-control.tsx")).RelationControl,
-}));
-const FileControl = lazy(async () => ({ default: (await import("./controls/file-control.tsx")).FileControl }));
+const datetime = preloadable<ControlProps>(
+  async () => (await import("./controls/datetime-control.tsx")).DatetimeControl,
+);
+const json = preloadable<JsonControlProps>(async () => (await import("./controls/json-control.tsx")).JsonControl);
+const relation = preloadable<ControlProps>(
+  async () => (await import("./controls/relation-control.tsx")).RelationControl,
+);
+const file = preloadable<ControlProps>(async () => (await import("./controls/file-control.tsx")).FileControl);
+
+/** Loads the controls ahead of the first field that needs them. */
+export async function preloadControls(): Promise<void> {
+  await Promise.all([datetime, json, relation, file].map(({ preload }) => preload()));
+}
 
 export interface FieldControlProps {
   field: FieldDefinition;
@@ -75,13 +82,13 @@ function controlOf(control: ControlProps, typed: string | undefined, onTyped: ((
     case "boolean":
       return <BooleanControl {...control} />;
     case "datetime":
-      return <DatetimeControl {...control} />;
+      return <datetime.Component {...control} />;
     case "json":
-      return <JsonControl {...control} typed={typed} onTyped={onTyped} />;
+      return <json.Component {...control} typed={typed} onTyped={onTyped} />;
     case "relation":
-      return <RelationControl {...control} />;
+      return <relation.Component {...control} />;
     case "file":
-      return <FileControl {...control} />;
+      return <file.Component {...control} />;
   }
 }
 

@@ -1,3 +1,3 @@
 /** The editor of one record: a drawer, and the controls for its values. */
 export { FieldControl, type FieldControlProps } from "./field-control.tsx";
-export { RecordDrawer, type RecordDrawerProps } from "./record-drawer.tsx";
+export { preloadEditor, RecordDrawer, type RecordDrawerProps } from "./record-drawer.tsx";

@@ -59,3 +59,9 @@ test("steps stay within the bounds, and make no digits of their own", () => {
   expect(stepNumber(1, -10, { min: 0 })).toBe(0);
   expect(stepNumber(Number.MAX_SAFE_INTEGER, 1, {})).toBeNull();
 });
+
+test("a decimal comma is told from what is no number at all", () => {
+  expect(parseNumber("9,99", "float")).toEqual({ problem: "decimalComma" });
+  expect(parseNumber("1,2,3", "float")).toEqual({ problem: "notANumber" });
+  expect(parseNumber("1,000", "integer")).toEqual({ problem: "notANumber" });
+});

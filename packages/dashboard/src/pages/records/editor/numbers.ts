@@ -1,6 +1,6 @@
 /** Numbers as people type them. A number is taken only where nothing of it is lost; the text that was typed stays until then. */
 
-export type NumberProblem = "notANumber" | "notWhole" | "tooLarge";
+export type NumberProblem = "notANumber" | "decimalComma" | "notWhole" | "tooLarge";
 
 export type ParsedNumber =
   /** `isExact` is false where a float keeps fewer digits than were typed. */
@@ -36,7 +36,8 @@ export function parseNumber(text: string, type: "integer" | "float"): ParsedNumb
   // Minus signs of other keyboards and of pasted text.
   const trimmed = text.trim().replace(/^[−–]/, "-");
   const decimal = decimalOf(trimmed);
-  if (decimal === null) return { problem: "notANumber" };
+  if (decimal === null)
+    return { problem: type === "float" && /^[+-]?\d+,\d+$/.test(trimmed) ? "decimalComma" : "notANumber" };
   const value = Number(trimmed);
   if (type === "integer") {
     if (decimal.exponent < 0) return { problem: "notWhole" };

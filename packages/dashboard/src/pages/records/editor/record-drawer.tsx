@@ -1,13 +1,23 @@
 /** The drawer in which a record is made or changed. Its inside is loaded when a record is first opened. */
 import { Drawer } from "@mantine/core";
 import type { CollectionEntry, StoredRecord } from "@socle/protocol";
-import { type KeyboardEvent, lazy, Suspense, useRef } from "react";
+import { useQuery } from "@tanstack/react-query";
+import { type KeyboardEvent, Suspense, useRef } from "react";
+import { preloadable } from "../../../kit/preloadable.tsx";
 import { text } from "../../../texts/index.ts";
 import classes from "./editor.module.css";
+import { preloadControls } from "./field-control.tsx";
 import { FormSkeleton } from "./form-skeleton.tsx";
-import { NEW_RECORD } from "./record-query.ts";
+import { recordName } from "./naming.ts";
+import type { RecordEditorProps } from "./record-editor.tsx";
+import { NEW_RECORD, recordQuery } from "./record-query.ts";
 
-const RecordEditor = lazy(async () => ({ default: (await import("./record-editor.tsx")).RecordEditor }));
+const editor = preloadable<RecordEditorProps>(async () => (await import("./record-editor.tsx")).RecordEditor);
+
+/** Loads what the drawer shows, before it is opened. */
+export async function preloadEditor(): Promise<void> {
+  await Promise.all([editor.preload(), preloadControls()]);
+}
 
 export interface RecordDrawerProps {
   collection: CollectionEntry;
@@ -37,17 +47,27 @@ export function RecordDrawer(props: RecordDrawerProps) {
     if (event.key !== "Escape" || !(target instanceof Element) || !currentTarget.contains(target)) return;
     if (target.getAttribute("data-mantine-stop-propagation") !== "true") close();
   };
-  const title = recordId === NEW_RECORD ? text.editor.newRecord(collection.name) : text.editor.record(collection.name);
+  // The editor inside reads it; the title shows it once it is there.
+  const { data: record } = useQuery({ ...recordQuery(collection.name, recordId), enabled: false });
+  const title =
+    recordId === NEW_RECORD
+      ? text.editor.newRecord(collection.name)
+      : record === undefined
+        ? text.editor.record(collection.name)
+        : recordName(record, collection.fields);
   return (
     <Drawer.Root opened onClose={close} position="right" size={640} closeOnEscape={false} onKeyDown={press}>
       <Drawer.Overlay backgroundOpacity={0.25} />
       <Drawer.Content classNames={{ content: classes["content"] ?? "" }}>
         <div className={classes["titleBar"]}>
-          <Drawer.Title className={classes["title"] ?? ""}>{title}</Drawer.Title>
+          <Drawer.Title className={classes["title"] ?? ""}>
+            {title}
+            {record !== undefined && <span className={classes["titleNote"]}>{collection.name}</span>}
+          </Drawer.Title>
           <Drawer.CloseButton aria-label={text.common.close} />
         </div>
         <Suspense fallback={<FormSkeleton />}>
-          <RecordEditor key={`${collection.name}/${recordId}`} {...props} handlers={handlers} />
+          <editor.Component key={`${collection.name}/${recordId}`} {...props} handlers={handlers} />
         </Suspense>
       </Drawer.Content>
     </Drawer.Root>

@@ -9,6 +9,7 @@ import { type KeyboardEvent, type RefObject, useEffect, useState } from "react";
 import { confirmDanger, EmptyState, ErrorState, keyNames, notifyDone } from "../../../kit/index.ts";
 import { client } from "../../../service/client.ts";
 import { text } from "../../../texts/index.ts";
+import { DeleteBody } from "./delete-body.tsx";
 import classes from "./editor.module.css";
 import { EventsTab } from "./events-tab.tsx";
 import { FormSkeleton } from "./form-skeleton.tsx";
@@ -22,7 +23,7 @@ import { drafts } from "./use-draft.ts";
 import { useLiveRecord } from "./use-live-record.ts";
 import { useRecordForm } from "./use-record-form.ts";
 
-interface RecordEditorProps extends RecordDrawerProps {
+export interface RecordEditorProps extends RecordDrawerProps {
   handlers: RefObject<DrawerHandlers | null>;
 }
 
@@ -113,7 +114,7 @@ function LoadedEditor(props: LoadedEditorProps) {
     if (record === null) return;
     confirmDanger({
       title: text.editor.deleteTitle,
-      body: text.editor.deleteBody(recordName(record, collection.fields)),
+      body: <DeleteBody collection={collection.name} id={record.id} name={recordName(record, collection.fields)} />,
       action: text.editor.deleteAction,
       onConfirm: async () => {
         await client.collection(collection.name).delete(record.id);

@@ -3,12 +3,13 @@ import { Alert, Anchor, Button, Group, List, Text } from "@mantine/core";
 import type { CollectionEntry, StoredRecord } from "@socle/protocol";
 import { IconAlertTriangle, IconHistory, IconTrash, IconUsers } from "@tabler/icons-react";
 import { Link } from "@tanstack/react-router";
-import { type FocusEvent, type ReactNode, useEffect, useRef } from "react";
+import { type FocusEvent, type ReactNode, useEffect, useMemo, useRef } from "react";
 import { RelativeTime } from "../../../kit/index.ts";
 import { text } from "../../../texts/index.ts";
 import classes from "./editor.module.css";
 import { shownValue } from "./edits.ts";
 import { FieldRow } from "./field-row.tsx";
+import { UploadVisibilityProvider, uploadVisibilityOf } from "./upload-visibility.ts";
 import type { RecordForm } from "./use-record-form.ts";
 
 interface RecordFieldsProps {
@@ -57,43 +58,46 @@ export function RecordFields({ collection, record, form, isDeleted }: RecordFiel
 
   const clashing = new Set(form.clashing.map(({ name }) => name));
   const changed = new Set(form.changed.map(({ name }) => name));
+  const upload = useMemo(() => uploadVisibilityOf(collection), [collection]);
   return (
-    // biome-ignore lint/a11y/noStaticElementInteractions: it only remembers which control had the focus.
-    <div ref={place} className={classes["fields"]} tabIndex={-1} onFocus={remember}>
-      <Notices form={form} isDeleted={isDeleted} />
-      {collection.fields.length === 0 && (
-        <Text size="sm" c="dimmed">
-          {text.editor.noFields}{" "}
-          <Anchor
-            size="sm"
-            underline="always"
-            renderRoot={(props) => (
-              <Link to="/collections/$name/schema" params={{ name: collection.name }} {...props} />
-            )}
-          >
-            {text.editor.editSchema}
-          </Anchor>
-        </Text>
-      )}
-      {collection.fields.map((field, i) => {
-        const edit = form.edits[field.name];
-        return (
-          <FieldRow
-            key={field.name}
-            field={field}
-            value={shownValue(field, edit, record)}
-            typed={edit !== undefined && "text" in edit ? edit.text : undefined}
-            isChanged={changed.has(field.name)}
-            error={errors.fields[field.name]}
-            theirs={clashing.has(field.name) ? (record?.[field.name] ?? null) : undefined}
-            autoFocus={record === null && i === 0}
-            onValue={form.setValue}
-            onTyped={form.setTyped}
-            onReset={form.reset}
-          />
-        );
-      })}
-    </div>
+    <UploadVisibilityProvider value={upload}>
+      {/* biome-ignore lint/a11y/noStaticElementInteractions: it only remembers which control had the focus. */}
+      <div ref={place} className={classes["fields"]} tabIndex={-1} onFocus={remember}>
+        <Notices form={form} isDeleted={isDeleted} />
+        {collection.fields.length === 0 && (
+          <Text size="sm" c="dimmed">
+            {text.editor.noFields}{" "}
+            <Anchor
+              size="sm"
+              underline="always"
+              renderRoot={(props) => (
+                <Link to="/collections/$name/schema" params={{ name: collection.name }} {...props} />
+              )}
+            >
+              {text.editor.editSchema}
+            </Anchor>
+          </Text>
+        )}
+        {collection.fields.map((field, i) => {
+          const edit = form.edits[field.name];
+          return (
+            <FieldRow
+              key={field.name}
+              field={field}
+              value={shownValue(field, edit, record)}
+              typed={edit !== undefined && "text" in edit ? edit.text : undefined}
+              isChanged={changed.has(field.name)}
+              error={errors.fields[field.name]}
+              theirs={clashing.has(field.name) ? (record?.[field.name] ?? null) : undefined}
+              autoFocus={record === null && i === 0}
+              onValue={form.setValue}
+              onTyped={form.setTyped}
+              onReset={form.reset}
+            />
+          );
+        })}
+      </div>
+    </UploadVisibilityProvider>
   );
 }
 
@@ -102,23 +106,18 @@ function Notices({ form, isDeleted }: { form: RecordForm; isDeleted: boolean }) 
   const names = clashing.map(({ name }) => name).join(", ");
   return (
     <>
-      {draft.offer !== null && (
+      {form.restoredAt !== null && (
         <Notice
           icon={<IconHistory size={18} />}
           title={
             <>
-              {text.editor.draftOf} <RelativeTime at={draft.offer.savedAt} />
+              {text.editor.restored} <RelativeTime at={form.restoredAt} />
             </>
           }
           actions={
-            <>
-              <Button size="compact-sm" onClick={form.restoreDraft}>
-                {text.editor.restore}
-              </Button>
-              <Button size="compact-sm" variant="default" onClick={draft.discardOffer}>
-                {text.editor.discard}
-              </Button>
-            </>
+            <Button size="compact-sm" variant="default" onClick={form.discard}>
+              {text.schema.discard}
+            </Button>
           }
         />
       )}

@@ -20,11 +20,9 @@ export function saveErrors(thrown: unknown, fields: readonly FieldDefinition[]):
   const names = new Set(fields.map(({ name }) => name));
   const atFields: { [field: string]: string } = {};
   const general: string[] = [];
-  for (const { field, rule, message } of thrown.details) {
-    if (!names.has(field)) general.push(`${field}: ${message} (${rule})`);
-    else
-      atFields[field] =
-        atFields[field] === undefined ? `${message} (${rule})` : `${atFields[field]}; ${message} (${rule})`;
+  for (const { field, message } of thrown.details) {
+    if (!names.has(field)) general.push(message.startsWith(field) ? message : `${field}: ${message}`);
+    else atFields[field] = atFields[field] === undefined ? message : `${atFields[field]}; ${message}`;
   }
   if (thrown.details.length === 0) general.push(messageOf(thrown));
   return { fields: atFields, general, requestId: thrown.status >= 500 ? thrown.requestId : null };

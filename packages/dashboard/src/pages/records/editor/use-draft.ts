@@ -8,13 +8,12 @@ export const drafts = new DraftStore(sessionStorage);
 const writeAfterMs = 300;
 
 export interface DraftState {
-  /** A draft of an earlier time that is neither restored nor discarded. */
+  /** A draft of an earlier time that is not taken up yet. */
   readonly offer: Draft | null;
   /** Whether the edits are too large to be kept. */
   readonly isTooLarge: boolean;
   /** Answers the offered edits, which are the form's from then on. */
   readonly takeOffer: () => Edits;
-  readonly discardOffer: () => void;
   /** Writes at once what waits. Answers whether everything is kept. */
   readonly flush: () => boolean;
   /** After a save, and when the changes are given up. */
@@ -90,12 +89,6 @@ export function useDraft(place: { collection: string; recordId: string }, edits:
     takeOffer: () => {
       setOffer(null);
       return offer?.edits ?? {};
-    },
-    discardOffer: () => {
-      setOffer(null);
-      latest.current = { ...latest.current, offer: null };
-      drafts.remove(collection, recordId);
-      if (latest.current.isDirty) flush();
     },
   };
 }

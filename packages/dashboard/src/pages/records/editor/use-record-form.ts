@@ -1,7 +1,7 @@
 /** The state of the form of one record: edits, errors, saving. */
 import type { CollectionEntry, FieldDefinition, JsonValue, StoredRecord } from "@socle/protocol";
 import { useMutation, useQueryClient } from "@tanstack/react-query";
-import { useCallback, useMemo, useRef, useState } from "react";
+import { useCallback, useEffect, useMemo, useRef, useState } from "react";
 import { client } from "../../../service/client.ts";
 import { text } from "../../../texts/index.ts";
 import {
@@ -112,6 +112,17 @@ export function useRecordForm({ collection, recordId, record, isDeleted, onSaved
     mutation.mutate({ id: target?.id ?? null, values, isStaying });
   };
 
+  // A draft of an earlier time is taken up at once, as that of a collection is; a notice says so.
+  const [restoredAt, setRestoredAt] = useState<string | null>(null);
+  const { offer, takeOffer } = draft;
+  // biome-ignore lint/correctness/useExhaustiveDependencies: it is there from the beginning, or not at all.
+  useEffect(() => {
+    if (offer === null) return;
+    const offered = takeOffer();
+    setEdits((before) => ({ ...offered, ...before }));
+    setRestoredAt(offer.savedAt);
+  }, []);
+
   return {
     edits,
     errors,
@@ -125,10 +136,8 @@ export function useRecordForm({ collection, recordId, record, isDeleted, onSaved
     setTyped,
     reset,
     save,
-    restoreDraft: () => {
-      const offered = draft.takeOffer();
-      setEdits((before) => ({ ...offered, ...before }));
-    },
+    /** When the draft was written that was taken up; null without one, and once this is known. */
+    restoredAt: isDirty ? restoredAt : null,
     takeTheirs: () => setEdits(withoutEdits(edits, clashing)),
     keepMine: () => {
       if (record !== null) setEdits(rebased(edits, clashing, record));
@@ -136,6 +145,7 @@ export function useRecordForm({ collection, recordId, record, isDeleted, onSaved
     /** Gives up everything that was typed. */
     discard: () => {
       draft.forget();
+      setRestoredAt(null);
       setEdits({});
     },
   };

@@ -29,16 +29,26 @@ const gathered = 1_048_576;
 export async function openSink(name: string, type: string): Promise<Sink> {
   if (!hasPicker(window)) return blobSink(name, type);
   const extension = `.${name.split(".").at(-1)}`;
-  const handle = await window.showSaveFilePicker({
+  const stream = await askWhere(window, {
     suggestedName: name,
     types: [{ description: name, accept: { [type]: [extension] } }],
   });
-  const stream = await handle.createWritable();
+  if (stream === null) return blobSink(name, type);
   return gathering({
     write: (text) => stream.write(text),
     close: () => stream.close(),
     abort: () => stream.abort(),
   });
+}
+
+/** The file that was chosen. Null where the browser or its policy forbids the question: then it is a download. */
+async function askWhere(picker: PickerWindow, options: SaveOptions): Promise<FileSystemWritableFileStream | null> {
+  try {
+    return await (await picker.showSaveFilePicker(options)).createWritable();
+  } catch (error) {
+    if (error instanceof DOMException && error.name === "AbortError") throw error;
+    return null;
+  }
 }
 
 function blobSink(name: string, type: string): Sink {

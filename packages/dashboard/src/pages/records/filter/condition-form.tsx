@@ -1,9 +1,10 @@
 /** The form of one condition: field, operator, value. */
-import { Button, Group, Select, Stack, TextInput } from "@mantine/core";
+import { ActionIcon, Button, Group, Select, Skeleton, Stack, TextInput } from "@mantine/core";
 import type { FieldDefinition, FieldType } from "@socle/protocol";
-import { type FormEvent, useState } from "react";
+import { IconCalendar } from "@tabler/icons-react";
+import { type FormEvent, lazy, Suspense, useState } from "react";
+import { TypeIcon } from "../../../kit/type-icon.tsx";
 import { text } from "../../../texts/index.ts";
-import { TypeIcon } from "../columns/type-icon.tsx";
 import {
   type Condition,
   conditionFrom,
@@ -13,6 +14,8 @@ import {
   systemFields,
   textOf,
 } from "./builder.ts";
+
+const DayPicker = lazy(async () => ({ default: (await import("./day-picker.tsx")).DayPicker }));
 
 export function ConditionForm(props: {
   fields: readonly FieldDefinition[];
@@ -133,11 +136,12 @@ function ValueControl(props: {
       />
     );
   }
+  if (type === "datetime" && !isList) return <TimeControl value={value} onChange={onChange} error={error} />;
   return (
     <TextInput
       size="xs"
       label={text.records.value}
-      description={isList ? text.records.listHint : type === "datetime" ? text.records.timeHint : undefined}
+      description={isList ? text.records.listHint : undefined}
       value={value}
       onChange={(event) => onChange(event.currentTarget.value)}
       error={error}
@@ -145,5 +149,42 @@ function ValueControl(props: {
       autoComplete="off"
       data-autofocus
     />
+  );
+}
+
+/** A time as it is typed, with a calendar that is folded out below it. */
+function TimeControl(props: { value: string; onChange: (value: string) => void; error: string | undefined }) {
+  const { value, onChange, error } = props;
+  const [isOpen, setOpen] = useState(false);
+  return (
+    <>
+      <TextInput
+        size="xs"
+        label={text.records.value}
+        description={text.records.timeHint}
+        value={value}
+        onChange={(event) => onChange(event.currentTarget.value)}
+        error={error}
+        autoComplete="off"
+        data-autofocus
+        rightSection={
+          <ActionIcon
+            variant="subtle"
+            color="gray"
+            size="sm"
+            onClick={() => setOpen(!isOpen)}
+            aria-expanded={isOpen}
+            aria-label={text.records.pickDay}
+          >
+            <IconCalendar size={15} />
+          </ActionIcon>
+        }
+      />
+      {isOpen && (
+        <Suspense fallback={<Skeleton height={220} />}>
+          <DayPicker value={value} onChange={onChange} />
+        </Suspense>
+      )}
+    </>
   );
 }

@@ -2,7 +2,7 @@
 import { ActionIcon, Button, CloseButton, Group, Menu, Text, TextInput, Tooltip } from "@mantine/core";
 import { useDebouncedCallback } from "@mantine/hooks";
 import type { CollectionEntry } from "@socle/protocol";
-import { IconCode, IconHistory, IconSearch, IconX } from "@tabler/icons-react";
+import { IconCursorText, IconHistory, IconSearch, IconX } from "@tabler/icons-react";
 import { lazy, type ReactNode, type RefObject, Suspense, useEffect, useId, useRef, useState } from "react";
 import { text } from "../../../texts/index.ts";
 import { type Builder, fromBuilder, quickFields, toBuilder } from "./builder.ts";
@@ -112,7 +112,7 @@ export function FilterBar(props: FilterBarProps) {
               disabled={builder === null && filter !== ""}
               onClick={() => setWantsRaw(!isRaw)}
             >
-              <IconCode size={16} />
+              <IconCursorText size={16} />
             </ActionIcon>
           </Tooltip>
           {children}

@@ -1,7 +1,7 @@
 /** A value in its cell, by its type. Nothing long reaches the page: a cell shows one line. */
 import type { JsonValue } from "@socle/protocol";
 import { IconCheck, IconX } from "@tabler/icons-react";
-import { formatDateTime } from "../../../kit/index.ts";
+import { formatDateTime, formatFieldTime } from "../../../kit/index.ts";
 import { text } from "../../../texts/index.ts";
 import type { PlacedColumn } from "../columns/use-columns.ts";
 import { type Row, shownJson, shownText } from "../data/rows.ts";
@@ -32,7 +32,7 @@ export function CellValue({ row, column }: { row: Row; column: PlacedColumn }) {
     case "datetime":
       return (
         <time className={classes["time"]} dateTime={String(value)} title={String(value)}>
-          {formatDateTime(String(value))}
+          {(column.isSystem ? formatDateTime : formatFieldTime)(String(value))}
         </time>
       );
     case "json":

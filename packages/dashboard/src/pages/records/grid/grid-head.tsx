@@ -9,9 +9,9 @@ import { horizontalListSortingStrategy, SortableContext, useSortable } from "@dn
 import { Checkbox } from "@mantine/core";
 import { IconArrowDown, IconArrowUp } from "@tabler/icons-react";
 import { memo } from "react";
+import { TypeIcon } from "../../../kit/type-icon.tsx";
 import { text } from "../../../texts/index.ts";
 import { moveColumn } from "../columns/column-state.ts";
-import { TypeIcon } from "../columns/type-icon.tsx";
 import type { Columns, PlacedColumn } from "../columns/use-columns.ts";
 import type { SortStep } from "../data/sort.ts";
 import classes from "./grid.module.css";

@@ -3,17 +3,20 @@
 // biome-ignore-all lint/a11y/useFocusableInteractive: one cell at a time has the tab index.
 // biome-ignore-all lint/a11y/useKeyWithClickEvents: the grid has the keys of all its cells.
 import type { StoredRecord } from "@socle/protocol";
-import { lazy, type MouseEvent, memo, Suspense } from "react";
+import { type MouseEvent, memo, Suspense } from "react";
+import { preloadable } from "../../../kit/preloadable.tsx";
 import { text } from "../../../texts/index.ts";
 import type { PlacedColumn } from "../columns/use-columns.ts";
 import type { Row } from "../data/rows.ts";
 import { CellValue } from "./cell.tsx";
 import classes from "./grid.module.css";
-import type { EditEnd } from "./inline-editor.tsx";
+import type { EditEnd, InlineEditorProps } from "./inline-editor.tsx";
 import type { CellPlace } from "./navigation.ts";
 
 // The controls come with the first edit.
-const InlineEditor = lazy(async () => ({ default: (await import("./inline-editor.tsx")).InlineEditor }));
+export const inlineEditor = preloadable<InlineEditorProps>(
+  async () => (await import("./inline-editor.tsx")).InlineEditor,
+);
 
 /** What rows tell the grid. The object is the same for the grid's whole life. */
 export interface RowActions {
@@ -83,7 +86,7 @@ export const GridRow = memo(function GridRow(props: GridRowProps) {
       )}
       {row !== undefined && editing === at && (
         <Suspense>
-          <InlineEditor collection={collection} row={row} column={column} onEnd={actions.endEdit} />
+          <inlineEditor.Component collection={collection} row={row} column={column} onEnd={actions.endEdit} />
         </Suspense>
       )}
     </div>
@@ -137,7 +140,7 @@ function Value({ row, column, isId }: { row: Row; column: PlacedColumn; isId: bo
   if (column.name !== "id") return <CellValue row={row} column={column} />;
   return (
     <span className={classes["id"]} title={row.id} data-is-link={isId || undefined}>
-      {column.size > 300 ? row.id : `…${row.id.slice(-Math.max(8, Math.floor((column.size - 36) / 8)))}`}
+      {column.size > 300 ? row.id : `…${row.id.slice(-Math.max(6, Math.floor((column.size - 36) / 8)))}`}
     </span>
   );
 }

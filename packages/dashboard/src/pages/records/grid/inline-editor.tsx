@@ -13,6 +13,8 @@ import classes from "./grid.module.css";
 
 /** The least width; the control never makes it wider. */
 const editorWidth = 260;
+/** Of the control with its hint. */
+const editorHeight = 60;
 /** A complaint may need two more lines. */
 const roomBelow = 36;
 
@@ -22,12 +24,14 @@ export interface EditEnd {
   readonly step: 1 | -1 | 0;
 }
 
-export function InlineEditor(props: {
+export interface InlineEditorProps {
   collection: string;
   row: Row;
   column: PlacedColumn;
   onEnd: (end: EditEnd) => void;
-}) {
+}
+
+export function InlineEditor(props: InlineEditorProps) {
   const { collection, row, column, onEnd } = props;
   const before: JsonValue = row.record[column.name] ?? null;
   // Changes that come meanwhile do not touch what is typed.
@@ -37,23 +41,23 @@ export function InlineEditor(props: {
   const [isSaving, setSaving] = useState(false);
   const frame = useRef<HTMLDivElement>(null);
   // At the right edge of the grid it grows to the left, at the lower edge upwards.
-  const [edges, setEdges] = useState({ isEnd: false, isLow: false });
+  const [edges, setEdges] = useState<{ isEnd: boolean; isLow: boolean } | null>(null);
   useLayoutEffect(() => {
     const own = frame.current?.getBoundingClientRect();
     const grid = frame.current?.closest('[role="grid"]')?.getBoundingClientRect();
     if (own === undefined || grid === undefined) return;
-    setEdges({ isEnd: own.right > grid.right, isLow: own.bottom + roomBelow > grid.bottom });
+    setEdges({ isEnd: own.right > grid.right, isLow: own.top + editorHeight + roomBelow > grid.bottom });
   }, []);
   useEffect(() => {
-    frame.current?.scrollIntoView({ block: "nearest", inline: "nearest" });
+    if (edges === null) return;
     // A control may have taken the focus by itself.
     if (frame.current?.contains(document.activeElement) === true) return;
     const control =
       frame.current?.querySelector<HTMLElement>("input:checked") ??
       frame.current?.querySelector<HTMLElement>("input, textarea, button, select");
-    control?.focus();
+    control?.focus({ preventScroll: true });
     if (control instanceof HTMLInputElement && control.type === "text") control.select();
-  }, []);
+  }, [edges]);
 
   const save = async (step: 1 | -1 | 0): Promise<void> => {
     if (isSaving) return;
@@ -95,13 +99,17 @@ export function InlineEditor(props: {
     <div
       ref={frame}
       className={classes["editor"]}
-      data-is-end={edges.isEnd || undefined}
-      data-is-low={edges.isLow || undefined}
+      data-is-end={edges?.isEnd === true || undefined}
+      data-is-low={edges?.isLow === true || undefined}
+      data-is-number={column.field.type === "integer" || column.field.type === "float" || undefined}
       onKeyDown={onKeyDown}
       onDoubleClick={(event) => event.stopPropagation()}
       style={{ width: Math.max(column.size, editorWidth) }}
     >
-      <FieldControl field={column.field} value={value} onChange={setValue} error={error} autoFocus />
+      {/* Not before it has its place: the browser scrolls to what gets the focus, and the page with it. */}
+      {edges !== null && (
+        <FieldControl field={column.field} value={value} onChange={setValue} error={error} autoFocus />
+      )}
       <div className={classes["editorHint"]}>
         {isSaving ? (
           <>

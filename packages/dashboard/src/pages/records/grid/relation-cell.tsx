@@ -1,4 +1,7 @@
 /** A relation: the target by its name, and a link to it. */
+import { VisuallyHidden } from "@mantine/core";
+import { SocleError } from "@socle/client";
+import { IconUnlink } from "@tabler/icons-react";
 import { useQuery } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
 import type { ReactNode } from "react";
@@ -13,7 +16,8 @@ export function RelationCell({ row, column, id }: { row: Row; column: PlacedColu
   const { target } = column;
   if (target === undefined) return <span className={classes["text"]}>{id}</span>;
   const found = expanded(row.record, column.name);
-  if (target.label === null || found === null) return <Chip target={target} id={id} name={shortId(id)} />;
+  if (found === null) return <Chip target={target} id={id} name={shortId(id)} isBroken />;
+  if (target.label === null) return <Chip target={target} id={id} name={shortId(id)} />;
   if (found === undefined) return <LateChip target={{ ...target, label: target.label }} id={id} />;
   const name = found[target.label];
   return (
@@ -27,7 +31,7 @@ function shortId(id: string): string {
 
 /** A live change brings the id alone: the name is asked for. */
 function LateChip({ target, id }: { target: Target & { label: string }; id: string }) {
-  const { data } = useQuery({
+  const { data, error } = useQuery({
     queryKey: ["labels", target.collection, id, target.label],
     queryFn: async () => {
       if (target.collection === "users") return (await client.admin.users.get(id)).email;
@@ -37,11 +41,33 @@ function LateChip({ target, id }: { target: Target & { label: string }; id: stri
     retry: false,
     staleTime: 60_000,
   });
+  if (error instanceof SocleError && error.status === 404)
+    return <Chip target={target} id={id} name={shortId(id)} isBroken />;
   return <Chip target={target} id={id} name={data === undefined || data === "" ? shortId(id) : shownText(data)} />;
 }
 
-function Chip({ target, id, name }: { target: Target; id: string; name: string }) {
+/** @param props.isBroken whether the record is gone: nothing is there to open. */
+function Chip({
+  target,
+  id,
+  name,
+  isBroken = false,
+}: {
+  target: Target;
+  id: string;
+  name: string;
+  isBroken?: boolean;
+}) {
   const content: ReactNode = <span className={classes["chipText"]}>{name}</span>;
+  if (isBroken) {
+    return (
+      <span className={classes["chip"]} data-is-broken title={`${text.records.brokenTarget} ${id}`}>
+        <IconUnlink size={13} aria-hidden />
+        {content}
+        <VisuallyHidden>{text.records.brokenTarget}</VisuallyHidden>
+      </span>
+    );
+  }
   const label = text.records.openTarget(name);
   // The grid is one stop of the Tab key: Ctrl-Enter in the cell follows the link.
   const shared = { className: classes["chip"], title: id, tabIndex: -1, "aria-label": label, "data-follow": true };

@@ -11,6 +11,7 @@ import { type CellPlace, moveCell, nextCell } from "./navigation.ts";
 const nothing: ReadonlySet<string> = new Set();
 const pageRows = 20;
 const widthStep = 16;
+const awaitMs = 5_000;
 
 export interface GridState {
   readonly active: CellPlace;
@@ -21,6 +22,8 @@ export interface GridState {
   /** Whether the active cell is to have the focus; true once after it was moved by a key. */
   readonly takesFocus: () => boolean;
   readonly focus: () => void;
+  /** Brings the focus to a record, as soon as it is among the rows. */
+  readonly focusRecord: (id: string) => void;
   readonly toggleAll: () => void;
   readonly selectAll: () => void;
   readonly clear: () => void;
@@ -42,6 +45,7 @@ export function useGridState(options: {
   /** Where a range begins. */
   const anchor = useRef(0);
   const wantsFocus = useRef(false);
+  const awaited = useRef<{ id: string; until: number } | null>(null);
   const latest = useRef({ ...options, active, selected });
   latest.current = { ...options, active, selected };
 
@@ -195,6 +199,18 @@ export function useGridState(options: {
     });
   }, [rows.first, rows.items.length, lastRow, lastColumn]);
 
+  // A record that was just made comes with the socket, some time after its answer.
+  useEffect(() => {
+    if (awaited.current === null) return;
+    const { id, until } = awaited.current;
+    const at = rows.items.findIndex((row) => row.id === id);
+    if (at === -1 && performance.now() < until) return;
+    awaited.current = null;
+    if (at === -1) return;
+    wantsFocus.current = true;
+    setActive(({ column }) => ({ row: rows.first + at, column }));
+  }, [rows.items, rows.first]);
+
   return {
     active,
     editing,
@@ -207,6 +223,9 @@ export function useGridState(options: {
       return wanted;
     },
     focus: () => go({ ...latest.current.active }),
+    focusRecord: (id) => {
+      awaited.current = { id, until: performance.now() + awaitMs };
+    },
     toggleAll,
     selectAll,
     clear,

@@ -1,6 +1,6 @@
 /** The options of a field, below its row. */
-import { Anchor, Group, Select, SimpleGrid, Stack, Switch, Text, TextInput } from "@mantine/core";
-import { memo } from "react";
+import { Anchor, Select, SimpleGrid, Stack, Switch, Text, TextInput } from "@mantine/core";
+import { memo, useState } from "react";
 import { text } from "../../../texts/index.ts";
 import type { Part, Problem } from "../draft/checks.ts";
 import { type FieldDraft, isText, rulesOf } from "../draft/draft.ts";
@@ -14,6 +14,10 @@ interface FieldOptionsProps {
   /** Names of the collections that a relation may point to. */
   targets: readonly string[];
   onPatch: (patch: FieldPatch) => void;
+  /** The choice of the target was left. */
+  onTargetLeft: () => void;
+  /** The target of a new relation was chosen: the work goes on. */
+  onTarget: () => void;
   /** Adds a field after this one. */
   onAddLike: () => void;
 }
@@ -21,31 +25,31 @@ interface FieldOptionsProps {
 const words = text.schema.fields;
 
 export const FieldOptions = memo(function FieldOptions(props: FieldOptionsProps) {
-  const { field, problems, targets, onPatch, onAddLike } = props;
+  const { field, problems, targets, onPatch, onTarget, onTargetLeft, onAddLike } = props;
   const { bounds, regex, unique, target } = rulesOf(field.type);
   const problem = (part: Part): string | undefined => problems.find((each) => each.part === part)?.message;
   const measure = isText(field.type) ? "text" : "number";
   return (
     <Stack gap="md" className={classes["options"]}>
-      {target && <TargetOptions field={field} targets={targets} onPatch={onPatch} problem={problem} />}
-      <Group gap="xl" align="flex-start">
+      {target && (
+        <TargetOptions
+          field={field}
+          targets={targets}
+          onPatch={onPatch}
+          problem={problem}
+          onTarget={onTarget}
+          onTargetLeft={onTargetLeft}
+        />
+      )}
+      {unique && (
         <Switch
           size="xs"
-          label={words.required}
-          description={words.requiredHint}
-          checked={field.isRequired}
-          onChange={(event) => onPatch({ isRequired: event.currentTarget.checked })}
+          label={words.unique}
+          description={words.uniqueHint}
+          checked={field.isUnique}
+          onChange={(event) => onPatch({ isUnique: event.currentTarget.checked })}
         />
-        {unique && (
-          <Switch
-            size="xs"
-            label={words.unique}
-            description={words.uniqueHint}
-            checked={field.isUnique}
-            onChange={(event) => onPatch({ isUnique: event.currentTarget.checked })}
-          />
-        )}
-      </Group>
+      )}
       {bounds && (
         <SimpleGrid cols={2} spacing="md" maw={420}>
           <TextInput
@@ -102,8 +106,11 @@ function TargetOptions(props: {
   targets: readonly string[];
   onPatch: (patch: FieldPatch) => void;
   problem: (part: Part) => string | undefined;
+  onTarget: () => void;
+  onTargetLeft: () => void;
 }) {
-  const { field, targets, onPatch, problem } = props;
+  const { field, targets, onPatch, problem, onTarget, onTargetLeft } = props;
+  const [isFirst] = useState(field.stored === null && field.collection === "");
   // A target that is gone stays visible: the form says that there is no such collection.
   const names =
     field.collection === "" || targets.includes(field.collection) ? targets : [...targets, field.collection];
@@ -117,12 +124,19 @@ function TargetOptions(props: {
         inputWrapperOrder={["label", "input", "description", "error"]}
         data={names.map((name) => ({ value: name, label: name === "users" ? words.usersTarget : name }))}
         value={field.collection === "" ? null : field.collection}
-        onChange={(collection) => onPatch({ collection: collection ?? "" })}
+        onChange={(collection) => {
+          onPatch({ collection: collection ?? "" });
+          // After the list has closed. The accounts of the service bring one more question.
+          if (isFirst && collection !== null && collection !== "users") requestAnimationFrame(onTarget);
+        }}
+        onBlur={onTargetLeft}
+        selectFirstOptionOnDropdownOpen
+        openOnFocus
         error={problem("collection")}
         searchable
         limit={200}
         allowDeselect={false}
-        autoFocus={field.stored === null && field.collection === ""}
+        autoFocus={isFirst}
       />
       {field.collection === "users" && (
         <Switch

@@ -1,10 +1,11 @@
 /** A field in the list: its name, its type, its badges; the options open below. */
 import { useSortable } from "@dnd-kit/sortable";
 import { CSS } from "@dnd-kit/utilities";
-import { ActionIcon, Badge, Button, Text, TextInput, Tooltip, UnstyledButton } from "@mantine/core";
+import { ActionIcon, Badge, Button, Checkbox, Text, TextInput, Tooltip, UnstyledButton } from "@mantine/core";
 import type { FieldType } from "@socle/protocol";
 import { IconArrowBackUp, IconChevronDown, IconGripVertical, IconTrash } from "@tabler/icons-react";
 import { type KeyboardEvent, memo, useEffect, useRef, useState } from "react";
+import { TypeIcon } from "../../../kit/type-icon.tsx";
 import { text } from "../../../texts/index.ts";
 import type { Problem } from "../draft/checks.ts";
 import type { FieldDraft } from "../draft/draft.ts";
@@ -12,7 +13,6 @@ import type { Edit, FieldPatch } from "../draft/edits.ts";
 import { badgesOf, fieldStatus } from "./badges.ts";
 import { FieldOptions } from "./field-options.tsx";
 import classes from "./fields.module.css";
-import { TypeIcon } from "./type-icon.tsx";
 import { TypeMenu } from "./type-menu.tsx";
 
 export interface FieldRowProps {
@@ -57,6 +57,7 @@ export const FieldRow = memo(function FieldRow(props: FieldRowProps) {
   });
   const [isMenuOpen, setMenuOpen] = useState(false);
   const [wasLeft, setLeft] = useState(false);
+  const [wasClosed, setClosed] = useState(false);
   const input = useRef<HTMLInputElement>(null);
   useEffect(() => {
     if (focus > 0) input.current?.focus();
@@ -67,7 +68,9 @@ export const FieldRow = memo(function FieldRow(props: FieldRowProps) {
   const nameProblem = problems.find(({ part, message }) => part === "name" && message !== "")?.message;
   // An empty name is no mistake while the field is being typed.
   const isNameShown = field.name !== "" || wasLeft;
-  const hidden = problems.filter(({ part }) => part !== "name");
+  // A target that is still to be chosen is no mistake yet.
+  const isTargetShown = field.stored !== null || field.collection !== "" || wasClosed;
+  const hidden = problems.filter(({ part }) => part !== "name" && (part !== "collection" || isTargetShown));
   const patch = (change: FieldPatch): void => apply({ edit: "changeField", key, patch: change });
 
   const typed = (event: KeyboardEvent): void => {
@@ -95,7 +98,7 @@ export const FieldRow = memo(function FieldRow(props: FieldRowProps) {
     >
       <div className={classes["row"]}>
         <span className={classes["icon"]}>
-          <TypeIcon type={field.type} />
+          <TypeIcon type={field.type} size={16} />
         </span>
         {field.isDropped ? (
           <Text className={classes["droppedName"]} size="sm">
@@ -104,6 +107,7 @@ export const FieldRow = memo(function FieldRow(props: FieldRowProps) {
         ) : (
           <TextInput
             ref={input}
+            data-field-name
             variant="unstyled"
             size="sm"
             className={classes["name"]}
@@ -145,16 +149,28 @@ export const FieldRow = memo(function FieldRow(props: FieldRowProps) {
           </Tooltip>
         )}
         <div className={classes["badges"]}>
+          {!field.isDropped && (
+            <Checkbox
+              size="xs"
+              className={classes["required"]}
+              label={words.required}
+              aria-label={words.requiredOf(label)}
+              checked={field.isRequired}
+              onChange={(event) => patch({ isRequired: event.currentTarget.checked })}
+            />
+          )}
           {hidden.length > 0 && !isOpen && !field.isDropped && (
             <Badge size="sm" variant="light" color="red" tt="none" fw={500}>
               {hidden[0]?.message}
             </Badge>
           )}
-          {badgesOf(field, isNewCollection).map(({ label: badge, tone }) => (
-            <Badge key={badge} size="sm" variant="outline" className={classes["badge"]} data-tone={tone}>
-              {badge}
-            </Badge>
-          ))}
+          {badgesOf(field, isNewCollection)
+            .filter(({ label: badge }) => badge !== words.badges.required)
+            .map(({ label: badge, tone }) => (
+              <Badge key={badge} size="sm" variant="outline" className={classes["badge"]} data-tone={tone}>
+                {badge}
+              </Badge>
+            ))}
         </div>
         <RowActions {...props} label={label} />
         <ActionIcon
@@ -174,9 +190,11 @@ export const FieldRow = memo(function FieldRow(props: FieldRowProps) {
       {isOpen && !field.isDropped && (
         <FieldOptions
           field={field}
-          problems={problems}
+          problems={[...hidden]}
           targets={props.targets}
           onPatch={patch}
+          onTargetLeft={() => setClosed(true)}
+          onTarget={() => onNext(key)}
           onAddLike={() => props.onAddAfter(key)}
         />
       )}

@@ -12,10 +12,10 @@ import {
 } from "@dnd-kit/core";
 import { SortableContext, sortableKeyboardCoordinates, verticalListSortingStrategy } from "@dnd-kit/sortable";
 import { Button, Group, Text } from "@mantine/core";
-import type { FieldType } from "@socle/protocol";
 import { IconPlus } from "@tabler/icons-react";
 import { useCallback, useMemo, useRef, useState } from "react";
 import { EmptyState, useShortcut } from "../../../kit/index.ts";
+import { TypeIcon } from "../../../kit/type-icon.tsx";
 import { text } from "../../../texts/index.ts";
 import { CodeText } from "../code-text.tsx";
 import type { Problem } from "../draft/checks.ts";
@@ -23,8 +23,6 @@ import type { SchemaDraft } from "../draft/draft.ts";
 import { type Edit, nextKey } from "../draft/edits.ts";
 import { FieldRow } from "./field-row.tsx";
 import classes from "./fields.module.css";
-import { TypeIcon } from "./type-icon.tsx";
-import { TypeMenu } from "./type-menu.tsx";
 
 interface FieldsTabProps {
   draft: SchemaDraft;
@@ -56,7 +54,6 @@ function announcements(draft: SchemaDraft): Announcements {
 export function FieldsTab({ draft, apply, problems, targets, isNewCollection }: FieldsTabProps) {
   const [open, setOpen] = useState<ReadonlySet<string>>(new Set());
   const [focus, setFocus] = useState({ key: "", turn: 0 });
-  const [isMenuOpen, setMenuOpen] = useState(false);
   const latest = useRef(draft);
   latest.current = draft;
   const adder = useRef<HTMLButtonElement>(null);
@@ -73,10 +70,9 @@ export function FieldsTab({ draft, apply, problems, targets, isNewCollection }: 
 
   const goTo = useCallback((key: string): void => setFocus(({ turn }) => ({ key, turn: turn + 1 })), []);
   const add = useCallback(
-    (type: FieldType | undefined, after?: string): void => {
+    (after?: string): void => {
       const key = nextKey(latest.current);
-      apply({ edit: "addField", ...(type !== undefined && { type }), ...(after !== undefined && { after }) });
-      if (type === "relation") setOpen((keys) => new Set([...keys, key]));
+      apply({ edit: "addField", ...(after !== undefined && { after }) });
       goTo(key);
     },
     [apply, goTo],
@@ -86,7 +82,7 @@ export function FieldsTab({ draft, apply, problems, targets, isNewCollection }: 
       const { fields } = latest.current;
       const place = fields.findIndex((field) => field.key === key);
       const following = fields.slice(place + 1).find(({ isDropped }) => !isDropped);
-      if (following === undefined) add(undefined);
+      if (following === undefined) add();
       else goTo(following.key);
     },
     [add, goTo],
@@ -106,12 +102,12 @@ export function FieldsTab({ draft, apply, problems, targets, isNewCollection }: 
     },
     [apply, goTo],
   );
-  const addAfter = useCallback((key: string): void => add(undefined, key), [add]);
+  const addAfter = useCallback((key: string): void => add(key), [add]);
   const dragged = ({ active, over }: DragEndEvent): void => {
     if (over !== null && over.id !== active.id)
       apply({ edit: "moveField", key: String(active.id), over: String(over.id) });
   };
-  useShortcut({ keys: "a", label: text.schema.shortcutAdd, group: text.schema.group }, () => setMenuOpen(true));
+  useShortcut({ keys: "a", label: text.schema.shortcutAdd, group: text.schema.group }, () => add());
 
   return (
     <DndContext
@@ -149,16 +145,16 @@ export function FieldsTab({ draft, apply, problems, targets, isNewCollection }: 
         )}
       </SortableContext>
       <Group className={classes["foot"]} gap="md">
-        <TypeMenu
-          isOpen={isMenuOpen}
-          onToggle={setMenuOpen}
-          onPick={(type) => add(type)}
-          onDismiss={() => adder.current?.focus()}
+        <Button
+          ref={adder}
+          size="xs"
+          variant="light"
+          leftSection={<IconPlus size={14} />}
+          onClick={() => add()}
+          data-field-adder
         >
-          <Button ref={adder} size="xs" variant="light" leftSection={<IconPlus size={14} />}>
-            {words.add}
-          </Button>
-        </TypeMenu>
+          {words.add}
+        </Button>
         <Text size="xs" c="dimmed">
           {words.addHint} <CodeText text={words.system} />
         </Text>

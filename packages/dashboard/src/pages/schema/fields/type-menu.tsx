@@ -2,9 +2,9 @@
 import { Menu, Text } from "@mantine/core";
 import { FIELD_TYPES, type FieldType } from "@socle/protocol";
 import { type KeyboardEvent, type ReactNode, useRef } from "react";
+import { TypeIcon } from "../../../kit/type-icon.tsx";
 import { text } from "../../../texts/index.ts";
 import classes from "./fields.module.css";
-import { TypeIcon } from "./type-icon.tsx";
 
 interface TypeMenuProps {
   isOpen: boolean;

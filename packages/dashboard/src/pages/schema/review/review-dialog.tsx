@@ -118,7 +118,16 @@ function PlanForm(props: ReviewProps & { plan: MigrationPlan; onBusy: (isBusy: b
     if (isAllowed && !applying.isPending) applying.mutate();
   };
   return (
-    <form onSubmit={submit}>
+    // The keys that opened the review apply it.
+    <form
+      onSubmit={submit}
+      onKeyDown={(event) => {
+        if (!event.ctrlKey && !event.metaKey) return;
+        if (event.key !== "Enter" && event.key.toLowerCase() !== "s") return;
+        event.preventDefault();
+        event.currentTarget.requestSubmit();
+      }}
+    >
       <Stack>
         <Text size="sm" c="dimmed">
           {plan.steps.length === 0 ? words.nothing : words.intro(plan.records)}

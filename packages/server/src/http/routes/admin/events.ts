@@ -21,6 +21,7 @@ export function eventRoutes(admin: Admin, streams: LiveStreams): AdminRoute[] {
             from: timeOf(exchange, "from"),
             to: timeOf(exchange, "to"),
             actor: exchange.query("actor") || null,
+            about: exchange.query("about") || null,
           };
           return exchange.json(
             200,

@@ -2,9 +2,13 @@ import type { Admin } from "../../../admin/index.ts";
 import { pageOf, pageQuery, toPage } from "../../page-query.ts";
 import { type AdminRoute, waiterOf } from "./for-admins.ts";
 
-/** `/api/admin/functions` and `/api/admin/jobs`: what there is, what has run, and running it again. */
+/** `/api/admin/scripts`, `/api/admin/functions` and `/api/admin/jobs`: what there is, what has run, and running it again. */
 export function scriptRoutes({ scripts }: Admin): AdminRoute[] {
   return [
+    {
+      path: "/api/admin/scripts",
+      methods: { GET: (exchange) => exchange.json(200, pageOf(scripts.files(), pageQuery(exchange))) },
+    },
     {
       path: "/api/admin/functions",
       methods: { GET: (exchange) => exchange.json(200, pageOf(scripts.functions(), pageQuery(exchange))) },

@@ -55,7 +55,7 @@ export function ChosenFile({ id, isCompact = false, actions }: ChosenFileProps) 
               <span>{formatBytes(file.size)}</span>
               <span>{file.mimeType}</span>
               <Badge size="xs" variant="default" tt="none" fw={500}>
-                {file.visibility === "public" ? text.editor.public : text.editor.protected}
+                {text.storage.visibilities[file.visibility]}
               </Badge>
             </>
           ) : (

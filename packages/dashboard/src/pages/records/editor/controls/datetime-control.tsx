@@ -1,20 +1,15 @@
 /** The control for `datetime`: a text input that takes typed and pasted times, and a calendar with seconds beside it. */
-import { ActionIcon, Button, Group, Popover, SegmentedControl, Stack, Text, TextInput } from "@mantine/core";
-import "@mantine/dates/styles.css";
-import { InlineDateTimePicker } from "@mantine/dates";
+import { ActionIcon, Group, Popover, TextInput } from "@mantine/core";
 import { useLocalStorage } from "@mantine/hooks";
 import type { JsonValue } from "@socle/protocol";
 import { IconCalendar } from "@tabler/icons-react";
 import { useEffect, useState } from "react";
 import { text } from "../../../../texts/index.ts";
-import { parseDateTime, writeDateTime, type Zone, zoneName } from "../datetimes.ts";
+import { isDateOnly, parseDateTime, writeDateTime, type Zone, zoneName } from "../datetimes.ts";
+import { Calendar, isZone } from "./calendar.tsx";
 import { ClearButton, canClear } from "./clear-button.tsx";
 import { type ControlProps, inputOrder, isCompact } from "./control.ts";
 import classes from "./controls.module.css";
-
-function isZone(value: string): value is Zone {
-  return value === "local" || value === "utc";
-}
 
 /** All controls show the same zone; the choice is kept in the browser. */
 function useZone(): [Zone, (zone: Zone) => void] {
@@ -53,7 +48,16 @@ export function DatetimeControl(props: ControlProps) {
   const icons = (
     <Group gap={0} wrap="nowrap">
       {canClear(props) && <ClearButton field={field} onChange={() => set(null)} />}
-      <Popover opened={isOpen} onChange={setOpen} trapFocus returnFocus position="bottom-end" withArrow shadow="md">
+      <Popover
+        opened={isOpen}
+        onChange={setOpen}
+        trapFocus
+        returnFocus
+        position="bottom-end"
+        shadow="md"
+        // Near the edge of the window it moves over its own control rather than out of sight.
+        middlewares={{ flip: true, shift: { crossAxis: true, padding: 8 } }}
+      >
         <Popover.Target>
           <ActionIcon
             variant="subtle"
@@ -88,7 +92,9 @@ export function DatetimeControl(props: ControlProps) {
       onBlur={() => time !== null && setTyped(writeDateTime(time, zone))}
       rightSection={icons}
       rightSectionWidth={canClear(props) ? 56 : 32}
-      description={isCompact(props) || time === null ? null : zoneName(zone, time)}
+      description={
+        isCompact(props) || time === null ? null : isDateOnly(time) ? text.editor.dateOnlyNote : zoneName(zone, time)
+      }
       inputWrapperOrder={inputOrder}
       classNames={{
         input: `numbers ${classes["nullable"] ?? ""}`,
@@ -96,73 +102,5 @@ export function DatetimeControl(props: ControlProps) {
         label: classes["label"] ?? "",
       }}
     />
-  );
-}
-
-interface CalendarProps {
-  zone: Zone;
-  onZone: (zone: Zone) => void;
-  /** As the API has it; null for none. */
-  time: string | null;
-  onChange: (time: string) => void;
-  onDone: () => void;
-}
-
-function Calendar({ zone, onZone, time, onChange, onDone }: CalendarProps) {
-  const names = text.editor.calendar;
-  return (
-    // The calendar grows with its place: a dropdown has no width of its own.
-    <Stack gap="xs" w={264}>
-      <Group justify="space-between" wrap="nowrap" gap="xs">
-        <SegmentedControl
-          size="xs"
-          aria-label={text.editor.zone}
-          value={zone}
-          onChange={(next) => isZone(next) && onZone(next)}
-          data={[
-            { value: "local", label: text.editor.local },
-            { value: "utc", label: text.editor.utc },
-          ]}
-        />
-        <Text size="xs" c="dimmed" ta="right">
-          {zoneName(zone, time)}
-        </Text>
-      </Group>
-      <InlineDateTimePicker
-        withSeconds
-        size="xs"
-        fullWidth
-        hideOutsideDates
-        classNames={{ day: classes["day"] ?? "" }}
-        value={time === null ? null : writeDateTime(time, zone).slice(0, 19)}
-        onChange={(next) => {
-          const read = next === null ? null : parseDateTime(next, zone);
-          if (read !== null) onChange(read);
-        }}
-        onSubmit={onDone}
-        submitButtonProps={{ "aria-label": names.submit }}
-        timePickerProps={{
-          hoursInputLabel: names.hours,
-          minutesInputLabel: names.minutes,
-          secondsInputLabel: names.seconds,
-        }}
-        ariaLabels={{
-          previousMonth: names.previousMonth,
-          nextMonth: names.nextMonth,
-          previousYear: names.previousYear,
-          nextYear: names.nextYear,
-          previousDecade: names.previousDecade,
-          nextDecade: names.nextDecade,
-        }}
-      />
-      <Button
-        size="compact-xs"
-        variant="default"
-        onClick={() => onChange(new Date().toISOString())}
-        style={{ alignSelf: "flex-start" }}
-      >
-        {text.editor.now}
-      </Button>
-    </Stack>
   );
 }

@@ -4,12 +4,13 @@ import { Dropzone } from "@mantine/dropzone";
 import "@mantine/dropzone/styles.css";
 import { MAX_FILE_SIZE, type StoredFile, VISIBILITIES, type Visibility } from "@socle/protocol";
 import { IconUpload } from "@tabler/icons-react";
-import { useQueryClient } from "@tanstack/react-query";
+import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
 import { useEffect, useRef, useState } from "react";
-import { formatBytes, messageOf } from "../../../../kit/index.ts";
+import { confirmDanger, formatBytes, messageOf, notifyFailure } from "../../../../kit/index.ts";
 import { client } from "../../../../service/client.ts";
 import { text } from "../../../../texts/index.ts";
 import { isId } from "../naming.ts";
+import { useUploadVisibility } from "../upload-visibility.ts";
 import { ChosenFile, fileQuery } from "./chosen-file.tsx";
 import { ClearButton } from "./clear-button.tsx";
 import { type ControlProps, isCompact } from "./control.ts";
@@ -23,9 +24,8 @@ type Upload =
   | { readonly phase: "refused"; readonly message: string };
 
 /** One upload at a time. It ends when the control goes. */
-function useUpload(onUploaded: (file: StoredFile) => void) {
+function useUpload(visibility: Visibility, onUploaded: (file: StoredFile) => void) {
   const [upload, setUpload] = useState<Upload>({ phase: "none" });
-  const [visibility, setVisibility] = useState<Visibility>("protected");
   const running = useRef<AbortController | null>(null);
   useEffect(() => () => running.current?.abort(), []);
 
@@ -55,7 +55,7 @@ function useUpload(onUploaded: (file: StoredFile) => void) {
     setUpload({ phase: "none" });
   };
   const refuse = (message: string): void => setUpload({ phase: "refused", message });
-  return { upload, visibility, setVisibility, start, cancel, refuse };
+  return { upload, start, cancel, refuse };
 }
 
 async function searchFiles(words: string): Promise<readonly PickerItem[]> {
@@ -72,11 +72,39 @@ async function searchFiles(words: string): Promise<readonly PickerItem[]> {
 export function FileControl(props: ControlProps) {
   const { field, value, onChange, error, label, size, autoFocus } = props;
   const queryClient = useQueryClient();
-  const { upload, visibility, setVisibility, start, cancel, refuse } = useUpload((file) => {
+  const id = typeof value === "string" ? value : null;
+  const normal = useUploadVisibility();
+  const [chosen, setChosen] = useState<Visibility | null>(null);
+  const stored = useQuery({ ...fileQuery(id ?? ""), enabled: id !== null });
+  // A file that takes the place of another is seen by the same people.
+  const present = id === null ? undefined : stored.data;
+  const visibility = present?.visibility ?? chosen ?? normal.visibility;
+  const { upload, start, cancel, refuse } = useUpload(visibility, (file) => {
     queryClient.setQueryData(fileQuery(file.id).queryKey, file);
     onChange(file.id);
   });
-  const id = typeof value === "string" ? value : null;
+  const change = useMutation({
+    mutationFn: ({ file, to }: { file: StoredFile; to: Visibility }) => client.admin.setVisibility(file.id, to),
+    onSuccess: (changed) => {
+      queryClient.setQueryData(fileQuery(changed.id).queryKey, changed);
+      void queryClient.invalidateQueries({ queryKey: ["storage", "list"] });
+      void queryClient.invalidateQueries({ queryKey: ["files", "one", changed.id] });
+    },
+    onError: notifyFailure,
+  });
+  const choose = (next: string): void => {
+    const to = VISIBILITIES.find((each) => each === next);
+    if (to === undefined || to === visibility) return;
+    if (present === undefined) setChosen(to);
+    else if (to === "protected") change.mutate({ file: present, to });
+    else
+      confirmDanger({
+        title: text.storage.publishTitle(present.filename),
+        body: text.storage.publishBody,
+        action: text.storage.publishAction,
+        onConfirm: () => change.mutateAsync({ file: present, to }),
+      });
+  };
   const picker = (
     <Picker
       name={isCompact(props) ? field.name : `${text.editor.chooseFile}: ${field.name}`}
@@ -148,17 +176,15 @@ export function FileControl(props: ControlProps) {
                 )}
               </FileButton>
               <Text size="xs" c="dimmed">
-                {text.editor.uploadAs}
+                {present === undefined ? text.editor.uploadAs : text.editor.fileIs}
               </Text>
               <SegmentedControl
                 size="xs"
-                aria-label={`${text.editor.visibility}: ${field.name}`}
+                aria-label={`${present === undefined ? text.editor.visibility : text.editor.fileVisibility}: ${field.name}`}
                 value={visibility}
-                onChange={(next) => setVisibility(VISIBILITIES.find((each) => each === next) ?? "protected")}
-                data={[
-                  { value: "protected", label: text.editor.protected },
-                  { value: "public", label: text.editor.public },
-                ]}
+                onChange={choose}
+                disabled={change.isPending}
+                data={VISIBILITIES.map((each) => ({ value: each, label: text.storage.visibilities[each] }))}
               />
               {id === null && (
                 <Text size="xs" c="dimmed">
@@ -166,6 +192,9 @@ export function FileControl(props: ControlProps) {
                 </Text>
               )}
             </Group>
+            <Text size="xs" c="dimmed" mb={8}>
+              {text.storage.visibilityHints[visibility]} {visibility === normal.visibility && normal.reason}
+            </Text>
             {picker}
             {state}
           </>

@@ -8,7 +8,7 @@ import { ClearButton, canClear } from "./clear-button.tsx";
 import { type ControlProps, isCompact } from "./control.ts";
 import classes from "./controls.module.css";
 
-interface JsonControlProps extends ControlProps {
+export interface JsonControlProps extends ControlProps {
   /** The text, where a form keeps it. */
   typed: string | undefined;
   onTyped: ((text: string) => void) | undefined;

@@ -1,6 +1,6 @@
 /** The control for `integer` and `float`: a text input, because number inputs of browsers and libraries round. */
 import { TextInput } from "@mantine/core";
-import type { JsonValue } from "@socle/protocol";
+import type { FieldDefinition, JsonValue } from "@socle/protocol";
 import { type KeyboardEvent, useEffect, useState } from "react";
 import { text } from "../../../../texts/index.ts";
 import { parseNumber, stepNumber } from "../numbers.ts";
@@ -12,6 +12,12 @@ function written(value: JsonValue): string {
   return typeof value === "number" || typeof value === "string" ? String(value) : "";
 }
 
+/** The service says the same when the record is saved; here it is said while it is typed. */
+function boundProblem({ min, max }: FieldDefinition, value: number): string | null {
+  if (min !== undefined && value < min) return text.editor.problems.atLeast(min);
+  return max !== undefined && value > max ? text.editor.problems.atMost(max) : null;
+}
+
 export function NumberControl(props: ControlProps) {
   const { field, value, onChange, error, label, size, autoFocus, onInvalid } = props;
   const type = field.type === "integer" ? "integer" : "float";
@@ -21,7 +27,12 @@ export function NumberControl(props: ControlProps) {
   const isTyped = value === null ? typed.trim() === "" : "value" in parsed ? parsed.value === value : typed === value;
   const shown = isTyped ? typed : written(value);
   const current = parseNumber(shown, type);
-  const problem = shown.trim() !== "" && "problem" in current ? text.editor.problems[current.problem] : null;
+  const problem =
+    shown.trim() === ""
+      ? null
+      : "problem" in current
+        ? text.editor.problems[current.problem]
+        : boundProblem(field, current.value);
   useEffect(() => onInvalid(problem), [problem, onInvalid]);
 
   const change = (next: string): void => {

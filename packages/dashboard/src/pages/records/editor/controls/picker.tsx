@@ -66,6 +66,13 @@ export function Picker(props: PickerProps) {
             rightSection={<Combobox.Chevron />}
             rightSectionPointerEvents="none"
             onClick={() => combobox.toggleDropdown()}
+            onKeyDown={(event) => {
+              // Typing begins the search with what is typed.
+              if (event.key.length !== 1 || event.key === " " || event.ctrlKey || event.metaKey || event.altKey) return;
+              event.preventDefault();
+              setWords((before) => before + event.key);
+              combobox.openDropdown();
+            }}
             className={classes["pickerButton"]}
           >
             {chosen ?? (

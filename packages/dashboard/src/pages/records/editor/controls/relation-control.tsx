@@ -7,7 +7,7 @@ import { IconExternalLink, IconInfoCircle } from "@tabler/icons-react";
 import { useQuery, useQueryClient } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
 import { useEffect, useState } from "react";
-import { CopyAction, formatDateTime, messageOf } from "../../../../kit/index.ts";
+import { CopyAction, formatDateTime, formatFieldTime, messageOf } from "../../../../kit/index.ts";
 import { client } from "../../../../service/client.ts";
 import { collectionsQuery, userQuery } from "../../../../service/queries.ts";
 import { text } from "../../../../texts/index.ts";
@@ -51,7 +51,7 @@ async function readChosen(target: CollectionEntry | null, id: string): Promise<C
 
 function shownDetail(value: JsonValue | undefined, type: string): string {
   if (value === undefined || value === null) return text.editor.notSet;
-  return type === "datetime" && typeof value === "string" ? formatDateTime(value) : shortValue(value, 80);
+  return type === "datetime" && typeof value === "string" ? formatFieldTime(value) : shortValue(value, 80);
 }
 
 async function search(

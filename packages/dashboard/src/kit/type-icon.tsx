@@ -1,4 +1,4 @@
-/** The mark of a field's type, beside its name. */
+/** The mark of a field's type, the same in the grid, the schema and the diagram. */
 import type { FieldType } from "@socle/protocol";
 import {
   Icon123,
@@ -25,7 +25,7 @@ const icons = {
   file: IconFile,
 } as const satisfies { [type in FieldType]: unknown };
 
-export function TypeIcon({ type, isKey = false }: { type: FieldType; isKey?: boolean }) {
+export function TypeIcon({ type, isKey = false, size = 14 }: { type: FieldType; isKey?: boolean; size?: number }) {
   const Icon = isKey ? IconKey : icons[type];
-  return <Icon size={14} stroke={1.6} aria-hidden style={{ flexShrink: 0 }} />;
+  return <Icon size={size} stroke={1.6} aria-hidden style={{ flexShrink: 0 }} />;
 }

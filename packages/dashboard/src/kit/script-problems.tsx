@@ -1,0 +1,53 @@
+/** The files of functions or jobs that do not load: why, where, and what runs in their place. */
+import { Alert, Anchor, Text } from "@mantine/core";
+import type { ScriptFileEntry } from "@socle/protocol";
+import { IconAlertTriangle } from "@tabler/icons-react";
+import { Link } from "@tanstack/react-router";
+import { text } from "../texts/index.ts";
+import { ErrorText } from "./error-text.tsx";
+import classes from "./script-problems.module.css";
+import { RelativeTime } from "./time.tsx";
+
+/** More than these are named in the log. */
+const most = 5;
+
+export function ScriptProblems({ files }: { files: readonly ScriptFileEntry[] | undefined }) {
+  const broken = (files ?? []).filter(({ problem }) => problem !== null);
+  if (broken.length === 0) return null;
+  return (
+    <Alert
+      color="red"
+      variant="light"
+      radius={0}
+      role="alert"
+      className={classes["problems"] ?? ""}
+      icon={<IconAlertTriangle aria-hidden />}
+      title={text.scripts.broken(broken.length)}
+    >
+      <ul className={classes["list"]}>
+        {broken.slice(0, most).map(({ filePath, loadedAt, problem }) => (
+          <li key={filePath}>
+            <span className={`mono ${classes["path"]}`}>{filePath}</span>
+            <span className={classes["message"]}>
+              <ErrorText value={problem?.message ?? ""} />
+            </span>
+            <Text span size="xs" c="dimmed">
+              {loadedAt === null ? (
+                text.scripts.neverLoaded
+              ) : (
+                <>
+                  {text.scripts.oldRuns} <RelativeTime at={loadedAt} />.
+                </>
+              )}
+            </Text>
+          </li>
+        ))}
+      </ul>
+      {broken.length > most && (
+        <Anchor renderRoot={(props) => <Link to="/logs" search={{ levels: "ERROR" }} {...props} />} size="sm">
+          {text.scripts.moreBroken(broken.length - most)}
+        </Anchor>
+      )}
+    </Alert>
+  );
+}

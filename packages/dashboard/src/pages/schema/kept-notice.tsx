@@ -1,0 +1,41 @@
+/** Leaving a form with changes keeps them as a draft, as the form of a record does; a notification is the way to give them up. */
+import { Button, Group, Text } from "@mantine/core";
+import { notifications } from "@mantine/notifications";
+import { type RefObject, useEffect, useRef } from "react";
+import { text } from "../../texts/index.ts";
+
+const noticeId = "schema-draft";
+
+export function KeptNotice(props: {
+  isDirty: boolean;
+  /** True while the page itself goes elsewhere, after its work is done. */
+  isLeaving: RefObject<boolean>;
+  onDiscard: () => void;
+}) {
+  const latest = useRef(props);
+  latest.current = props;
+  useEffect(
+    () => () => {
+      const { isDirty, isLeaving, onDiscard } = latest.current;
+      if (!isDirty || isLeaving.current) return;
+      const discard = (): void => {
+        onDiscard();
+        notifications.hide(noticeId);
+      };
+      notifications.show({
+        id: noticeId,
+        autoClose: 8_000,
+        message: (
+          <Group justify="space-between" gap="xs">
+            <Text size="sm">{text.editor.draftKept}</Text>
+            <Button size="compact-xs" variant="default" onClick={discard}>
+              {text.editor.discard}
+            </Button>
+          </Group>
+        ),
+      });
+    },
+    [],
+  );
+  return null;
+}

@@ -1,0 +1,52 @@
+/** The files of functions and jobs as the service has loaded them, and failures that nobody has looked at yet. */
+import type { ScriptFileEntry } from "@socle/protocol";
+import { queryOptions, useQuery } from "@tanstack/react-query";
+import { useEffect, useSyncExternalStore } from "react";
+import { client } from "./client.ts";
+import { useLive } from "./live.ts";
+
+export type ScriptKind = ScriptFileEntry["kind"];
+
+const most = 1_000;
+/** A reload of files brings no event: pages that show them look often, the navigation seldom. */
+const shownMs = 2_000;
+const hiddenMs = 15_000;
+
+const scriptFilesQuery = queryOptions({
+  queryKey: ["scripts", "files"],
+  queryFn: async () => (await client.admin.scripts.files({ limit: most })).items,
+  staleTime: 1_000,
+});
+
+/** The files of one kind; undefined until they are known. */
+export function useScriptFiles(kind: ScriptKind, isShown = true): readonly ScriptFileEntry[] | undefined {
+  const { data } = useQuery({ ...scriptFilesQuery, refetchInterval: isShown ? shownMs : hiddenMs });
+  return data?.filter((file) => file.kind === kind);
+}
+
+const channels: { readonly [kind in ScriptKind]: string } = { function: "function.failed", job: "job.failed" };
+const unseen = new Map<ScriptKind, number>();
+const listeners = new Set<() => void>();
+
+function setUnseen(kind: ScriptKind, n: number): void {
+  if ((unseen.get(kind) ?? 0) === n) return;
+  unseen.set(kind, n);
+  for (const listener of listeners) listener();
+}
+
+/** Runs that have failed since their page was last open. @param isOpen whether it is now. */
+export function useUnseenFailures(kind: ScriptKind, isOpen: boolean): number {
+  useLive([channels[kind]], () => {
+    if (!isOpen) setUnseen(kind, (unseen.get(kind) ?? 0) + 1);
+  });
+  useEffect(() => {
+    if (isOpen) setUnseen(kind, 0);
+  }, [kind, isOpen]);
+  return useSyncExternalStore(
+    (listener) => {
+      listeners.add(listener);
+      return () => listeners.delete(listener);
+    },
+    () => unseen.get(kind) ?? 0,
+  );
+}
