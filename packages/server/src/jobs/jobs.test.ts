@@ -1,3 +1,4 @@
+/** Jobs: schedules, runs by the clock and by hand, attempts after failures and after the end of the service. */
 import { describe, expect, test } from "bun:test";
 import { eventsSince } from "../../test/kit.ts";
 import { openScripts, type TestScripts } from "../../test/scripts.ts";
@@ -29,15 +30,28 @@ describe("schedules", () => {
 function clock(): {
   now: () => number;
   beforeMinute: (ms: number) => void;
+  /** Runs work while the clock stands still, so long before the next minute: however long it takes, the minute begins after it. */
+  stillBefore: <T>(ms: number, work: () => Promise<T>) => Promise<T>;
   minuteOn: () => void;
   by: (ms: number) => void;
 } {
   let offset = 0;
-  const now = (): number => Date.now() + offset;
+  let still: number | null = null;
+  const now = (): number => still ?? Date.now() + offset;
+  const beforeMinute = (ms: number): void => {
+    offset += 120_000 - (now() % 60_000) - ms;
+  };
   return {
     now,
-    beforeMinute(ms) {
-      offset += 120_000 - (now() % 60_000) - ms;
+    beforeMinute,
+    async stillBefore(ms, work) {
+      beforeMinute(ms);
+      const at = now();
+      still = at;
+      const result = await work();
+      offset = at - Date.now();
+      still = null;
+      return result;
     },
     minuteOn() {
       offset += 60_000;
@@ -74,10 +88,9 @@ describe("runs", () => {
   });
 
   test("start when they are due, once, and are remembered", async () => {
-    const { now, beforeMinute } = clock();
-    beforeMinute(250);
+    const { now, stillBefore } = clock();
     const code = `${every}export default async ({ logger, runId, attempt }: any) => logger.info("tick " + attempt);\n`;
-    const opened = await openScripts({ files: { "jobs/tick.ts": code }, now });
+    const opened = await stillBefore(250, () => openScripts({ files: { "jobs/tick.ts": code }, now }));
     expect(await opened.scripts.jobs.runs("tick")).toEqual([]);
     await until(() => opened.log.includes("INFO tick 1"));
     while ((await events(opened, "tick")).length < 2) await Bun.sleep(5);
@@ -97,27 +110,24 @@ describe("runs", () => {
     [false, 1],
     [true, 2],
   ])("that are due while the last is not over, with overlap %p", async (overlap, runs) => {
-    const { now, beforeMinute, minuteOn } = clock();
-    beforeMinute(200);
-    const code = `${every}export const options = { overlap: ${overlap} };\nexport default () => Bun.sleep(1500);\n`;
-    const opened = await openScripts({ files: { "jobs/long.ts": code }, now });
+    const { now, stillBefore, minuteOn } = clock();
+    const code = `${every}export const options = { overlap: ${overlap} };\nexport default () => Bun.sleep(5000);\n`;
+    const opened = await stillBefore(200, () => openScripts({ files: { "jobs/long.ts": code }, now }));
     await until(() => opened.service.events.flushedSeq > 0);
     minuteOn();
     await opened.scripts.reload();
-    await Bun.sleep(400);
-    expect(opened.log.includes("WARN The job long is due, but its last run is not over; this one is skipped")).toBe(
-      !overlap,
-    );
+    const skipped = "WARN The job long is due, but its last run is not over; this one is skipped";
+    if (!overlap) await until(() => opened.log.includes(skipped));
     while ((await events(opened, "long")).filter((type) => type === "job.completed").length < runs) await Bun.sleep(20);
     expect(await opened.scripts.jobs.runs("long")).toHaveLength(runs);
+    expect(opened.log.includes(skipped)).toBe(!overlap);
     await opened.stop();
   });
 
   test("that fail are tried again, also after a restart, and then have failed", async () => {
     const time = clock();
-    time.beforeMinute(200);
     const code = `${every}export const options = { retries: 2 };\nexport default async ({ attempt }: any) => {\n  throw new Error("no " + attempt);\n};\n`;
-    let opened = await openScripts({ files: { "jobs/bad.ts": code }, now: time.now });
+    let opened = await time.stillBefore(200, () => openScripts({ files: { "jobs/bad.ts": code }, now: time.now }));
     const { folder } = opened;
     for (let attempt = 1; attempt <= 3; attempt++) {
       const failure = `ERROR The job bad failed: no ${attempt} (jobs/bad.ts:4:13)${attempt < 3 ? `; tried again in ${attempt * 5} s` : ""}`;
@@ -151,10 +161,10 @@ describe("runs", () => {
 
   test("that the end of the service cut off are tried again", async () => {
     const time = clock();
-    time.beforeMinute(150);
     const code = (wait: string): string =>
       `${every}export default async ({ attempt, logger }: any) => { ${wait} logger.info("attempt " + attempt); };\n`;
-    const first = await openScripts({ files: { "jobs/cut.ts": code("await new Promise(() => {});") }, now: time.now });
+    const files = { "jobs/cut.ts": code("await new Promise(() => {});") };
+    const first = await time.stillBefore(150, () => openScripts({ files, now: time.now }));
     await until(() => first.service.events.flushedSeq > 0);
     await first.stop();
     time.beforeMinute(30_000);
