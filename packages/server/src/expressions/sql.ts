@@ -517,8 +517,8 @@ function root(alias: string, options: SqlOptions): Compiler {
 }
 
 /** The scalar that a path leads to from a row of the table with this alias, as SQL. */
-export function pathSql(path: Path, alias: string): Sql {
-  return root(alias, {}).path(path);
+export function pathSql(path: Path, alias: string, options: SqlOptions = {}): Sql {
+  return root(alias, options).path(path);
 }
 
 /** An expression as an SQL condition over the table with this alias: it holds where it is true, not where it is false or NULL. */

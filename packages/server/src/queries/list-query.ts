@@ -12,7 +12,7 @@ import { quote } from "../kernel/index.ts";
 import type { Decision } from "../permissions/index.ts";
 import { recordTableOf } from "../records/index.ts";
 import { indexUseOf } from "./index-use.ts";
-import type { ExpansionPlan, PagePlan } from "./plan.ts";
+import type { PagePlan } from "./plan.ts";
 import { type QueryText, readWhole, refuseParameter } from "./query-text.ts";
 import { conditionOf, type ReadScope } from "./read-scope.ts";
 import { parseSelection } from "./selection.ts";
@@ -66,24 +66,22 @@ export function parseListQuery(collection: Collection, text: QueryText, scope: R
     throw refuseParameter("offset", 'it cannot stand beside "cursor", which says where the page begins');
   if (text.count !== undefined && text.count !== "exact")
     throw refuseParameter("count", `it must be exact, not ${quote(text.count)}`);
-  const selection = parseSelection(source, text, scope).plan();
+  const parsed = parseSelection(source, text, scope);
   const condition = conditionOf(source.decision);
   const conditions = [condition, filter].filter((each) => each !== null);
   const hasTotal = text.count === "exact";
   const { isBounded, isOrdered } = indexUseOf(collection, conditions, { sort, offset });
-  const isSmall = limit <= maxLoopLimit && selection.expansions.every(isForward);
+  const isSmall = limit <= maxLoopLimit && !parsed.leadsBack;
   const isOnLoop = isBounded && isSmall && !(hasTotal && conditions.length > 0);
   const site: ExecutionSite = isOnLoop ? "event-loop" : "thread";
-  const where =
-    conditions.length === 0
-      ? null
-      : allOf(conditions, source.table, { isProbed: site === "thread", users: scope.users.table });
+  const options: SqlOptions = { isProbed: site === "thread", users: scope.users.table };
+  const where = conditions.length === 0 ? null : allOf(conditions, source.table, options);
   if (filter !== null) scope.note(filter);
   const plan: PagePlan = {
-    selection,
+    selection: parsed.plan(options),
     where,
     sort: {
-      keys: keyPlans(sort, collection, source.table),
+      keys: keyPlans(sort, collection, { table: source.table, options }),
       seq: `${source.table}._seq`,
       isSeqDescending: sort.isSeqDescending,
       isIndexed: isOrdered,
@@ -107,11 +105,6 @@ export function parseListQuery(collection: Collection, text: QueryText, scope: R
     isFleeting: scope.isFleeting,
     isPublic: [...scope.entered.keys()].every(({ policies }) => policies.read.isOpen),
   };
-}
-
-/** Records that are found by their id: their number is bounded by that of the page. */
-export function isForward({ direction, target }: ExpansionPlan): boolean {
-  return direction === "forward" && (target?.selection.expansions ?? []).every(isForward);
 }
 
 function allOf(conditions: readonly Expression[], table: string, options: SqlOptions): PagePlan["where"] {

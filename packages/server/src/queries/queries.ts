@@ -17,7 +17,7 @@ import { missingRecord, type Records, recordTableOf } from "../records/index.ts"
 import { type CursorPosition, Cursors } from "./cursor.ts";
 import { type FileUses, fileColumns } from "./file-uses.ts";
 import { indexAdvice } from "./index-advice.ts";
-import { isForward, type ListQuery, parseListQuery } from "./list-query.ts";
+import { type ListQuery, parseListQuery } from "./list-query.ts";
 import type { FileUsesInput, PageInput, QueryInput, RecordInput } from "./plan.ts";
 import { readQueryText, selectionParameters } from "./query-text.ts";
 import { ReadScope } from "./read-scope.ts";
@@ -191,10 +191,11 @@ export class Queries {
       current = this.#readable(name, principal);
       const scope = this.#scope(principal);
       const source = recordSource(recordTableOf(current), scope.enter(current));
-      const selection = parseSelection(source, text, scope).plan();
-      const isBounded = selection.expansions.every(isForward);
+      const parsed = parseSelection(source, text, scope);
+      const site = parsed.leadsBack ? "thread" : "event-loop";
+      const selection = parsed.plan({ isProbed: site === "thread", users: scope.users.table });
       const input: RecordInput = { type: "record", selection, id, ...this.#basics(request) };
-      return { input, site: isBounded ? "event-loop" : "thread", entered: scope.entered };
+      return { input, site, entered: scope.entered };
     };
     const { outcome } = await this.#run<RecordOutcome | null>(plan, request);
     if (outcome === null) throw missingRecord(current, id);

@@ -1,5 +1,5 @@
 /** The parameters `fields` and `expand`: which fields of a record are answered, and which records beside it. */
-import { isName, toSql } from "../expressions/index.ts";
+import { isName, type SqlOptions, toSql } from "../expressions/index.ts";
 import { typeOf } from "../fields/index.ts";
 import { type AppError, quote } from "../kernel/index.ts";
 import { recordTableOf } from "../records/index.ts";
@@ -38,6 +38,11 @@ export class Selection {
     this.#pointer = pointer;
   }
 
+  /** Whether it shows records that point to others: only the page bounds the number of those that others point to. */
+  get leadsBack(): boolean {
+    return this.expansions.some(({ isBackward, selection }) => isBackward || selection.leadsBack);
+  }
+
   /** Whether even the names of its fields are hidden from the caller. Those of users are known. */
   get isHidden(): boolean {
     return this.source.decision.access === "none" && this.source.name !== "users";
@@ -60,7 +65,8 @@ export class Selection {
     for (const name of this.source.names) this.ask(name, []);
   }
 
-  plan(): SelectionPlan {
+  /** @param options see `toSql`. */
+  plan(options: SqlOptions): SelectionPlan {
     const { source } = this;
     const fields = this.#fields;
     const names = this.#readNames();
@@ -72,7 +78,7 @@ export class Selection {
         fields === null
           ? null
           : source.names.filter((name) => fields.has(name)).map((name) => [name, fields.get(name) ?? null] as const),
-      expansions: this.expansions.map(expansionPlan),
+      expansions: this.expansions.map((expansion) => expansionPlan(expansion, options)),
     };
   }
 
@@ -89,16 +95,16 @@ export class Selection {
   }
 }
 
-function expansionPlan({ name, isBackward, field, selection }: Expansion): ExpansionPlan {
+function expansionPlan({ name, isBackward, field, selection }: Expansion, options: SqlOptions): ExpansionPlan {
   const { source } = selection;
   const direction = isBackward ? "backward" : "forward";
   if (source.decision.access === "none") return { name, direction, field, target: null };
   const condition = conditionOf(source.decision);
   const target = {
     name: source.name,
-    selection: selection.plan(),
+    selection: selection.plan(options),
     pointer: isBackward ? source.column(field) : null,
-    condition: condition === null ? null : toSql(condition, source.table),
+    condition: condition === null ? null : toSql(condition, source.table, options),
   };
   return { name, direction, field, target };
 }

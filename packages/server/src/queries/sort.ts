@@ -1,6 +1,13 @@
 /** The parameter `sort`: names of fields, or paths to values elsewhere, each with a `-` where the greatest come first. */
 import { type Collection, indexesOf } from "../collections/index.ts";
-import { ExpressionError, type ExpressionSchema, type Path, parsePath, pathSql } from "../expressions/index.ts";
+import {
+  ExpressionError,
+  type ExpressionSchema,
+  type Path,
+  parsePath,
+  pathSql,
+  type SqlOptions,
+} from "../expressions/index.ts";
 import { quote } from "../kernel/index.ts";
 import { refuseParameter } from "./query-text.ts";
 import type { KeyPlan } from "./sql/keyset.ts";
@@ -72,10 +79,14 @@ function isNullable(path: Path, collection: Collection): boolean {
   return collection.definition.fields.find(({ name }) => name === path.field.name)?.required !== true;
 }
 
-/** The sort keys as SQL. @param table the quoted SQL name of the collection's table. */
-export function keyPlans({ keys }: Sort, collection: Collection, table: string): KeyPlan[] {
+/** The sort keys as SQL. @param at the quoted SQL name of the collection's table, and how paths are compiled. */
+export function keyPlans(
+  { keys }: Sort,
+  collection: Collection,
+  at: { table: string; options: SqlOptions },
+): KeyPlan[] {
   return keys.map(({ path, isDescending }) => {
-    const { text, values } = pathSql(path, table);
+    const { text, values } = pathSql(path, at.table, at.options);
     return { text, values, isDescending, isNullable: isNullable(path, collection), valueType: path.valueType };
   });
 }

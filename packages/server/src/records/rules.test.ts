@@ -1,6 +1,6 @@
 /** Rules as expressions: a team issue tracker, in which members of a workspace see and change its issues, and nobody else. */
 import { describe, expect, test } from "bun:test";
-import { openApi } from "../../test/kit.ts";
+import { openApi, setRole } from "../../test/kit.ts";
 
 const member = "project.workspace.members(workspace)[user = @user.id]";
 const { request, register, admin, service } = await openApi({
@@ -165,6 +165,48 @@ describe("read", () => {
     expect([after.status, after.body.items.map(({ id }) => id)]).toEqual([200, [open]]);
     await join(acme, bob.user.id, "member");
   });
+});
+
+test("an admin's answer is not taken for that of the user who was one", async () => {
+  const { user, accessToken: token } = await register("dan@x.org");
+  for (const path of ["/api/issues", "/api/issues?limit=9"]) {
+    await setRole(service, user.id, "admin");
+    const all = await request<List>("GET", path, { token });
+    expect(all.body.items.length).toBe(4);
+    await setRole(service, user.id, "authenticated");
+    const tag = all.headers.get("etag") ?? "";
+    const own = await request<List>("GET", path, { token, headers: { "If-None-Match": tag } });
+    expect([own.status, own.body.items.map(({ id }) => id)]).toEqual([200, [open]]);
+  }
+});
+
+test("rules may ask for the email and the role of the caller, in lists, expansions and sorts too", async () => {
+  const definition = {
+    name: "mail",
+    fields: [{ name: "to", type: "string" }],
+    permissions: { read: 'to = @user.email || @user.role = "nobody"', create: "admin" },
+  };
+  const pointing = { name: "stamps", fields: [{ name: "mail", type: "relation", collection: "mail" }] };
+  for (const body of [definition, pointing])
+    expect(await status("POST", "/api/admin/collections", root, body)).toBe(201);
+  const letter = await make("mail", { to: "ann@x.org" });
+  const stamp = await make("stamps", { mail: letter });
+  for (const [token, expected] of [
+    [ann.accessToken, [letter]],
+    [bob.accessToken, []],
+    [undefined, []],
+  ] as const) {
+    expect(await ids("/api/mail", token)).toEqual([...expected]);
+    const { body } = await request<List>(
+      "GET",
+      "/api/stamps?expand=mail&sort=mail.to",
+      token === undefined ? {} : { token },
+    );
+    expect(body.items.map(({ id, expand }) => [id, (expand?.["mail"] as { id: string } | null)?.id ?? null])).toEqual([
+      [stamp, expected[0] ?? null],
+    ]);
+    expect((await ids("/api/stamps?filter=mail.to ~ 'ann'", token)).length).toBe(expected.length);
+  }
 });
 
 describe("changes", () => {

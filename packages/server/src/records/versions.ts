@@ -52,9 +52,9 @@ export class Versions {
       version += `.${this.#definitionOf(collection).toString(36)}`;
       if (access === "none") continue;
       const { last, byOwner, ofOthers } = this.#of(collection.name);
-      // What is all and what is one's own may have changed last at the same time, and differ.
-      version +=
-        access !== "own" ? `-a${last.toString(36)}` : `-o${(byOwner.get(userId ?? "") ?? ofOthers).toString(36)}`;
+      // All records, one's own and those of a rule may have changed last at the same time, and differ.
+      if (access === "own") version += `-o${(byOwner.get(userId ?? "") ?? ofOthers).toString(36)}`;
+      else version += `-${access === "all" ? "a" : "w"}${last.toString(36)}`;
     }
     return version;
   }

@@ -39,6 +39,7 @@ const callers: readonly (readonly [who: string, token: string | undefined, statu
 const requests: readonly (readonly [method: string, path: string, route: string, status: number, body?: object])[] = [
   ["GET", "/api/admin/overview", "/api/admin/overview", 200],
   ["GET", "/api/admin/config", "/api/admin/config", 200],
+  ["GET", "/api/admin/scripts", "/api/admin/scripts", 200],
   ["GET", "/api/admin/collections", "/api/admin/collections", 200],
   ["POST", "/api/admin/collections", "/api/admin/collections", 201, { name: "made", fields: [] }],
   ["GET", "/api/admin/collections/made", "/api/admin/collections/:name", 200],
