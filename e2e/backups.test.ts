@@ -60,7 +60,7 @@ async function list(url: string): Promise<Item[]> {
 /** Names in a project's folder that no service and no command leaves there. */
 function leftovers(cwd: string): string[] {
   const own =
-    /^(collections|config\.json|socle\.db(-wal|-shm|-lock|-lock-journal|-control)?|storage|backups|before-restore-.*)$/;
+    /^(collections|config\.json|socle\.db(-wal|-shm|-lock|-lock-journal|-control|-reserve)?|storage|backups|before-restore-.*)$/;
   const work = join(cwd, "storage/.work");
   const inWork = existsSync(work) ? readdirSync(work).filter((name) => name === "restore") : [];
   return [...readdirSync(cwd).filter((name) => !own.test(name)), ...inWork];

@@ -85,11 +85,11 @@ async function pack(
     held?.release();
   };
   try {
-    held = await database.holdState(stop);
+    held = await database.holdState();
     const createdAt = Date.now();
     const { secretAccessKey, ...s3 } = places.files.s3;
     const request: Omit<PackRequest, "stop"> = {
-      database: { file: held.file, size: held.size },
+      state: { database: held.database, log: held.log },
       filesSize: options.filesSize,
       files: { ...places.files, s3: { ...s3, secretAccessKey: secretAccessKey?.reveal() } },
       folder,

@@ -1,11 +1,11 @@
 /**
- * The thread that packs a backup: it copies the held database file, checks the copy, and writes it with the files into
- * one archive. It has an event loop of its own, so that hashing, compressing and encrypting hold up no request.
+ * The thread that packs a backup: it copies the held database file with its log, checks the copy, and writes it with the
+ * files into one archive. It has an event loop of its own, so that hashing, compressing and encrypting hold up no request.
  */
 import { appendFileSync, closeSync, openSync, readSync, statSync, truncateSync, writeFileSync } from "node:fs";
 import { setPriority } from "node:os";
 import { join } from "node:path";
-import { DatabaseFile } from "../database/index.ts";
+import { DatabaseFile, type HeldState, mergeLog } from "../database/index.ts";
 import { eventId } from "../events/index.ts";
 import { isObject, messageOf, Secret } from "../kernel/index.ts";
 import type { StorageDriver } from "../storage/index.ts";
@@ -27,8 +27,8 @@ import type { Places } from "./places.ts";
 declare const self: Worker;
 
 export interface PackRequest {
-  /** A descriptor of the database file, and the bytes of it that belong to the state. It is not closed here. */
-  readonly database: { readonly file: number; readonly size: number };
+  /** Its descriptors are not closed here. */
+  readonly state: Pick<HeldState, "database" | "log">;
   /** Bytes of all files, about: for the progress alone. */
   readonly filesSize: number;
   readonly files: Omit<Places["files"], "s3"> & {
@@ -91,12 +91,16 @@ class Packing {
     this.#request = request;
     this.#copy = join(request.folder, "copy.db");
     this.#lines = join(request.folder, "entries");
-    this.#total = 2 * request.database.size + request.filesSize;
+    const { database, log } = request.state;
+    this.#total = 2 * database.size + (log?.size ?? 0) + request.filesSize;
   }
 
   async run(): Promise<PackResult> {
-    await this.#copyDatabase();
+    const { database, log } = this.#request.state;
+    await this.#copyOf(database, this.#copy);
+    if (log !== null) await this.#copyOf(log, `${this.#copy}-wal`);
     self.postMessage({ copied: true } satisfies PackReply);
+    if (log !== null) mergeLog(this.#copy, log.pages);
     const copy = new DatabaseFile(this.#copy);
     try {
       const [problem] = copy.check("quick");
@@ -116,13 +120,10 @@ class Packing {
     }
   }
 
-  async #copyDatabase(): Promise<void> {
-    const { file, size } = this.#request.database;
-    const copy = new PacedFile(this.#copy);
+  async #copyOf({ file, size }: HeldState["database"], path: string): Promise<void> {
+    const copy = new PacedFile(path);
     try {
       for (const piece of this.#pieces(file, size)) await copy.write(piece);
-      // Pages at the end that hold nothing may never have been written.
-      while (copy.size < size) await copy.write(new Uint8Array(Math.min(pieceBytes, size - copy.size)));
     } finally {
       copy.close(false);
     }

@@ -2,7 +2,8 @@
 import { closeSync, fsyncSync, openSync, renameSync, rmSync, statSync } from "node:fs";
 import { dirname } from "node:path";
 import { SetupError } from "../kernel/index.ts";
-import type { Connection } from "./connection.ts";
+import type { CheckpointResult } from "./checkpoint-worker.ts";
+import { Connection } from "./connection.ts";
 import { DatabaseLock } from "./lock.ts";
 import { asSetupError, openReader, openWriter, syncFolder } from "./open-file.ts";
 import type { Reader, Value } from "./types.ts";
@@ -40,6 +41,23 @@ export class DatabaseFile implements Reader {
 
   close(): void {
     this.#connection.close();
+  }
+}
+
+/**
+ * Brings what was copied of a log into the copy of its database, as after a crash, and removes it.
+ * @throws Error when SQLite does not find so many pages in it.
+ */
+export function mergeLog(path: string, pages: number): void {
+  const copy = new Connection(path, { readonly: false });
+  try {
+    // Nobody looks for a copy after a power cut.
+    copy.execute("PRAGMA synchronous = OFF");
+    const merged = copy.get<CheckpointResult>("PRAGMA wal_checkpoint(PASSIVE)")?.checkpointed;
+    if (merged !== pages)
+      throw new Error(`the copy of the write-ahead log has ${merged} whole pages in place of ${pages}`);
+  } finally {
+    copy.close();
   }
 }
 

@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { quietLogger, temporaryFolder } from "../../test/kit.ts";
 import { Flusher } from "./flusher.ts";
 import { Database, type DatabaseOptions } from "./index.ts";
-import { openLogSync } from "./open-file.ts";
+import { openLog } from "./open-file.ts";
 
 const folder = temporaryFolder();
 let count = 0;
@@ -224,7 +224,7 @@ test("a full disk refuses the write with 503, not the service: reads go on, and 
 
 test("the flush is one of the log's file: when that is gone, it fails", async () => {
   const database = await withTable();
-  const log = openLogSync(database.path);
+  const log = openLog(database.path);
   await log.sync();
   log.close();
   await expect(log.sync()).rejects.toThrow("EBADF");

@@ -9,7 +9,7 @@ import { type HeldState, holdState } from "./held-state.ts";
 import { DatabaseLock } from "./lock.ts";
 import type { LongRead } from "./long-read.ts";
 import { DatabaseMeter } from "./meter.ts";
-import { asSetupError, openDatabaseFile, openLogSync, openReader, openWriter, resolvePath } from "./open-file.ts";
+import { asSetupError, openDatabaseFile, openLog, openReader, openWriter, resolvePath } from "./open-file.ts";
 import { ReaderThreads } from "./reader-threads.ts";
 import { Reserve } from "./reserve.ts";
 import { SnapshotReader } from "./snapshot-reader.ts";
@@ -84,6 +84,7 @@ export class Database {
   readonly #lock: DatabaseLock | null;
   readonly #checkpointer: Checkpointer;
   readonly #file: number;
+  readonly #logFile: number;
   readonly #reserve: Reserve | null;
   /** The parts that `close` closes at its end, the last first. */
   readonly #closers: (() => void)[] = [];
@@ -115,7 +116,8 @@ export class Database {
         return connection;
       });
       this.#closers.push(() => this.#reader.close());
-      const log = openLogSync(path);
+      const log = openLog(path);
+      this.#logFile = log.file;
       this.#closers.push(log.close);
       const { file, close } = openDatabaseFile(path);
       this.#file = file;
@@ -283,12 +285,12 @@ export class Database {
   }
 
   /**
-   * Holds the database file in the state of the last commit, to be copied, while writes go on. The log grows meanwhile:
+   * Holds the database file and its log in the state of the last commit, to be copied, while writes go on. The log grows meanwhile:
    * whoever asks has a bound for that, and releases it.
-   * @throws AppError `unavailable` when a reader of an older state is in the way for too long.
    */
-  holdState(signal: AbortSignal): Promise<HeldState> {
-    return holdState({ path: this.path, file: this.#file, checkpointer: this.#checkpointer, signal });
+  holdState(): Promise<HeldState> {
+    const [file, logFile] = [this.#file, this.#logFile];
+    return holdState({ path: this.path, file, logFile, checkpointer: this.#checkpointer });
   }
 
   /** Bytes of the database file and of its log. */

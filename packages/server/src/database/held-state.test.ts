@@ -1,9 +1,9 @@
-/** Held states: a copy of the file is one commit's state, while writes and checkpoints go on. */
+/** Held states: a copy of file and log is one commit's state, while writes and checkpoints go on. */
 import { expect, test } from "bun:test";
 import { closeSync, openSync, readSync, statSync, writeSync } from "node:fs";
 import { join } from "node:path";
 import { quietLogger, temporaryFolder } from "../../test/kit.ts";
-import { Database, DatabaseFile } from "./index.ts";
+import { Database, DatabaseFile, type HeldState, mergeLog } from "./index.ts";
 import { openReader, openWriter } from "./open-file.ts";
 
 const pieceBytes = 64 * 1_024;
@@ -35,17 +35,33 @@ async function add(database: Database, n: number): Promise<void> {
 }
 
 /** Copies as a backup does, with other work between the pieces. */
-async function copy(state: { file: number; size: number }, path: string, between: () => Promise<void>): Promise<void> {
-  const target = openSync(path, "w");
-  const piece = Buffer.alloc(pieceBytes);
-  for (let at = 0; at < state.size; at += piece.length) {
-    piece.fill(0);
-    const length = Math.min(piece.length, state.size - at);
-    readSync(state.file, piece, 0, length, at);
-    writeSync(target, piece, 0, length);
-    await between();
+async function copy({ database, log }: HeldState, between: () => Promise<void>): Promise<DatabaseFile> {
+  const path = join(temporaryFolder(), "copy.db");
+  const copyOf = async ({ file, size }: HeldState["database"], to: string): Promise<void> => {
+    const target = openSync(to, "w");
+    const piece = Buffer.alloc(pieceBytes);
+    for (let at = 0; at < size; at += piece.length) {
+      const length = readSync(file, piece, 0, Math.min(piece.length, size - at), at);
+      writeSync(target, piece, 0, length);
+      await between();
+    }
+    closeSync(target);
+  };
+  await copyOf(database, path);
+  if (log !== null) {
+    await copyOf(log, `${path}-wal`);
+    mergeLog(path, log.pages);
   }
-  closeSync(target);
+  return new DatabaseFile(path);
+}
+
+/** How many rows both tables have; the copy is whole. */
+function rowsOf(copied: DatabaseFile): number {
+  expect(copied.check("full")).toEqual([]);
+  const [a, b] = ["a", "b"].map((table) => copied.get<{ n: number }>(`SELECT count(*) AS n FROM ${table}`)?.n);
+  copied.close();
+  expect(a).toBe(b);
+  return a ?? 0;
 }
 
 test("a copy under writes is whole, and of one moment: all that was acknowledged before, nothing half", async () => {
@@ -59,20 +75,15 @@ test("a copy under writes is whole, and of one moment: all that was acknowledged
   const outside = openWriter(database.path);
   for (let round = 0; round < 3; round++) {
     const before = written;
-    const held = await database.holdState(new AbortController().signal);
-    const path = join(temporaryFolder(), "copy.db");
-    await copy(held, path, async () => {
+    const held = await database.holdState();
+    const copied = await copy(held, async () => {
       // Spread over all pages, and enough to start the log over many times if nothing held it.
       await addMany(20);
       await database.transact((tx) => tx.run("UPDATE a SET text = text || '!' WHERE n % 17 = ?", written % 17));
       outside.get("PRAGMA wal_checkpoint(PASSIVE)");
     });
     held.release();
-    const file = new DatabaseFile(path);
-    expect(file.check("full")).toEqual([]);
-    expect(file.get<{ n: number }>("SELECT count(*) AS n FROM a")).toEqual({ n: before });
-    expect(file.get<{ n: number }>("SELECT count(*) AS n FROM b")).toEqual({ n: before });
-    file.close();
+    expect(rowsOf(copied)).toBe(before);
   }
   outside.close();
   await database.close();
@@ -85,12 +96,12 @@ test("while a state is held neither writes nor reads make room for the log; afte
     gaps += 1;
   };
   database.joinGaps({ drain, resume: () => undefined, cutOff: () => undefined });
-  const held = await database.holdState(new AbortController().signal);
+  const held = await database.holdState();
   const limit = 512 * 1_024;
   let n = 0;
   while (database.sizes().log < 6 * limit) await Promise.all(Array.from({ length: 20 }, () => add(database, n++)));
   const size = statSync(database.path).size;
-  expect(size).toBe(held.size);
+  expect(size).toBe(held.database.size);
   // A write after the time between two looks at the log.
   await Bun.sleep(50);
   await add(database, n++);
@@ -102,62 +113,95 @@ test("while a state is held neither writes nor reads make room for the log; afte
   await database.close();
 });
 
-test("a reader of an older state is waited for, and a signal ends the wait", async () => {
+test("pages that are written again before a checkpoint comes to them are in the copy as they were", async () => {
   const database = await open();
-  for (let n = 0; n < 100; n++) await add(database, n);
   const old = openReader(database.path);
   old.run("BEGIN");
   old.get("SELECT 1 FROM a");
-  await add(database, 100);
-  const stop = new AbortController();
-  const failed = database.holdState(stop.signal).catch((error: unknown) => error);
-  await Bun.sleep(50);
-  stop.abort(new Error("not wanted any more"));
-  expect(String(await failed)).toBe("Error: not wanted any more");
-  const holding = database.holdState(new AbortController().signal);
-  await Bun.sleep(50);
-  old.run("COMMIT");
+  let n = 0;
+  const addSome = async (): Promise<void> => {
+    for (const end = n + 50; n < end; n++) await add(database, n);
+  };
+  await addSome();
+  let isHeld = false;
+  const holding = database.holdState().finally(() => {
+    isHeld = true;
+  });
+  // The reader of the old state is in the way of checkpoints; whoever waits for its end is not waited for.
+  for (let round = 0; !isHeld && round < 10; round++) await addSome();
   old.close();
   const held = await holding;
-  expect(held.size).toBe(statSync(database.path).size);
+  const copied = await copy(held, async () => {
+    await addSome();
+    await database.transact((tx) => tx.run("UPDATE a SET text = text || '!'"));
+  });
   held.release();
+  const rows = rowsOf(copied);
+  expect(rows).toBeGreaterThanOrEqual(50);
+  expect(rows).toBeLessThanOrEqual(n);
   await database.close();
 });
 
-test("a file whose last pages were never written is whole with zeros in their place", async () => {
+test("a state is held beside a reader of an older one", async () => {
   const database = await open();
   let n = 0;
-  let isUp = true;
-  // Each makes the file longer, and gives the new pages back before anything is written to them.
-  const writer = async (): Promise<void> => {
-    while (isUp) {
-      const own = ++n;
-      await database.transact(async (tx) => {
-        await tx.run("INSERT INTO a VALUES (?, ?)", own, "x".repeat(300));
-        await tx.run("INSERT INTO a VALUES (?, ?)", -own, "y".repeat(60_000));
-        await tx.run("DELETE FROM a WHERE n = ?", -own);
-      });
-    }
-  };
-  const writers = Array.from({ length: 4 }, writer);
-  let shorter = 0;
-  // It comes up by chance, in about one of a hundred rounds.
-  for (let round = 0; round < 5_000 && shorter === 0; round++) {
-    const before = n - writers.length;
-    const held = await database.holdState(new AbortController().signal);
-    const isShorter = statSync(database.path).size < held.size;
-    const path = join(temporaryFolder(), "copy.db");
-    await copy(held, path, async () => undefined);
-    held.release();
-    if (!isShorter) continue;
-    shorter += 1;
-    const file = new DatabaseFile(path);
-    expect(file.check("full")).toEqual([]);
-    expect(file.get<{ n: number }>("SELECT count(*) AS n FROM a")?.n).toBeGreaterThanOrEqual(before);
-    file.close();
-  }
-  isUp = false;
-  await Promise.all(writers);
+  while (n < 100) await add(database, n++);
+  const old = openReader(database.path);
+  old.run("BEGIN");
+  old.get("SELECT 1 FROM a");
+  await add(database, n++);
+  const held = await database.holdState();
+  expect(held.log).not.toBeNull();
+  await add(database, n++);
+  old.close();
+  const copied = await copy(held, () => add(database, n++));
+  held.release();
+  expect(rowsOf(copied)).toBe(101);
   await database.close();
-  expect(shorter).toBe(1);
+});
+
+test("pages that were never written, as nothing is in them, are missing in no copy", async () => {
+  const database = await open();
+  let n = 0;
+  const grow = async (): Promise<void> => {
+    n += 1;
+    await database.transact(async (tx) => {
+      await tx.run("INSERT INTO a VALUES (?, ?)", n, "x".repeat(500_000));
+      await tx.run("DELETE FROM a WHERE n = ?", n);
+      await tx.run("INSERT INTO a VALUES (?, '')", n);
+      await tx.run("INSERT INTO b VALUES (?, '')", n);
+    });
+  };
+  await grow();
+  const whole = await database.holdState();
+  expect(whole.log).toBeNull();
+  expect(rowsOf(await copy(whole, grow))).toBe(1);
+  whole.release();
+  const old = openReader(database.path);
+  old.run("BEGIN");
+  old.get("SELECT 1 FROM a");
+  await grow();
+  const held = await database.holdState();
+  expect(held.log).not.toBeNull();
+  const before = n;
+  expect(rowsOf(await copy(held, grow))).toBe(before);
+  held.release();
+  old.close();
+  await database.close();
+});
+
+test("a copy of the log that is not whole is refused", async () => {
+  const database = await open();
+  const old = openReader(database.path);
+  old.run("BEGIN");
+  old.get("SELECT 1 FROM a");
+  for (let n = 0; n < 10; n++) await add(database, n);
+  const held = await database.holdState();
+  const { log } = held;
+  if (log === null) throw new Error("There is no log");
+  const cut = { ...held, log: { ...log, size: log.size - 1 } };
+  await expect(copy(cut, async () => undefined)).rejects.toThrow(`in place of ${log.pages}`);
+  held.release();
+  old.close();
+  await database.close();
 });

@@ -1,7 +1,7 @@
 /** The database: opening, one writer with group commit and flush, checkpoints, schema versions. Only here is SQLite. */
 export type { PausableReads } from "./checkpointer.ts";
 export { Database, type DatabaseOptions, type ModuleSchema } from "./database.ts";
-export { DatabaseFile, vacuumDatabase, vacuumPath } from "./database-file.ts";
+export { DatabaseFile, mergeLog, vacuumDatabase, vacuumPath } from "./database-file.ts";
 export { hasMetDamage, isOutOfRoom, isUniqueViolation } from "./errors.ts";
 export { stopProbe } from "./functions.ts";
 export type { HeldState } from "./held-state.ts";

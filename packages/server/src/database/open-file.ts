@@ -139,17 +139,20 @@ export function openDatabaseFile(path: string): { file: number; close: () => voi
   return { file, close: () => closeSync(file) };
 }
 
-/** A function that flushes the write-ahead log; its file keeps its identity as long as a connection is open. */
-export function openLogSync(path: string): { sync: () => Promise<void>; close: () => void } {
-  let fd: number;
+/**
+ * A descriptor of the write-ahead log, and a function that flushes it; its file keeps its identity as long as a connection
+ * is open.
+ */
+export function openLog(path: string): { file: number; sync: () => Promise<void>; close: () => void } {
+  let file: number;
   try {
-    fd = openSync(`${path}-wal`, "r+");
+    file = openSync(`${path}-wal`, "r+");
   } catch (thrown) {
     throw explain(path, thrown);
   }
   const sync = (): Promise<void> =>
     new Promise((resolve, reject) => {
-      fdatasync(fd, (error) => (error === null || error === undefined ? resolve() : reject(error)));
+      fdatasync(file, (error) => (error === null || error === undefined ? resolve() : reject(error)));
     });
-  return { sync, close: () => closeSync(fd) };
+  return { file, sync, close: () => closeSync(file) };
 }
