@@ -54,6 +54,7 @@ test("a collection and a record by the keyboard alone", async () => {
   await page.keyboard.press("Control+Enter");
   await drawer.waitFor({ state: "detached" });
   await cell(page, 0, "The first one").first().waitFor();
+  await page.locator('[data-cell="0:0"]:focus').waitFor();
   const { items } = (await dashboard.api("GET", "/api/notes")) as { items: Item[] };
   expect(items.map(({ text }) => text)).toEqual(["The first one"]);
   expect(complaintsOf(page)).toEqual([]);
@@ -113,6 +114,44 @@ test("a deleted record comes back with Undo, and is gone without it", async () =
   await page.context().close();
 });
 
+test("Escape in the export leaves the selection; both exports say what they hold", async () => {
+  for (let n = 0; n < 3; n++) await dashboard.api("POST", "/api/posts", { title: `Exported ${n}` });
+  const page = await dashboard.open(`/collections/posts?filter=${encodeURIComponent('title ~ "Exported"')}`);
+  await settled(page);
+  await page.locator('[data-cell="0:1"]').click();
+  await page.keyboard.press(" ");
+  await page.getByRole("button", { name: "Export 1 selected" }).click();
+  const dialog = page.getByRole("dialog", { name: "Export posts" });
+  await dialog.waitFor();
+  await page.keyboard.press("Escape");
+  await dialog.waitFor({ state: "detached" });
+  await page.getByText("1 selected", { exact: true }).waitFor();
+  await page.getByRole("button", { name: "More actions" }).click();
+  await page.getByRole("menuitem", { name: "Export 3 filtered" }).waitFor();
+  await page.context().close();
+});
+
+test("what is typed right after the key of a new record is in its first field", async () => {
+  const page = await dashboard.open("/collections/posts");
+  await settled(page);
+  // The drawer is loaded when the page has come to rest.
+  await page.waitForTimeout(1_500);
+  await page.locator("h1").last().press("n");
+  const title = page.getByRole("dialog", { name: "New record in posts" }).getByRole("textbox", { name: "title" });
+  await page.locator("input:focus").waitFor();
+  await page.keyboard.type("Typed at once");
+  expect(await title.inputValue()).toBe("Typed at once");
+  await page.keyboard.press("Escape");
+  await page.getByText("Your changes are kept as a draft.").waitFor();
+  // The draft is there again by itself, and can be given up.
+  await page.goto(`${dashboard.server.url}/_/collections/posts?record=new`);
+  await page.getByText("Your unsaved changes were restored", { exact: false }).waitFor();
+  expect(await title.inputValue()).toBe("Typed at once");
+  await page.getByRole("button", { name: "Discard changes" }).click();
+  expect(await title.inputValue()).toBe("");
+  await page.context().close();
+});
+
 test("a filter that the service refuses is shown with its position; a right one is in the address", async () => {
   const page = await dashboard.open(`/collections/posts?filter=${encodeURIComponent("titel = 1")}`);
   await page
@@ -142,6 +181,8 @@ test("a migration that loses data says what goes, and wants the name", async () 
   await review.getByRole("textbox").fill("posts");
   await apply.click();
   await review.waitFor({ state: "detached" });
+  // The bar with its button is gone: the focus is at the heading.
+  await page.locator("h1:focus").waitFor();
   const { fields } = (await dashboard.api("GET", "/api/admin/collections/posts")) as { fields: { name: string }[] };
   expect(fields.map(({ name }) => name)).toEqual(["title", "views", "path"]);
   // The rename has kept the values.

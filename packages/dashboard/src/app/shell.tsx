@@ -34,12 +34,14 @@ function Frame() {
   const [isListOpen, list] = useDisclosure();
   const session = useSession();
   const path = useRouterState({ select: ({ location }) => location.pathname });
+  // The page that is on the screen: the address is ahead of it while the page is loaded.
+  const shown = useRouterState({ select: ({ resolvedLocation }) => resolvedLocation?.pathname });
   // A page that was chosen in the drawer closes it.
   // biome-ignore lint/correctness/useExhaustiveDependencies: another path is the reason.
   useEffect(navigation.close, [path]);
   // What had the focus may be gone with the page before.
-  // biome-ignore lint/correctness/useExhaustiveDependencies: another path is the reason.
-  useEffect(focusPage, [path]);
+  // biome-ignore lint/correctness/useExhaustiveDependencies: another page is the reason.
+  useEffect(focusPage, [shown]);
   useShortcut({ keys: "mod+k", label: text.shortcuts.palette, group: text.shortcuts.general }, palette.open);
   useShortcut({ keys: "?", label: text.shortcuts.help, group: text.shortcuts.general }, list.open);
 
