@@ -93,7 +93,7 @@ test("few records that take long are looked at there, too", async () => {
       await new Promise((resolve) => setImmediate(resolve));
     }
     expect([(await answer).status, (await answer).body.items]).toEqual([200, []]);
-    expect([one, turns > 20]).toEqual([one, true]);
+    expect([one, turns > 3]).toEqual([one, true]);
   }
 }, 60_000);
 
