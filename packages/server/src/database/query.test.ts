@@ -1,6 +1,8 @@
+/** Queries on threads: their time, their places, their snapshots. */
+import { Database as Driver } from "bun:sqlite";
 import { expect, test } from "bun:test";
 import { quietLogger, temporaryFolder } from "../../test/kit.ts";
-import { Database, type Reader } from "./index.ts";
+import { Database, type Reader, SchemaChanged } from "./index.ts";
 
 const { signal } = new AbortController();
 const waiter = { caller: "test", signal };
@@ -212,4 +214,20 @@ test("of one caller, only so many queries wait; those of others still find a pla
     n: 1,
   });
   await bounded.close();
+});
+
+test("a task does not run on tables that were migrated after its input was made", async () => {
+  const database = await withRows(1);
+  const makeInput = (): null => {
+    // The snapshot of this turn is open, and the migration comes behind it.
+    database.rows.get("SELECT n FROM t");
+    const other = new Driver(database.path);
+    other.run("ALTER TABLE t RENAME COLUMN n TO m");
+    other.close();
+    return null;
+  };
+  expect(await failure(database.task(makeInput, waiter))).toBeInstanceOf(SchemaChanged);
+  // In the next turn the tables are those that the thread sees; this thread knows no tasks, and says so.
+  expect(String(await failure(database.task(() => null, waiter)))).toContain("This thread has no tasks");
+  await database.close();
 });

@@ -1,6 +1,7 @@
 /** One record with chosen fields: what it is read by may change before it is read. */
 import { expect, spyOn, test } from "bun:test";
 import { openApi } from "../../test/kit.ts";
+import type { Waiter } from "../database/index.ts";
 
 const definition = {
   name: "notes",
@@ -60,6 +61,29 @@ test("a field is dropped: the other is answered, and the field itself is unknown
 test("the collection is closed to the caller: 403", async () => {
   const close = (): Promise<void> => change("/api/admin/collections/notes", { permissions: { read: "admin" } });
   expect(await getMeanwhile("title", close)).toBe(403);
+});
+
+test("a right that ends while the query runs: what was read is not answered", async () => {
+  const path = "/api/admin/collections/notes";
+  await change(path, { permissions: { read: "owner", create: "authenticated" } });
+  const { id } = (await request<{ id: string }>("POST", "/api/notes", { body: { title: "mine" }, token })).body;
+  const { database } = service;
+  const task = database.task.bind(database);
+  const running = spyOn(database, "task").mockImplementation(
+    async <T>(makeInput: () => unknown, waiter: Waiter): Promise<T> => {
+      const answer = await task<T>(makeInput, waiter);
+      await change(path, { permissions: { read: "admin", create: "authenticated" } });
+      return answer;
+    },
+  );
+  try {
+    for (const address of [`/api/notes/${id}?expand=notes(parent)`, "/api/notes?sort=title"]) {
+      await change(path, { permissions: { read: "authenticated" } });
+      expect([address, (await request("GET", address, { token })).status]).toEqual([address, 403]);
+    }
+  } finally {
+    running.mockRestore();
+  }
 });
 
 test("an id that no record can have is 404 without waiting for the writer, after token and role and before the body", async () => {

@@ -180,6 +180,24 @@ test("an admin's answer is not taken for that of the user who was one", async ()
   }
 });
 
+test("nor where the rule asks about nothing but the record itself", async () => {
+  const fields = [{ name: "isOpen", type: "boolean" }];
+  const body = { name: "doors", fields, permissions: { read: "isOpen = true", create: "admin" } };
+  expect(await status("POST", "/api/admin/collections", root, body)).toBe(201);
+  const seen = await make("doors", { isOpen: true });
+  await make("doors", { isOpen: false });
+  const { user, accessToken: token } = await register("fay@x.org");
+  for (const path of ["/api/doors", "/api/doors?limit=9"]) {
+    await setRole(service, user.id, "admin");
+    const all = await request<List>("GET", path, { token });
+    expect(all.body.items.length).toBe(2);
+    await setRole(service, user.id, "authenticated");
+    const tag = all.headers.get("etag") ?? "";
+    const own = await request<List>("GET", path, { token, headers: { "If-None-Match": tag } });
+    expect([own.status, own.body.items.map(({ id }) => id)]).toEqual([200, [seen]]);
+  }
+});
+
 test("rules may ask for the email and the role of the caller, in lists, expansions and sorts too", async () => {
   const definition = {
     name: "mail",
