@@ -54,7 +54,7 @@ test("the first start gets a certificate for all names, and keeps it and the acc
   for (const file of readdirSync(own)) expect([file, statSync(join(own, file)).mode & 0o777]).toEqual([file, 0o600]);
   expect(server.output()).not.toContain(readFileSync(join(own, "account.pem"), "utf8").split("\n")[1] ?? "");
 
-  // What was answered to the issuer is there no more, and everything else leads to HTTPS.
+  // The answer to the issuer is gone, and every other address leads to HTTPS.
   const path = `http://127.0.0.1:${redirectPort}/.well-known/acme-challenge/anything`;
   expect((await fetch(path, { redirect: "manual" })).status).toBe(308);
   expect(await server.stop()).toBe(0);

@@ -10,7 +10,7 @@ const dockerfile = readFileSync(join(root, "deploy/Dockerfile"), "utf8");
 /** The part that makes the image. */
 const image = dockerfile.slice(dockerfile.lastIndexOf("\nFROM "));
 
-/** What follows an instruction, for each line of the image that has it. */
+/** The text after an instruction, for each line of the image that has it. */
 function instruction(name: string): string[] {
   return [...image.matchAll(new RegExp(`^${name} (.*)$`, "gm"))].map(([, rest = ""]) => rest);
 }

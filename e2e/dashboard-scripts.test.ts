@@ -128,7 +128,7 @@ test("events come as they happen, once each, with the change of a record and of 
   await api("PUT", `/api/posts/${id}`, { title: "after" });
   const row = page.getByRole("button").filter({ hasText: "posts.updated" });
   await row.waitFor();
-  // What the filter leaves out does not come, and nothing comes twice.
+  // Lines that the filter leaves out do not come, and none comes twice.
   await api("POST", "/api/posts", { title: "another" });
   await api("PUT", "/api/admin/collections/posts", { permissions: { read: "admin" } });
   const ofAdmin = page.getByRole("button").filter({ hasText: "admin.collection.updated" });

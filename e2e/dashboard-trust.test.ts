@@ -1,4 +1,4 @@
-/** What a person must be able to rely on in the dashboard: undo, what points to a record, dates, the visibility of files. */
+/** Trust in the dashboard: undo, the records that point to a record, dates, the visibility of files. */
 import { afterAll, expect, test } from "bun:test";
 import { join } from "node:path";
 import { png } from "../packages/server/test/images.ts";

@@ -6,7 +6,7 @@ import { project, serve, socle, temporaryFolder } from "./kit.ts";
 test("0 for a service that is ready, by its address or by the configuration; 1 once it has stopped", async () => {
   const server = await serve(await project());
   const port = new URL(server.url).port;
-  // What is on this machine is not asked through a proxy.
+  // A service on this machine is not asked through a proxy.
   const env = { SERVICE_PORT: port, HTTP_PROXY: "http://127.0.0.1:1", http_proxy: "http://127.0.0.1:1" };
   const ready = { code: 0, stdout: "ready\n", stderr: "" };
   expect(await socle(["health", server.url])).toEqual(ready);

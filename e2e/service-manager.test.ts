@@ -37,7 +37,7 @@ test("signs of life come while the event loop turns, and no longer", async () =>
   const signs = (): number => received().filter((message) => message === "WATCHDOG=1").length;
   await until(() => signs() >= 4);
   server.signal("SIGSTOP");
-  // What was sent before the signal came.
+  // Messages that were sent before the signal came.
   await Bun.sleep(100);
   const before = signs();
   await Bun.sleep(1_000);

@@ -1,4 +1,4 @@
-/** What a clock may do to a service: be far ahead at a start, be set back, step back and forth under load, repeat a second. */
+/** The faults of a clock: it is far ahead at a start, is set back, steps back and forth under load, repeats a second. */
 import { expect } from "bun:test";
 import { ClockWorld, dayMs, hourMs, type Item, minuteMs, secondMs, yearMs } from "./clocks-world.ts";
 import { Caller, password, type Tokens } from "./kills-caller.ts";

@@ -8,7 +8,7 @@ import { serveTraced } from "./tracer/traced.ts";
 
 interface CallFault {
   readonly rule: Omit<Rule, "armed">;
-  /** What the log tells when the service ends; null where it must go on. */
+  /** A text of the log when the service ends; null where it must go on. */
   readonly ends: RegExp | null;
 }
 

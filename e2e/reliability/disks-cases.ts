@@ -145,7 +145,7 @@ export async function missingData(random: Random, rounds: number, ways: readonly
     await live.load.stop();
     for (const problem of live.load.problems) live.problem(problem);
     if (way === "the folder moved away") {
-      // What was acknowledged before it was noticed went into the folder, wherever that was.
+      // Writes that were acknowledged before the service noticed went into the folder, wherever that was.
       rmSync(cwd, { recursive: true, force: true });
       renameSync(aside, cwd);
       await live.restart();

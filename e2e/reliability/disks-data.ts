@@ -95,7 +95,7 @@ export async function makeData(size: DataSize, end: "stopped" | "killed" = "stop
     const content = new Uint8Array(500 + n).fill(n);
     files.set((await admin.upload(content)).body.id, content);
   });
-  // What is deleted leaves free pages.
+  // Deleted records leave free pages.
   const gone = await each(60, (n) => create(admin, "posts", { title: `gone ${n}`, body: bodyOf(n).repeat(4) }));
   for (const id of gone) await admin.ask("DELETE", `/api/posts/${id}`);
   await each(waitingRuns, (n) => create(admin, "slow", { text: String(n) }));

@@ -90,7 +90,7 @@ function stateOf(folder: string): string {
   );
 }
 
-/** What the log holds before a place: nothing of that may be lost, and nothing behind it may come back in part. */
+/** The content of the log before a place: none of it may be lost, and nothing behind it may come back in part. */
 async function intactState(data: DiskData, at: number): Promise<string> {
   return withCopy(data, async (folder) => {
     const frame = Math.floor((at - logHead) / frameBytes);

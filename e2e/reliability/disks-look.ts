@@ -232,7 +232,7 @@ export async function startAndStop(folder: string): Promise<Look> {
   return { isStarted: true, isMet: false, problems: await stopped(server) };
 }
 
-/** What `socle verify` finds wrong, or why it cannot look. Bytes that belong to no file are what a crash may leave. */
+/** The findings of `socle verify`, or the reason why it cannot look. Bytes that belong to no file are what a crash may leave. */
 export async function verified(folder: string): Promise<string[]> {
   const { code, stdout, stderr } = await socle(["verify"], { cwd: folder });
   if (code === 0) return [];

@@ -1,4 +1,4 @@
-/** What came of the faults of one kind: a row of the table. */
+/** The outcome of the faults of one kind: a row of the table. */
 import type { Look } from "./disks-look.ts";
 
 export class Tally {

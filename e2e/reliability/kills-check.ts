@@ -1,4 +1,4 @@
-/** What is looked at after each kill: the clients' knowledge, the events, the files and the sessions against what is there. */
+/** The checks after each kill: the clients' knowledge, the events, the files and the sessions against the service's data. */
 import { Database } from "bun:sqlite";
 import { existsSync, readdirSync } from "node:fs";
 import { join } from "node:path";

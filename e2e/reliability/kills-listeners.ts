@@ -42,7 +42,7 @@ export class Listener {
     this.#socket = socket;
     socket.onopen = () => socket.send(JSON.stringify({ action: "subscribe", channel: this.channel, since: this.last }));
     socket.onmessage = ({ data }) => {
-      // What a socket that was given up has still to say would come after its successor's.
+      // Events that a socket still brings after it was given up would come after its successor's.
       if (socket !== this.#socket) return;
       const frame = JSON.parse(String(data)) as Frame;
       if (frame.event !== undefined) this.#hear(frame.event.id);

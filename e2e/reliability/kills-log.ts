@@ -18,7 +18,7 @@ interface Row {
   readonly payload: string;
 }
 
-/** What both sides know of a record: two states of one record differ in it. */
+/** The part of a record that both sides know: two states of one record differ in it. */
 const compared = ["n", "version", "event", "updatedAt"] as const;
 type State = { readonly [name in (typeof compared)[number]]: unknown };
 

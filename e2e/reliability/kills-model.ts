@@ -62,7 +62,7 @@ export class KnownRecords {
     this.acknowledged += 1;
   }
 
-  /** What contradicts the clients' knowledge in what is stored; afterwards they know what is stored. */
+  /** The contradictions between the clients' knowledge and the stored data, which they know afterwards. */
   compare(stored: readonly StoredItem[]): string[] {
     const problems: string[] = [];
     const byNumber = new Map(stored.map((item) => [item.n, item]));

@@ -24,7 +24,7 @@ function say(line: string): void {
   writeSync(1, `${line}\n`);
 }
 
-/** What the events say that is stored, against what is. */
+/** The records that the events tell of, against the stored ones. */
 async function compare({ events, database }: Service): Promise<{ stored: StoredItem[]; problems: string[] }> {
   const versions = new Map<unknown, unknown>();
   const problems: string[] = [];

@@ -91,5 +91,5 @@ export function checkRuns(
   return { runs: runs.length, repeated: runs.length - ran.size, problems };
 }
 
-/** What a job says that was run by hand while its process was killed. */
+/** The message of a job that was run by hand while its process was killed. */
 const cutOff = "The service ended while it ran";

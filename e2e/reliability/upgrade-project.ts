@@ -40,7 +40,7 @@ interface Known {
   readonly file: string;
 }
 
-/** What was acknowledged. */
+/** The acknowledged writes. */
 export interface Written {
   /** By id. */
   readonly records: Map<string, Known>;

@@ -32,7 +32,7 @@ export interface AcmeServer {
   readonly directory: string;
   /** The issuer's own certificate, in PEM. */
   readonly issuer: string;
-  /** What it has done so far. */
+  /** The accounts, orders and certificates that it has made so far. */
   readonly counts: { accounts: number; orders: number; certificates: number };
   /** Whether orders are refused. */
   isRefusing: boolean;

@@ -1,4 +1,4 @@
-/** What the tests of backups share: a service with records and files, its backups, and restored copies of it. */
+/** The shared parts of the tests of backups: a service with records and files, its backups, and restored copies of it. */
 import { existsSync, mkdirSync } from "node:fs";
 import { join } from "node:path";
 import { knownSchemas, placesOf } from "../src/app/index.ts";

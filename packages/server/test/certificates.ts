@@ -5,9 +5,9 @@ const algorithm = { name: "ECDSA", namedCurve: "P-256", hash: "SHA-256" };
 const hourMs = 3_600_000;
 
 interface CertificateOptions {
-  /** Who says that it has signed; it itself where nothing is said. The signature is its own in any case. */
+  /** The name of the signer in the certificate; by default its own. The signature is its own in any case. */
   issuer?: string;
-  /** What it is for, in place of this machine. */
+  /** The host that it is for, in place of this machine. */
   names?: readonly string[];
   from?: number;
   until?: number;

@@ -39,7 +39,7 @@ function Frame() {
   // A page that was chosen in the drawer closes it.
   // biome-ignore lint/correctness/useExhaustiveDependencies: another path is the reason.
   useEffect(navigation.close, [path]);
-  // What had the focus may be gone with the page before.
+  // The element with the focus may be gone with the page before.
   // biome-ignore lint/correctness/useExhaustiveDependencies: another page is the reason.
   useEffect(focusPage, [shown]);
   useShortcut({ keys: "mod+k", label: text.shortcuts.palette, group: text.shortcuts.general }, palette.open);

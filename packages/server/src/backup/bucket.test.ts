@@ -88,7 +88,7 @@ test("uploaded, listed, downloaded, restored and removed", async () => {
   expect((await request("DELETE", path, { token })).status).toBe(204);
   expect((await request("GET", path, { token })).status).toBe(404);
   expect(await objectAt(`s3://${bucket}/kept/${entry.name}`, keys)).toBeNull();
-  // What else lies there is no backup.
+  // Other objects there are no backups.
   const client = new Bun.S3Client({ ...keys, secretAccessKey: s3Key, bucket });
   await client.write("kept/notes.txt", "mine");
   for (const method of ["GET", "DELETE"])

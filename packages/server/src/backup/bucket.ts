@@ -125,7 +125,7 @@ export class Bucket {
       this.#uploads.delete(name);
     } catch (thrown) {
       if (signal.aborted) throw thrown;
-      // What the store does not know any more begins anew.
+      // An upload that the store does not know any more begins anew.
       if (thrown instanceof StoreError && thrown.status < 500) this.#uploads.delete(name);
       throw new Error(
         `The upload of ${name} to ${this.place} broke off: ${messageOf(thrown)}. The next backup goes on with it`,

@@ -123,7 +123,7 @@ function watchLog(database: Pick<Database, "sizes">, maxLog: number, onFull: (re
   }, lookEveryMs);
 }
 
-/** What is told of files whose bytes were not in the storage, or not whole. */
+/** The warning about files whose bytes were not in the storage, or not whole. */
 export function missingWarning(ids: readonly string[]): string {
   return `it lacks ${count(ids.length, "file")} whose bytes are missing from the storage; see socle verify: ${ids.join(", ")}`;
 }

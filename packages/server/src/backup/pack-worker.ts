@@ -191,7 +191,7 @@ class Packing {
     );
   }
 
-  /** What a file has of so many bytes. */
+  /** The first bytes of a file, as many as it has. */
   *#pieces(file: number, size: number): Iterable<Uint8Array> {
     for (let at = 0; at < size; ) {
       this.#assertWanted();

@@ -73,7 +73,7 @@ function hasBytes(path: string): boolean {
   return (statSync(path, { throwIfNoEntry: false })?.size ?? 0) > 0;
 }
 
-/** What a restore would replace. */
+/** The data that a restore would replace. */
 function takenBy({ database, files }: Places): string[] {
   const taken = hasBytes(database) || hasBytes(`${database}-wal`) ? [database] : [];
   const folders = isBucket(files.place) ? [] : namesIn(files.place);

@@ -19,7 +19,7 @@ async function write(path: string, pieces: AsyncIterable<Uint8Array>): Promise<v
     for await (const piece of pieces) await file.write(piece);
     isWhole = true;
   } catch (thrown) {
-    // What the disk refuses is no fault of the backup.
+    // A disk that refuses a write is no fault of the backup.
     if (isObject(thrown) && typeof thrown["syscall"] === "string")
       throw new Refusal(`cannot be unpacked: ${messageOf(thrown)}`);
     throw thrown;

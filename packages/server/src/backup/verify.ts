@@ -50,7 +50,7 @@ export async function verifyData(places: Places, { isRepair }: { isRepair: boole
     const database = new DatabaseFile(path);
     try {
       const damage = damageOf(database);
-      // What else is in a damaged database says little.
+      // Further findings in a damaged database say little.
       if (damage.some(({ state }) => state === "error")) return damage;
       const driver = await driverOf(places);
       const missing = await missingFiles(database, driver);

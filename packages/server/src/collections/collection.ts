@@ -12,7 +12,7 @@ export interface Collection {
   readonly definition: CollectionDefinition;
   /** The name of its table. */
   readonly table: string;
-  /** Who may do each operation. */
+  /** The policy of each operation. */
   readonly policies: { readonly [operation in Operation]: Policy };
   /** The compiled `regex` rules by field name. */
   readonly patterns: ReadonlyMap<string, Pattern>;

@@ -6,7 +6,7 @@ import { environmentName, keys } from "./keys.ts";
 import type { LoadOptions } from "./load.ts";
 
 /**
- * What the environment says, else the file, if it can be read, else text. A value that is not allowed counts as not given:
+ * The format that the environment names, else the file, if it can be read, else text. A value that is not allowed counts as not given:
  * whoever loads the configuration is told.
  */
 export async function logFormatOf({

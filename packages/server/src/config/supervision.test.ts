@@ -1,4 +1,4 @@
-/** What a service manager says in the environment. */
+/** The variables of a service manager in the environment. */
 import { expect, test } from "bun:test";
 import { supervisionOf } from "./index.ts";
 

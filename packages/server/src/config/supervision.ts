@@ -1,4 +1,4 @@
-/** What a service manager such as systemd says to the processes that it starts, in the environment (sd_notify, sd_watchdog). */
+/** Supervision: the variables by which a service manager such as systemd tells its processes how to report (sd_notify, sd_watchdog). */
 
 /** Its variables. They are for this process alone. */
 export const supervisionVariables = ["NOTIFY_SOCKET", "WATCHDOG_USEC", "WATCHDOG_PID"] as const;

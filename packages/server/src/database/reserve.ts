@@ -11,7 +11,7 @@ import type { Logger } from "../logging/index.ts";
 
 /** As much as the log may hold before it is copied into the database file, twice. */
 const reserveBytes = 16 * 1024 ** 2;
-/** What must be free for the reserve to be made: with less it would be the reserve that fills the disk. */
+/** Free bytes that the reserve needs to be made: with less it would be the reserve that fills the disk. */
 const roomFor = 2 * reserveBytes;
 const chunkBytes = 1024 ** 2;
 const lookEveryMs = 2_000;

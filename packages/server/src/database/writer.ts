@@ -34,7 +34,7 @@ async function takeBack(connection: TransactionConnection): Promise<void> {
 /** On the event loop, or on a thread of its own, so that requests go on. */
 export type MigrationPlace = "here" | "thread";
 
-/** What a transaction is that is no plain change. */
+/** The kind of a transaction that is no plain change. */
 export interface TransactionOptions {
   /** Where a migration runs, when it changes tables: it runs alone then. */
   readonly migration?: MigrationPlace;

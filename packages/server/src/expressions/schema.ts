@@ -14,7 +14,7 @@ export interface SchemaField {
   readonly isIndexed: boolean;
 }
 
-/** What the records of a collection look like to an expression, for one class of callers. */
+/** The records of a collection as an expression sees them, for one class of callers. */
 export interface ExpressionSchema {
   /** The collection, as messages name it. */
   readonly name: string;

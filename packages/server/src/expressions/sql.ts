@@ -43,7 +43,7 @@ function constant(value: string): Constant {
   return { type: "value", value, valueType: "text" };
 }
 
-/** What SQLite calls the types of JSON that are one value type. */
+/** SQLite's names for the types of JSON, by value type. */
 const jsonTypes = { text: "('text')", number: "('integer', 'real')" } as const;
 
 /** The names of members as SQLite writes a path into JSON, after its beginning. */

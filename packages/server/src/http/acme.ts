@@ -65,7 +65,7 @@ export class Acme {
     return acme;
   }
 
-  /** What the issuer wants to read at the token's address; undefined for a token that is not its own. */
+  /** The text that the issuer expects at the token's address; undefined for a token that is not its own. */
   answerTo(token: string): string | undefined {
     return this.#answers.get(token);
   }

@@ -112,7 +112,7 @@ function textOf(name: string, file: string): Promise<string> {
   });
 }
 
-/** What `parse` makes; its error says which part of OpenSSL was not content, and of that only the reason is for people. */
+/** The result of `parse`; its error says which part of OpenSSL was not content, and of that only the reason is for people. */
 function parsed<T>(problem: string, parse: () => T): T {
   try {
     return parse();

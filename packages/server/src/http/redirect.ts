@@ -12,7 +12,7 @@ export interface RedirectOptions {
   readonly port: number;
   /** Where HTTPS is served. */
   readonly httpsPort: () => number;
-  /** What the issuer of a certificate wants to read for a token; undefined for a token that is not its own. */
+  /** The text that the issuer of a certificate expects for a token; undefined for a token that is not its own. */
   readonly answerTo: (token: string) => string | undefined;
 }
 

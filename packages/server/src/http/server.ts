@@ -64,7 +64,7 @@ export interface HttpOptions {
   maxUploads: number;
   /** For HTTPS; null for plain HTTP. */
   certificate: Certificate | null;
-  /** What an issuer wants to read on that port; see `Acme`. */
+  /** The text that an issuer expects on that port; see `Acme`. */
   answerTo: (token: string) => string | undefined;
   /** The port of plain HTTP that leads to HTTPS; undefined for none. 0 picks a free one. */
   redirectPort: number | undefined;

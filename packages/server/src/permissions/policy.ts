@@ -68,7 +68,7 @@ export function audienceOf(rule: Rule): Audience {
   return isWord(rule) ? audiences[rule] : "condition";
 }
 
-/** What a policy is made of. */
+/** The parts of a policy. */
 export interface PolicyOptions {
   readonly collection: string;
   readonly operation: Operation;

@@ -21,7 +21,7 @@ type MemberPath = readonly string[];
 export interface SelectionPlan {
   /** The quoted SQL name of the table. */
   readonly table: string;
-  /** What is selected, each value under the name of its field. */
+  /** The selected columns, each value under the name of its field. */
   readonly columns: string;
   /** The fields among them whose stored values are decoded. */
   readonly decoded: readonly FieldDefinition[];
@@ -73,7 +73,7 @@ export interface FileColumn {
   readonly column: string;
 }
 
-/** What every run needs. */
+/** The part that every input has. */
 interface Input {
   readonly context: EvaluationContext;
   /** Runs that take longer, in milliseconds, report how SQLite reads. */

@@ -56,7 +56,7 @@ export interface PreparedList {
   readonly position: CursorPosition | null;
 }
 
-/** What can be said of a list before it is read. */
+/** The state of a list, which is known before it is read. */
 export interface ListState {
   /** Changes when the list may have; null where nothing tells that. */
   readonly version: string | null;
@@ -90,7 +90,7 @@ function decoded(text: string): string {
   try {
     return decodeURIComponent(text);
   } catch {
-    // What is no text is no cursor, and is refused as one.
+    // A malformed escape is no cursor, and is refused as one.
     return text;
   }
 }

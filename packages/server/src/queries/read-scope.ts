@@ -72,7 +72,7 @@ export class ReadScope {
     });
   }
 
-  /** What the caller may read of a collection, which is entered with that. */
+  /** Enters a collection, and answers the part of it that the caller may read. */
   enter(collection: Collection): Decision {
     const decision = collection.policies.read.decide(this.principal);
     this.#entered.set(collection, decision);

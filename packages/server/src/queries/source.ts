@@ -43,7 +43,7 @@ export function userSource({ table, fields }: UserTable, decision: Decision): So
   };
 }
 
-/** What is selected for some names, each value under its name. */
+/** The SELECT list for some names, each value under its name. */
 export function columnsSql(source: Source, names: readonly string[]): string {
   return names.map((name) => `${source.column(name)} AS ${identifier(name)}`).join(", ");
 }

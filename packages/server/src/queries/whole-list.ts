@@ -10,7 +10,7 @@ import { type Records, type RecordTable, recordTableOf } from "../records/index.
 const firstPageSize = 64;
 const firstPageBytes = 64 * 1024;
 const maxPageSize = 1_000;
-/** What a later page should weigh: large enough to be quick, small enough for many lists at a time. */
+/** The bytes of a later page: large enough to be quick, small enough for many lists at a time. */
 const pageBytes = 16 * 1024;
 
 /** All records of a list, newest first: the first page, and a way to the others when there are any. */

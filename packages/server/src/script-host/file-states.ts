@@ -1,4 +1,4 @@
-/** What became of each file of functions and jobs when it was last loaded. */
+/** File states: the outcome of the last load of each file of functions and jobs. */
 import type { ScriptError } from "./protocol.ts";
 import type { ScriptFile } from "./script-files.ts";
 

@@ -1,4 +1,4 @@
-/** What an event is about, in one line: the account by its email, else the id or the name; and what an admin has changed. */
+/** The subject of an event, in one line: the account by its email, else the id or the name; and the change that an admin has made. */
 import type { EventEntry } from "@socle/protocol";
 import { Actor } from "./actor.tsx";
 import { subjectOf } from "./event-list.ts";

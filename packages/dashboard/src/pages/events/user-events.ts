@@ -1,4 +1,4 @@
-/** What an event says about an account: whose it is, and what an admin has changed of it. */
+/** Events about an account: whose it is, and the changes that an admin has made to it. */
 import type { EventEntry } from "@socle/protocol";
 
 function text(value: unknown): string | null {
@@ -16,7 +16,7 @@ function valuesOf(value: unknown): readonly [string, unknown][] {
   return typeof value === "object" && value !== null && !Array.isArray(value) ? Object.entries(value) : [];
 }
 
-/** What an admin changed in one line, "role: admin → authenticated"; empty where there is nothing short to say. */
+/** The change of an admin in one line, "role: admin → authenticated"; empty where there is nothing short to say. */
 export function changeOf({ type, payload }: Pick<EventEntry, "type" | "payload">): string {
   if (!type.startsWith("admin.") || !type.endsWith(".updated")) return "";
   const before = new Map(valuesOf(payload["before"]));

@@ -11,7 +11,7 @@ interface Problems {
   password?: string;
 }
 
-/** What the page sees by itself, so that all errors stand at their fields in the same way. */
+/** The mistakes that the page sees by itself, so that all errors stand at their fields in the same way. */
 function problemsOf({ email, password }: Credentials, passwordMinLength: number): Problems {
   return {
     ...(!/^\S+@\S+$/.test(email.trim()) && { email: text.login.noEmail }),

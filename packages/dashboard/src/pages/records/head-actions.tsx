@@ -19,7 +19,7 @@ export function HeadActions(props: {
   isNarrow: boolean;
   isBusy: boolean;
   isLive: boolean;
-  /** What an export would hold: "Export 29 filtered". */
+  /** The content of an export: "Export 29 filtered". */
   exportLabel: string;
   onNew: () => void;
   onExport: () => void;

@@ -118,7 +118,7 @@ export function RecordsView(props: { collection: CollectionEntry; collections: r
   useTargetDeletes(targets, queryKey);
   const isLive = useIsLive();
 
-  // What the first record needs is there before it is opened: what is typed at once is not lost.
+  // The modules of the editor are loaded before a record is opened: keys that are typed at once are not lost.
   useEffect(() => {
     const timer = setTimeout(async () => {
       await Promise.all([drawer.preload(), inlineEditor.preload()]);

@@ -32,7 +32,7 @@ export interface SortPosition {
   readonly values: readonly Value[];
 }
 
-/** What comes before every other value of a column's type; null where there is no such value. */
+/** The least value of each type as SQL; null where a type has none. */
 const leastOf: { readonly [type in ValueType]: string | null } = {
   text: "''",
   datetime: "''",
