@@ -40,8 +40,9 @@ function Frame() {
   // biome-ignore lint/correctness/useExhaustiveDependencies: another path is the reason.
   useEffect(navigation.close, [path]);
   // The element with the focus may be gone with the page before.
-  // biome-ignore lint/correctness/useExhaustiveDependencies: another page is the reason.
-  useEffect(focusPage, [shown]);
+  useEffect(() => {
+    if (shown !== undefined) focusPage();
+  }, [shown]);
   useShortcut({ keys: "mod+k", label: text.shortcuts.palette, group: text.shortcuts.general }, palette.open);
   useShortcut({ keys: "?", label: text.shortcuts.help, group: text.shortcuts.general }, list.open);
 

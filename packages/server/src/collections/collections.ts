@@ -21,7 +21,7 @@ import { isWider, isWord, narrowerThan, Policy, resolveRules, wordOf } from "../
 import { type Collection, type Places, tableName } from "./collection.ts";
 import { DataCheck } from "./data-check.ts";
 import type { ParsedDefinition } from "./definition.ts";
-import type { UserTable } from "./expression-schema.ts";
+import type { SchemaSource, UserTable } from "./expression-schema.ts";
 import { compilePattern, type Pattern } from "./pattern.ts";
 import { type Plan, planMigration } from "./plan.ts";
 import { checkRules, type FieldRenames, parseRule, RuleError, renameInRules, ruleSource } from "./rules.ts";
@@ -127,8 +127,18 @@ function naming<T>(collection: string, work: () => T): T {
   try {
     return work();
   } catch (thrown) {
-    if (thrown instanceof RuleError) throw new MigrationError(collection, thrown.message);
     return rethrow(collection, thrown);
+  }
+}
+
+/** A rule of a definition that nobody has sent is told with its collection: another change has broken it. */
+function checkRulesOf(definition: CollectionDefinition, source: SchemaSource, isAsked: boolean): void {
+  try {
+    checkRules(definition, source);
+  } catch (thrown) {
+    if (!(thrown instanceof RuleError)) throw thrown;
+    const { name } = definition;
+    throw new MigrationError(name, isAsked ? thrown.message : `collection "${name}": ${thrown.message}`);
   }
 }
 
@@ -234,7 +244,8 @@ export class Collections {
     for (const name of drop) future.delete(name);
     for (const { after } of [...plans, ...following]) future.set(after.name, after);
     const source = ruleSource(this.#users, (name) => future.get(name));
-    for (const definition of future.values()) naming(definition.name, () => checkRules(definition, source));
+    const asked = new Set(define.map(({ definition }) => definition.name));
+    for (const definition of future.values()) checkRulesOf(definition, source, asked.has(definition.name));
     return [...plans, ...following];
   }
 

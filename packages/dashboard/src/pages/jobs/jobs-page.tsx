@@ -100,8 +100,9 @@ export function JobsPage() {
   const { data, error } = query;
   // Another set of files, or a newer version of one: its schedule may be another.
   const loaded = files?.map(({ filePath, loadedAt }) => `${filePath} ${loadedAt}`).join();
-  // biome-ignore lint/correctness/useExhaustiveDependencies: what was loaded is the reason.
-  useEffect(() => void refreshJobs(), [loaded]);
+  useEffect(() => {
+    if (loaded !== undefined) void refreshJobs();
+  }, [loaded]);
   const job = data?.find(({ name }) => name === search.job);
   return (
     <FilledPage
