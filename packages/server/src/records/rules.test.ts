@@ -323,7 +323,7 @@ describe("definitions", () => {
     const { status: code, body } = await request("DELETE", "/api/admin/collections/members", { token: root });
     expect([code, JSON.stringify(body)]).toEqual([
       400,
-      expect.stringContaining('collection \\"issues\\": permissions'),
+      expect.stringContaining('collection \\"comments\\": permissions'),
     ]);
   });
 });
