@@ -95,6 +95,11 @@ interface ModelSocket {
   readonly widened: { collection: string; from: PermissionRule }[];
 }
 
+function isWiderThan(from: PermissionRule, to: PermissionRule): boolean {
+  const rules: PermissionRule[] = ["admin", "owner", "authenticated", "public"];
+  return rules.indexOf(to) > rules.indexOf(from);
+}
+
 function matches(name: string, type: string): boolean {
   return name === type || (name.endsWith(".*") && type.startsWith(name.slice(0, -1)));
 }
@@ -161,7 +166,9 @@ class Model {
       on.droppedAt = (await events.read((await lastSeq(server.service)) - 1, 1))[0]?.id ?? null;
     } else if (what.do === "resume" && on.client === null && on.droppedAt !== null) {
       on.client = await connect(on.listener);
-      const closed = on.widened.filter(({ collection: of, from }) => !this.mayHear(on.listener, of, "none", from));
+      const closed = on.widened.filter(
+        ({ collection: of, from }) => this.#isWider(of, from) && !this.mayHear(on.listener, of, "none", from),
+      );
       const hasGap = (of: string): boolean => closed.some((each) => each.collection === of);
       for (const name of on.channels) {
         const frame = { action: "subscribe", channel: name, since: on.droppedAt };
@@ -187,9 +194,13 @@ class Model {
   }
 
   #widened(of: string, from: PermissionRule, to: PermissionRule): void {
-    const rules: PermissionRule[] = ["admin", "owner", "authenticated", "public"];
-    if (rules.indexOf(to) <= rules.indexOf(from)) return;
+    if (!isWiderThan(from, to)) return;
     for (const on of this.sockets) if (on.client === null) on.widened.push({ collection: of, from });
+  }
+
+  /** Whether the rule in force is wider than another one: a rule that was widened and narrowed again leaves no gap. */
+  #isWider(of: string, from: PermissionRule): boolean {
+    return isWiderThan(from, this.rules.get(of) ?? "admin");
   }
 
   #next(): number {
