@@ -37,6 +37,8 @@ interface Counts {
   readonly passed: number;
   readonly failed: number;
   readonly skipped: number;
+  /** The failed tests, each with its file. */
+  readonly failures: readonly string[];
 }
 
 /** Runs a group of files. Only the first group writes to the terminal as it goes; the others follow at their end. */
@@ -65,20 +67,29 @@ async function run(patterns: readonly string[], index: number): Promise<Counts> 
     console.log(readFileSync(output, "utf8"));
     rmSync(output);
   }
-  /** The counts of the whole run stand in the report's first element. */
-  const head = /<testsuites [^>]*>/.exec(readFileSync(report, "utf8"))?.[0] ?? "";
+  const written = readFileSync(report, "utf8");
   rmSync(report);
+  /** The counts of the whole run stand in the report's first element. */
+  const head = /<testsuites [^>]*>/.exec(written)?.[0] ?? "";
   const counted = (name: string): number => Number(new RegExp(` ${name}="(\\d+)"`).exec(head)?.[1] ?? Number.NaN);
-  const [failures, skipped] = [counted("failures"), counted("skipped")];
+  const [broken, skipped] = [counted("failures"), counted("skipped")];
   // An error outside of a test fails the run, too.
-  const failed = code !== 0 && failures === 0 ? 1 : failures;
-  return { passed: counted("tests") - failures - skipped, failed, skipped };
+  const failed = code !== 0 && broken === 0 ? 1 : broken;
+  return { passed: counted("tests") - broken - skipped, failed, skipped, failures: failuresOf(written) };
+}
+
+/** `FILE: NAME` of each test that a JUnit report tells as failed. */
+function failuresOf(report: string): string[] {
+  return [...report.matchAll(/<testcase name="([^"]*)"[^>]*? file="([^"]*)"[^>]*[^/]>\s*<failure/g)].map(
+    ([, name, file]) => `${file}: ${name}`,
+  );
 }
 
 if (suite !== "unit") await must([process.execPath, `${root}/scripts/build.ts`]);
 const counts = await Promise.all(groups.map(run));
 const sum = (of: (each: Counts) => number): number => counts.reduce((total, each) => total + of(each), 0);
 const [passed, failed, skipped] = [sum((each) => each.passed), sum((each) => each.failed), sum((each) => each.skipped)];
+for (const failure of counts.flatMap((each) => each.failures)) console.error(`failed: ${failure}`);
 if (skipped > 0) console.error(`${skipped} tests were skipped; a test runs or it is not there`);
 console.log(`${passed} passed, ${failed} failed`);
 process.exit(failed === 0 && skipped === 0 && passed > 0 ? 0 : 1);
