@@ -75,7 +75,7 @@ describe("a socket that is not the service's", () => {
     const run = await socle(["run", "job", "j"], { cwd });
     expect(run).toMatchObject({ code: 1, stdout: "" });
     expect(run.stderr).toMatch(
-      /^Failed: Nothing was run: .*socle\.db-control is open to other users \(mode 755, not 700\)\n$/,
+      /^Failed: Nothing was done: .*socle\.db-control is open to other users \(mode 755, not 700\)\n$/,
     );
     expect(asked()).toBe(0);
   });
@@ -88,7 +88,7 @@ describe("a socket that is not the service's", () => {
         chownSync(path, 12_345, 12_345);
         const run = await socle(["run", "job", "j"], { cwd });
         expect(run).toMatchObject({ code: 1, stdout: "" });
-        expect(run.stderr).toMatch(/^Failed: Nothing was run: .* belongs to another user \(uid 12345\)\n$/);
+        expect(run.stderr).toMatch(/^Failed: Nothing was done: .* belongs to another user \(uid 12345\)\n$/);
       }
       expect(asked()).toBe(0);
     } else {
@@ -117,7 +117,7 @@ describe("a socket that is not the service's", () => {
   ])("an answer of %s confirms no run", async (_, lines) => {
     const { cwd } = await impostor(lines);
     const run = await socle(["run", "job", "j"], { cwd });
-    expect([run.code, run.stderr]).toEqual([1, expect.stringContaining("nothing confirms the run")]);
+    expect([run.code, run.stderr]).toEqual([1, expect.stringContaining("nothing confirms that it is done")]);
     expect(run.stdout).not.toContain("Completed");
   });
 });

@@ -18,7 +18,8 @@ import {
 import { AppError, count, messageOf, quote, SetupError } from "../kernel/index.ts";
 import { EventLoopLag, type Logger, type LogRing, RequestMeter } from "../logging/index.ts";
 import { Realtime } from "../realtime/index.ts";
-import { ControlServer } from "./control.ts";
+import { type ControlAnswer, ControlServer } from "./control.ts";
+import { controlAnswer } from "./control-answer.ts";
 import { firstSteps } from "./first-steps.ts";
 import { openHttps } from "./https.ts";
 import { Readiness } from "./readiness.ts";
@@ -189,7 +190,7 @@ export class App {
         maxBytes: config["events.maxBytes"],
       });
       retention.start(stopping.signal);
-      control = openControl({ database: config.database, scripts, backups, logger });
+      control = openControl(config.database, controlAnswer({ config, service, scripts, backups }), logger);
       await inviteFirstAdmin(admin, `${http.url}${dashboard === null ? firstAdminPath : dashboardSetupPath}`, options);
       logger.info(`The API is at ${http.url}/api/{collection}`);
       if (dashboard !== null) logger.info(`The dashboard is at ${http.url}${dashboardPath}`);
@@ -266,26 +267,13 @@ function openBackups(service: Service, config: Config, logger: Logger): Backups 
 }
 
 /** Null where commands cannot reach the service. */
-function openControl(options: {
-  database: string;
-  scripts: Scripts;
-  backups: Backups;
-  logger: Logger;
-}): ControlServer | null {
-  const { database, scripts, backups, logger } = options;
+function openControl(database: string, answer: ControlAnswer, logger: Logger): ControlServer | null {
   // Windows has no such sockets.
   if (process.platform === "win32") return null;
   try {
-    return new ControlServer(database, async (request, { onLog, onProgress }) => {
-      if (request.kind !== "backup") return scripts.run(request, onLog);
-      await backups.toFile(request.file, request.passphrase, {
-        onProgress: (done, total) => onProgress({ done, total }),
-        onMissing: (message) => onLog({ level: "WARN", message }),
-      });
-      return null;
-    });
+    return new ControlServer(database, answer);
   } catch (thrown) {
-    logger.warn(`socle run and socle backup cannot reach this service: ${messageOf(thrown)}`);
+    logger.warn(`Commands such as socle run and socle backup cannot reach this service: ${messageOf(thrown)}`);
     return null;
   }
 }

@@ -16,7 +16,7 @@ function noisyService() {
   const server = new ControlServer(database, async (_request, { onLog }) => {
     for (let n = 0; n < lines; n++) onLog({ level: "INFO", message: "x".repeat(1_000) });
     done.resolve();
-    return null;
+    return { error: null };
   });
   afterAll(() => server.stop());
   return { database, done: done.promise };

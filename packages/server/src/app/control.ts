@@ -1,8 +1,8 @@
-/** The control socket: how `socle run` and `socle backup` on the command line reach the service that has the same database. */
+/** The control socket: how commands reach the service that has the database they are for. */
 import { lstatSync, mkdirSync, rmSync, type Stats, statSync } from "node:fs";
 import { join } from "node:path";
-import { isObject, messageOf } from "../kernel/index.ts";
-import type { BackupRequest, LogLine, ProgressLine, RequestListener, RunRequest } from "./run-request.ts";
+import { isObject, reasonsOf } from "../kernel/index.ts";
+import type { ControlOutcome, ControlRequest, LogLine, ProgressLine, RequestListener } from "./run-request.ts";
 
 /** The longest path that a socket can have on every system, in bytes. */
 const longestPath = 100;
@@ -13,14 +13,14 @@ const aliveMs = 3_000;
 /** Bytes of lines that may wait for a reader; log lines beyond them are left out. */
 const longestWait = 8 * 1024 ** 2;
 
-/** A request, as it is answered: null, or why it failed. */
-type Answer = (request: RunRequest | BackupRequest, listener: Required<RequestListener>) => Promise<string | null>;
+/** The service's answer to a request. */
+export type ControlAnswer = (request: ControlRequest, listener: Required<RequestListener>) => Promise<ControlOutcome>;
 
 /** A line of the answer: something that was logged, how far it is, how it ended, or that it goes on. */
 type ControlLine =
   | { readonly log: LogLine }
   | { readonly progress: ProgressLine }
-  | { readonly error: string | null }
+  | ControlOutcome
   | { readonly alive: true };
 
 /** The folder of the socket, beside the database. It is closed to other users, so that none can put a socket there. */
@@ -75,7 +75,7 @@ export class ControlServer {
   /**
    * @throws Error where the folder belongs to somebody else or the socket cannot be made.
    */
-  constructor(database: string, answer: Answer) {
+  constructor(database: string, answer: ControlAnswer) {
     this.#folder = controlFolder(database);
     // The database is ours alone, so what is left here is of a service that has ended; and what is made now is ours.
     rmSync(this.#folder, { force: true, recursive: true });
@@ -94,7 +94,7 @@ export class ControlServer {
               answer(asked, {
                 onLog: (log) => say({ log }),
                 onProgress: (progress) => say({ progress }),
-              }).then((error) => say({ error })),
+              }).then(say),
             ),
           );
         },
@@ -115,8 +115,11 @@ export class ControlServer {
 }
 
 /** @throws Error for what is no request: the two sides may be of different versions. */
-function parseRequest(value: unknown): RunRequest | BackupRequest {
-  const { kind, passphrase = null, name, collection, file, record, handler = null } = isObject(value) ? value : {};
+function parseRequest(value: unknown): ControlRequest {
+  const fields = isObject(value) ? value : {};
+  const { kind, passphrase = null, name, collection, file, record, handler = null, email, password } = fields;
+  if (kind === "definitions") return { kind };
+  if (kind === "admin" && typeof email === "string" && typeof password === "string") return { kind, email, password };
   if (kind === "job" && typeof name === "string") return { kind, name };
   const isPassphrase = passphrase === null || typeof passphrase === "string";
   if (kind === "backup" && typeof file === "string" && isPassphrase) return { kind, file, passphrase };
@@ -151,7 +154,7 @@ function asLines(work: (say: (line: ControlLine) => void) => Promise<void>): Rea
       // A connection on which nothing is said is closed after a while; and whoever asks knows at once that he is heard.
       say({ alive: true });
       const alive = setInterval(() => say({ alive: true }), aliveMs);
-      await work(say).catch((thrown) => say({ error: messageOf(thrown) }));
+      await work(say).catch((thrown) => say({ error: reasonsOf(thrown) }));
       clearInterval(alive);
       if (!isOpen) return;
       // Lines that are logged later go to the log of the service alone.
@@ -171,18 +174,18 @@ function leftOutLine(lines: number): LogLine {
 }
 
 /**
- * Asks the service that has this database; null when none runs. In `error`, null says that the service has confirmed the
- * run; everything else, and nothing, is a run that failed or of which nothing is known.
+ * Asks the service that has this database; null when none runs. In `error`, null says that the service has confirmed that it
+ * is done; everything else is a request that failed, or of which nothing is known.
  */
 export async function askService(
   database: string,
-  request: RunRequest | BackupRequest,
+  request: ControlRequest,
   listener: RequestListener,
-): Promise<{ error: string | null } | null> {
+): Promise<ControlOutcome | null> {
   const folder = controlFolder(database);
   const problem = socketProblem(folder, database);
   if (problem === "missing") return null;
-  if (problem !== null) return { error: `Nothing was run: ${problem}` };
+  if (problem !== null) return { error: `Nothing was done: ${problem}` };
   let response: Response;
   try {
     const body = JSON.stringify(request);
@@ -211,9 +214,9 @@ function socketProblem(folder: string, database: string): string | "missing" | n
   return trusted.includes(stats.uid) ? null : `${path} belongs to another user (uid ${stats.uid})`;
 }
 
-const lost = "The service has ended meanwhile, and nothing confirms the run";
+const lost = "The service has ended meanwhile, and nothing confirms that it is done";
 
-async function readLines(response: Response, listener: RequestListener): Promise<{ error: string | null }> {
+async function readLines(response: Response, listener: RequestListener): Promise<ControlOutcome> {
   let rest = "";
   const decoder = new TextDecoder();
   for await (const chunk of response.body ?? []) {
@@ -222,7 +225,7 @@ async function readLines(response: Response, listener: RequestListener): Promise
     for (const text of lines) {
       const line: unknown = JSON.parse(text);
       if (!isObject(line)) continue;
-      if (line["error"] === null) return { error: null };
+      if (line["error"] === null) return { error: null, value: line["value"] };
       if ("error" in line) return { error: String(line["error"]) };
       // It is the same program that wrote it.
       if ("log" in line) listener.onLog?.(line["log"] as LogLine);

@@ -5,7 +5,7 @@ export { readDefinitions } from "./definitions.ts";
 export { keepFilesPrivate } from "./file-modes.ts";
 export type { LogLine, RunRequest } from "./run-request.ts";
 export { Scripts } from "./scripts.ts";
-export { knownSchemas, openService, placesOf, type Service } from "./service.ts";
+export { buildService, knownSchemas, openService, placesOf, type Service } from "./service.ts";
 export { ServiceManager } from "./service-manager.ts";
 export { checkFile, typesFile, writeCheckSettings, writeTypes } from "./types-file.ts";
 export { version } from "./version.ts";

@@ -10,7 +10,19 @@ export interface BackupRequest {
   readonly passphrase: string | null;
 }
 
-/** What `socle run` asks for. */
+/** `socle admin create` beside a service. The socket is closed to other users of the machine, so the password may pass. */
+export interface AdminRequest {
+  readonly kind: "admin";
+  readonly email: string;
+  readonly password: string;
+}
+
+/** The definitions of the collections in the database, for `socle types` and its like. */
+export interface DefinitionsRequest {
+  readonly kind: "definitions";
+}
+
+/** A run of `socle run`. */
 export type RunRequest =
   | { readonly kind: "job"; readonly name: string }
   | {
@@ -23,6 +35,15 @@ export type RunRequest =
       /** The export; the first there is when it does not say. */
       readonly handler: string | null;
     };
+
+/** Everything that the command line asks of a running service. */
+export type ControlRequest = RunRequest | BackupRequest | AdminRequest | DefinitionsRequest;
+
+/** The end of a request: why it failed, or null and the answer where there is one. */
+export interface ControlOutcome {
+  readonly error: string | null;
+  readonly value?: unknown;
+}
 
 /** Something that a run has logged. */
 export interface LogLine {

@@ -23,7 +23,7 @@ export interface ServiceOptions {
 }
 
 /** Everything but the network: what `socle serve` puts behind HTTP and what other commands work with. */
-export interface Service {
+export interface Service extends AsyncDisposable {
   readonly limits: LimitMeter;
   readonly database: Database;
   readonly clock: Clock;
@@ -69,10 +69,39 @@ export function placesOf(config: Config): Places {
 }
 
 /**
- * Builds the service: opens the database, brings every table to this version and to the definition files.
+ * Opens the service: builds it, and brings it to the definition files and to what it has left to do.
  * @throws SetupError with one readable line; the database is closed again then.
  */
-export async function openService({ config, logger, onFatal }: ServiceOptions): Promise<Service> {
+export async function openService(options: ServiceOptions): Promise<Service> {
+  const { config, logger } = options;
+  await using opening = new AsyncDisposableStack();
+  const service = opening.use(await buildService(options));
+  const { collections, database, events, auth, records, storage } = service;
+  try {
+    await events.start();
+    await collections.start();
+    await applyDefinitionFiles({
+      folder: join(config.folder, "collections"),
+      collections,
+      database,
+      logger: logger.for("collections"),
+    });
+    await auth.start();
+    await records.start();
+    await storage.start();
+  } catch (thrown) {
+    throw asSetupError(config.database, thrown);
+  }
+  opening.move();
+  return service;
+}
+
+/**
+ * Builds the service for `openService` and for commands that need a part of it: opens the database and brings every table to this
+ * version. Nothing is started.
+ * @throws SetupError with one readable line; the database is closed again then.
+ */
+export async function buildService({ config, logger, onFatal }: ServiceOptions): Promise<Service> {
   const places = placesOf(config);
   if (!isRestoring(places)) refuseMissingDatabase(config);
   keepFilesPrivate();
@@ -144,17 +173,9 @@ export async function openService({ config, logger, onFatal }: ServiceOptions): 
     });
 
     await database.prepare(schemas);
-    await events.start();
-    await collections.start();
-    await applyDefinitionFiles({
-      folder: join(config.folder, "collections"),
-      collections,
-      database,
-      logger: logger.for("collections"),
-    });
-    await auth.start();
-    await records.start();
-    await storage.start();
+    const close = async (graceMs?: number): Promise<void> => {
+      await Promise.all([auth.close(), database.close(graceMs)]);
+    };
     return {
       limits,
       database,
@@ -166,9 +187,8 @@ export async function openService({ config, logger, onFatal }: ServiceOptions): 
       queries,
       storage,
       giveUp: () => database.giveUp(),
-      async close(graceMs) {
-        await Promise.all([auth.close(), database.close(graceMs)]);
-      },
+      close,
+      [Symbol.asyncDispose]: () => close(),
     };
   } catch (thrown) {
     await database.close();

@@ -147,11 +147,6 @@ export class Auth {
     return session === null || session.expiresAt <= Date.now() ? null : session.role;
   }
 
-  /** Has changes by other processes found, and told to the listener, now rather than with the next request. */
-  lookOutside(): void {
-    this.#sessions.lookOutside();
-  }
-
   /**
    * @throws AppError `validation_error`, `conflict`, `forbidden` when registration is off, or `unavailable` when too many
    * passwords wait to be hashed.
@@ -243,6 +238,16 @@ export class Auth {
     const user = await findById(this.#database.reader, id);
     if (user === null) throw invalidToken(null);
     return user;
+  }
+
+  /**
+   * Makes an admin, or makes one of the user with this email: with the new password, and all sessions ended.
+   * @throws AppError `validation_error` for a bad email or a short password.
+   */
+  async makeAdmin(credentials: Credentials): Promise<"made" | "promoted"> {
+    const values = await this.users.prepare(credentials);
+    const { before } = await this.#database.transact((tx) => this.users.makeAdmin(tx, values));
+    return before === null ? "made" : "promoted";
   }
 
   /**

@@ -9,8 +9,6 @@ const graceMs = 10_000;
 const capacity = 20_000;
 /** Used refresh tokens whose use is remembered. */
 const usesCapacity = 50_000;
-/** How soon a change by another process is seen. */
-const lookEveryMs = 200;
 /** Expired sessions, and used refresh tokens, that one transaction clears away. */
 const sweepStep = 50;
 /** Exchanges within the grace time that are followed from a used token to the one in force. */
@@ -25,11 +23,11 @@ export interface Session {
   readonly expiresAt: number;
 }
 
-/**
- * What happened to a session, told in the moment of the commit: its user's role changed, or it ended (null). Without an
- * id: another process has written, and any session may have changed.
- */
-export type SessionChange = { readonly sessionId: string; readonly role: Role | null } | { readonly sessionId: null };
+/** A change of a session, told in the moment of the commit: its user's new role, or null when it has ended. */
+export interface SessionChange {
+  readonly sessionId: string;
+  readonly role: Role | null;
+}
 
 export type RefreshOutcome =
   | { kind: "refreshed"; session: Session; refreshToken: string }
@@ -48,8 +46,6 @@ export class Sessions {
   readonly #limits: LimitMeter;
   readonly #tokens: RefreshTokens;
   #ended = 0;
-  #nextLook = 0;
-  #outsideVersion = 0;
   readonly #live = new BoundedMap<string, Session>(capacity);
   /** When refresh tokens were used, by their hashes, on a clock that nobody sets. The stored time is for after a restart. */
   readonly #uses = new BoundedMap<string, number>(usesCapacity);
@@ -79,7 +75,6 @@ export class Sessions {
 
   /** A session that was asked for lately. */
   known(id: string): Session | undefined {
-    this.lookOutside();
     return this.#live.get(id);
   }
 
@@ -181,19 +176,6 @@ export class Sessions {
       createdAt: toTimestamp(createdAt),
       expiresAt: toTimestamp(expiresAt),
     }));
-  }
-
-  /** `socle admin create` beside a running service ends sessions, too: looks whether another process has written. */
-  lookOutside(): void {
-    const now = performance.now();
-    if (now < this.#nextLook) return;
-    this.#nextLook = now + lookEveryMs;
-    const version = this.#database.outsideVersion;
-    if (version === this.#outsideVersion) return;
-    this.#outsideVersion = version;
-    this.#ended += 1;
-    this.#live.clear();
-    this.#tell({ sessionId: null });
   }
 
   #tell(change: SessionChange): void {

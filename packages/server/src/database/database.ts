@@ -27,8 +27,6 @@ export interface DatabaseOptions {
    * on, and the process should end.
    */
   onFatal: (error: unknown) => void;
-  /** Refuse when another service has the database open; a command beside a running service says false. Default true. */
-  exclusive?: boolean;
   /** Called once the lock is held and before the file is opened: what an interrupted command has left is put right here. */
   onLocked?: () => void;
   /** Bytes of the write-ahead log from which writes wait for it (`limits.wal`). Default 64 MiB. */
@@ -81,7 +79,7 @@ export class Database {
   readonly #writer: Writer;
   readonly #writeConnection: Connection;
   readonly #reader: SnapshotReader;
-  readonly #lock: DatabaseLock | null;
+  readonly #lock: DatabaseLock;
   readonly #checkpointer: Checkpointer;
   readonly #file: number;
   readonly #logFile: number;
@@ -93,7 +91,6 @@ export class Database {
   /** Looks at what everybody asks for, for a limited time. */
   readonly #queryThreads: ReaderThreads;
   #callerGuard: CallerGuard | null = null;
-  #outsideVersion = 0;
   /** Those that run or wait. */
   #migrations = 0;
 
@@ -104,9 +101,9 @@ export class Database {
     this.path = path;
     this.#logger = logger;
     try {
-      this.#lock = (options.exclusive ?? true) ? new DatabaseLock(path) : null;
-      this.#closers.push(() => this.#lock?.close());
-      if (this.#lock !== null) options.onLocked?.();
+      this.#lock = new DatabaseLock(path);
+      this.#closers.push(() => this.#lock.close());
+      options.onLocked?.();
       const writer = openWriter(path);
       this.#writeConnection = writer;
       this.#closers.push(() => writer.close());
@@ -143,7 +140,7 @@ export class Database {
         reserve: this.#reserve,
       });
       const onLost = (error: SetupError): void => this.#writer.refuse(error);
-      this.#lock?.watch({ file, logger, onLost });
+      this.#lock.watch({ file, logger, onLost });
     } catch (thrown) {
       this.#closeAll();
       throw asSetupError(path, thrown);
@@ -301,18 +298,6 @@ export class Database {
   /** Bytes of the log that no checkpoint has copied into the database file yet. */
   get uncopiedLog(): number {
     return this.#checkpointer.uncopied;
-  }
-
-  /** A number that changes when another process has written, so that what is kept in memory can be read again. */
-  get outsideVersion(): number {
-    try {
-      const row = this.#writeConnection.get<{ data_version: number }>("PRAGMA data_version");
-      this.#outsideVersion = row?.data_version ?? this.#outsideVersion;
-    } catch (error) {
-      // Timers ask for it. A disk that does not answer this is told of by those whose reads fail.
-      this.#logger.debug("It could not be seen whether another process has written", { error });
-    }
-    return this.#outsideVersion;
   }
 
   /** Brings the tables of the modules to what this version needs, in one transaction. */

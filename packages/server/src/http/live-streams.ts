@@ -59,12 +59,11 @@ export class LiveStreams {
           const stops = [
             source((item) => say(`data: ${JSON.stringify(item)}\n\n`)),
             this.#auth.listenToSessions(({ sessionId }) => {
-              if (sessionId === null || sessionId === admin.sessionId) void this.#check(admin).catch(() => end());
+              if (sessionId === admin.sessionId) void this.#check(admin).catch(() => end());
             }),
           ];
           let looks = 0;
           const looking = setInterval(() => {
-            this.#auth.lookOutside();
             looks += 1;
             if (Date.now() >= expiresAt) end();
             else if (looks % looksPerComment === 0) say(":\n\n");

@@ -52,6 +52,12 @@ export class SetupError extends Error {
 }
 
 /** The message of anything that was thrown. */
+/** Everything that an error says is wrong: its details, one after the other, else its message. */
+export function reasonsOf(thrown: unknown): string {
+  const details = thrown instanceof AppError ? thrown.details : undefined;
+  return details?.map(({ message }) => message).join("; ") ?? messageOf(thrown);
+}
+
 export function messageOf(thrown: unknown): string {
   return thrown instanceof Error ? thrown.message : String(thrown);
 }

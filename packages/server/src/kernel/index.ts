@@ -1,5 +1,5 @@
 /** The words every module shares: errors, principals, ids, the clock. A closed list of small files without state. */
-export { AppError, messageOf, SetupError } from "./app-error.ts";
+export { AppError, messageOf, reasonsOf, SetupError } from "./app-error.ts";
 export { type Awaitable, inTurn } from "./awaitable.ts";
 export { BoundedMap } from "./bounded-map.ts";
 export { Clock, toTimestamp } from "./clock.ts";

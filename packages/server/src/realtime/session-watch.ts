@@ -1,10 +1,6 @@
 import type { Role } from "@socle/protocol";
 import type { Auth, SessionChange } from "../auth/index.ts";
-import { nextTurn } from "../kernel/index.ts";
 import type { Connection } from "./connection.ts";
-
-/** Sessions that are looked at before others get their turn. */
-const step = 100;
 
 /** Closes sockets when their token expires or their session ends, and tells them of a change of their user's role. */
 export class SessionWatch {
@@ -36,10 +32,9 @@ export class SessionWatch {
     removeFrom(this.#bySecond, secondOf(connection), connection);
   }
 
-  changed(change: SessionChange): void {
+  changed({ sessionId, role }: SessionChange): void {
     this.#changes += 1;
-    if (change.sessionId === null) this.#checkAll();
-    else this.#apply(change.sessionId, change.role);
+    this.#apply(sessionId, role);
   }
 
   stop(): void {
@@ -70,19 +65,11 @@ export class SessionWatch {
     this.#apply(sessionId, role);
   }
 
-  async #checkAll(): Promise<void> {
-    for (const [i, sessionId] of [...this.#bySession.keys()].entries()) {
-      await this.#check(sessionId);
-      if (i % step === step - 1) await nextTurn();
-    }
-  }
-
   #nextSecond(): Timer {
     return setTimeout(() => this.#tick(), 1_001 - (Date.now() % 1_000)).unref();
   }
 
   #tick(): void {
-    this.#auth.lookOutside();
     const now = Date.now() / 1_000;
     for (const [second, connections] of this.#bySecond)
       if (second <= now) for (const connection of connections) this.#expire(connection);

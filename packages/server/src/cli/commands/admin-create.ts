@@ -1,14 +1,13 @@
+/** `socle admin create`: by the service that runs, or alone. */
 import { existsSync } from "node:fs";
 import { basename, dirname } from "node:path";
-import { Auth, authSchema } from "../../auth/index.ts";
-import { Database } from "../../database/index.ts";
-import { EventLog } from "../../events/index.ts";
-import { AppError, Clock, SetupError } from "../../kernel/index.ts";
-import { LimitMeter } from "../../logging/index.ts";
+import { askService, buildService } from "../../app/index.ts";
+import type { Config } from "../../config/index.ts";
+import { AppError, reasonsOf, SetupError } from "../../kernel/index.ts";
+import type { Logger } from "../../logging/index.ts";
 import { type Command, textOption, UsageError, withoutLog } from "../command.ts";
 import { configOption, loadSettings } from "../settings.ts";
 
-/** Also while the service runs: the database lets both write. */
 export const adminCreate: Command = {
   name: "admin create",
   args: ["EMAIL"],
@@ -28,42 +27,28 @@ export const adminCreate: Command = {
     }
     const password = textOption(options, "password") ?? (await terminal.askSecret("Password: "));
     if (password === "") throw new UsageError("no password was given");
-    const clock = new Clock();
-    const database = new Database({
-      path: config.database,
-      logger,
-      exclusive: false,
-      onFatal: (error) => logger.error("The disk refused a write", { error }),
-    });
-    const auth = new Auth({
-      database,
-      clock,
-      logger,
-      limits: new LimitMeter(logger),
-      events: new EventLog({ database, clock, logger }),
-      accessTokenTtlMs: config["auth.accessTokenTtl"],
-      refreshTokenTtlMs: config["auth.refreshTokenTtl"],
-      registration: config["auth.registration"],
-      passwordMinLength: config["auth.passwordMinLength"],
-      maxPasswords: config["limits.passwords"],
-      maxSessionsPerUser: config["limits.sessionsPerUser"],
-    });
-    try {
-      await database.prepare([authSchema]);
-      const values = await auth.users.prepare({ email, password });
-      const { before } = await database.transact((tx) => auth.users.makeAdmin(tx, values));
-      terminal.out(
-        before === null
-          ? `Made the admin ${email} in ${config.database}\n`
-          : `${email} is an admin now, with this password\n`,
-      );
-      return 0;
-    } catch (thrown) {
-      if (!(thrown instanceof AppError)) throw thrown;
-      throw new SetupError(thrown.details?.map((detail) => detail.message).join("; ") ?? thrown.message);
-    } finally {
-      await auth.close();
-      await database.close();
-    }
+    const asked = await askService(config.database, { kind: "admin", email, password }, {});
+    if (asked !== null && asked.error !== null) throw new SetupError(asked.error);
+    const outcome = asked === null ? await makeAlone({ email, password }, config, logger) : asked.value;
+    terminal.out(
+      outcome === "made"
+        ? `Made the admin ${email} in ${config.database}\n`
+        : `${email} is an admin now, with this password\n`,
+    );
+    return 0;
   },
 };
+
+async function makeAlone(
+  credentials: { email: string; password: string },
+  config: Config,
+  logger: Logger,
+): Promise<"made" | "promoted"> {
+  const onFatal = (error: unknown): void => logger.error("The disk refused a write", { error });
+  await using service = await buildService({ config, logger, onFatal });
+  try {
+    return await service.auth.makeAdmin(credentials);
+  } catch (thrown) {
+    throw thrown instanceof AppError ? new SetupError(reasonsOf(thrown)) : thrown;
+  }
+}

@@ -1,0 +1,33 @@
+/** Answers to the commands that reach a running service through its control socket. */
+import type { Backups } from "../backup/index.ts";
+import type { Config } from "../config/index.ts";
+import type { ControlAnswer } from "./control.ts";
+import { definitionsOf } from "./definitions.ts";
+import type { Scripts } from "./scripts.ts";
+import type { Service } from "./service.ts";
+
+/** The answers of a service. An outcome's value is, of `admin`, "made" or "promoted"; of `definitions`, those of the next start. */
+export function controlAnswer(parts: {
+  config: Config;
+  service: Service;
+  scripts: Scripts;
+  backups: Backups;
+}): ControlAnswer {
+  const { config, service, scripts, backups } = parts;
+  return async (request, { onLog, onProgress }) => {
+    switch (request.kind) {
+      case "backup":
+        await backups.toFile(request.file, request.passphrase, {
+          onProgress: (done, total) => onProgress({ done, total }),
+          onMissing: (message) => onLog({ level: "WARN", message }),
+        });
+        return { error: null };
+      case "admin":
+        return { error: null, value: await service.auth.makeAdmin(request) };
+      case "definitions":
+        return { error: null, value: await definitionsOf(service, config) };
+      default:
+        return { error: await scripts.run(request, onLog) };
+    }
+  };
+}
