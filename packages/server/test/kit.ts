@@ -5,26 +5,19 @@ import { mkdir } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { Role, TokenResponse } from "@socle/protocol";
-import { Admin } from "../src/admin/index.ts";
-import { openService, placesOf, Scripts, type Service } from "../src/app/index.ts";
-import { Backups, openTarget } from "../src/backup/index.ts";
+import { buildApi, openService, Scripts, type Service } from "../src/app/index.ts";
 import type { SchemaChange } from "../src/collections/index.ts";
 import { type Config, loadConfig } from "../src/config/index.ts";
-import { AccessLog } from "../src/http/access-log.ts";
-import { Answers } from "../src/http/answers.ts";
-import { Bodies } from "../src/http/bodies.ts";
-import { Callers } from "../src/http/callers.ts";
-import { Cors } from "../src/http/cors.ts";
-import type { Dashboard } from "../src/http/dashboard.ts";
-import { LiveStreams } from "../src/http/live-streams.ts";
-import { RateLimiter } from "../src/http/rate-limiter.ts";
-import { Router } from "../src/http/router.ts";
-import { allRoutes } from "../src/http/routes/index.ts";
-import type { HttpOptions } from "../src/http/server.ts";
-import type { StaticFiles } from "../src/http/static-files.ts";
+import {
+  type ApiParts,
+  Callers,
+  type Dashboard,
+  LiveStreams,
+  openRouter,
+  type StaticFiles,
+} from "../src/http/index.ts";
 import { system } from "../src/kernel/index.ts";
-import { EventLoopLag, type LogEntry, Logger, LogRing, type LogSink, RequestMeter } from "../src/logging/index.ts";
-import { Realtime } from "../src/realtime/index.ts";
+import { EventLoopLag, type LogEntry, Logger, LogRing, type LogSink } from "../src/logging/index.ts";
 
 /** A folder that is gone after the file's tests. */
 export function temporaryFolder(): string {
@@ -51,17 +44,11 @@ interface Body {
   [name: string]: Body;
 }
 
-/** What an `HttpServer` is built of, but for where it listens. */
-type TestParts = Omit<
-  HttpOptions,
-  "host" | "port" | "corsOrigins" | "trustedProxies" | "certificate" | "redirectPort" | "answerTo" | "stopping"
->;
-
 export interface TestApi {
   service: Service;
   /** Not started: nothing is loaded. */
   scripts: Scripts;
-  parts: TestParts;
+  parts: ApiParts;
   config: Config;
   log: string[];
   /** What is in the log with this message. */
@@ -123,86 +110,24 @@ export async function openApi(options: {
     environment: { PATH: process.env["PATH"] },
     ...(options.now && { now: options.now }),
   });
-  const realtime = new Realtime({
-    ...service,
-    logger,
-    bufferLimit: config["realtime.bufferLimit"],
-    bufferTotal: config["realtime.bufferTotal"],
-    maxSubscriptions: config["limits.subscriptions"],
-  });
-  const meter = new RequestMeter();
-  const { functions, jobs } = scripts;
-  const readiness = options.readiness ?? (async () => []);
-  const backups = new Backups({
-    ...service,
-    logger,
-    places: placesOf(config),
-    target: openTarget(config["backup.target"], placesOf(config)),
-    schedule: config["backup.schedule"],
-    keep: config["backup.keep"],
-    maxLog: config["backup.log"],
-    recipient: config["backup.recipient"],
-    version: "test",
-  });
-  const admin = new Admin({
-    ...service,
-    version: "test",
+  const { parts, backups } = buildApi({
+    service,
+    scripts,
+    config,
     effective,
-    realtime,
-    functions,
-    jobs,
-    backups,
     logger,
     log: ring,
-    meter,
-    lag: new EventLoopLag(AbortSignal.abort()),
-    disks: [config.database],
-    readiness,
-    scriptFiles: () => scripts.states(),
-    processesLost: () => scripts.processesLost,
-  });
-  const { files = null, dashboard = null } = options;
-  const parts: TestParts = {
-    access: new AccessLog({ percent: config["log.access"], logger: logger.for("access") }),
-    ...service,
-    realtime,
-    admin,
-    meter,
-    logger,
-    files,
-    dashboard,
-    readiness,
     version: "test",
-    bodyLimit: config["limits.body"],
-    rates: RateLimiter.from(config),
-    maxConnections: config["limits.connections"],
-    connectionsPerAddress: config["limits.connectionsPerAddress"],
-    bodiesLimit: config["limits.bodies"],
-    answersLimit: config["limits.answers"],
-    listCacheSize: config["cache.size"],
-    maxUploads: config["limits.uploads"],
-    metricsToken: config["metrics.token"],
-  };
-  const cors = new Cors(config["cors.origins"]);
-  const router = new Router({
-    routes: allRoutes({
-      ...parts,
-      cors,
-      liveStreams: new LiveStreams(auth),
-      upgrade: () => false,
-    }),
-    files,
-    dashboard,
-    cors,
-    authenticate: (token) => auth.authenticate(token),
-    addressOf: (request) => request.headers.get("x-test-address") ?? "test",
-    answers: new Answers({ limit: parts.answersLimit, onLimit: () => undefined }),
-    bodies: new Bodies(parts.bodiesLimit),
+    lag: new EventLoopLag(AbortSignal.abort()),
+    readiness: options.readiness ?? (async () => []),
+    files: options.files ?? null,
+    dashboard: options.dashboard ?? null,
+  });
+  const router = openRouter(parts, {
+    liveStreams: new LiveStreams(auth),
     callers: new Callers(parts.connectionsPerAddress),
-    access: parts.access,
-    limits: service.limits,
-    logger,
-    meter,
+    upgrade: () => false,
+    addressOf: (request) => request.headers.get("x-test-address") ?? "test",
   });
 
   async function answer(

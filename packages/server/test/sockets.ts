@@ -16,7 +16,7 @@ export async function openServer(options: Parameters<typeof openApi>[0]): Promis
     ...api.parts,
     host: "127.0.0.1",
     port: 0,
-    corsOrigins: api.config["cors.origins"],
+    maxConnections: api.config["limits.connections"],
     trustedProxies: 1,
     certificate: null,
     redirectPort: undefined,

@@ -1,23 +1,14 @@
 /** The composition root: builds, wires and starts the service. */
 import { join } from "node:path";
 import type { EffectiveConfig } from "@socle/protocol";
-import { Admin } from "../admin/index.ts";
-import { Backups, openTarget } from "../backup/index.ts";
+import type { Admin } from "../admin/index.ts";
 import type { Config } from "../config/index.ts";
 import { asSetupError, hasMetDamage } from "../database/index.ts";
 import { EventRetention } from "../events/index.ts";
-import {
-  AccessLog,
-  type Certificate,
-  dashboardPath,
-  dashboardSetupPath,
-  firstAdminPath,
-  HttpServer,
-  RateLimiter,
-} from "../http/index.ts";
+import { type Certificate, dashboardPath, dashboardSetupPath, firstAdminPath, HttpServer } from "../http/index.ts";
 import { AppError, count, messageOf, quote, SetupError } from "../kernel/index.ts";
-import { EventLoopLag, type Logger, type LogRing, RequestMeter } from "../logging/index.ts";
-import { Realtime } from "../realtime/index.ts";
+import { EventLoopLag, type Logger, type LogRing } from "../logging/index.ts";
+import { buildApi, disksOf } from "./api.ts";
 import { type ControlAnswer, ControlServer } from "./control.ts";
 import { controlAnswer } from "./control-answer.ts";
 import { firstSteps } from "./first-steps.ts";
@@ -25,13 +16,16 @@ import { openHttps } from "./https.ts";
 import { Readiness } from "./readiness.ts";
 import { Scripts } from "./scripts.ts";
 import { openDashboard, openStaticFiles } from "./served-files.ts";
-import { openService, placesOf, type Service } from "./service.ts";
+import { openService, type Service } from "./service.ts";
 import { typesFile, writeTypes } from "./types-file.ts";
 import { version } from "./version.ts";
 import { definitionsFingerprint, watchDefinitions } from "./watch-definitions.ts";
 
 /** How long a stop waits for requests that are running. All of it ends before the 10 s after which Docker kills a container. */
 const graceMs = 8_000;
+
+/** How long closing the database may take in any case. */
+const closeMs = 1_000;
 
 /** How long answers may take to leave, at the end of that. */
 const answerMs = 500;
@@ -57,157 +51,112 @@ export class App {
   readonly #service: Service;
   readonly #http: HttpServer;
   readonly #scripts: Scripts;
-  readonly #backups: Backups;
-  readonly #control: ControlServer | null;
-  readonly #retention: EventRetention;
   readonly #stopping: AbortController;
   readonly #config: Config;
   readonly #readiness: Readiness;
   readonly #certificate: Certificate | null;
+  /** Everything that was started; the last is stopped first. */
+  readonly #started: AsyncDisposableStack;
+  readonly #grace: Grace;
 
   private constructor(parts: {
     service: Service;
     http: HttpServer;
     scripts: Scripts;
-    backups: Backups;
-    control: ControlServer | null;
-    retention: EventRetention;
     stopping: AbortController;
     config: Config;
     readiness: Readiness;
     certificate: Certificate | null;
+    started: AsyncDisposableStack;
+    grace: Grace;
   }) {
     this.#service = parts.service;
     this.#http = parts.http;
     this.#scripts = parts.scripts;
-    this.#backups = parts.backups;
-    this.#control = parts.control;
-    this.#retention = parts.retention;
     this.#stopping = parts.stopping;
     this.#config = parts.config;
     this.#readiness = parts.readiness;
     this.#certificate = parts.certificate;
+    this.#started = parts.started;
+    this.#grace = parts.grace;
   }
 
   /** @throws SetupError with one readable line, and nothing left open. */
   static async start(options: AppOptions): Promise<App> {
-    const { config, logger, log } = options;
-    const applied = definitionsFingerprint(join(config.folder, "collections"));
-    const service = await openService(options);
-    const stopping = new AbortController();
-    const scripts = new Scripts({ service, config, logger, environment: options.environment });
-    let http: HttpServer | null = null;
-    let backups: Backups | null = null;
-    let control: ControlServer | null = null;
     try {
-      await seedAdmin(service, config, logger);
-      await announce(service, config, logger);
-      backups = openBackups(service, config, logger);
-      await backups.start();
-      await scripts.start();
-      const realtime = new Realtime({
-        database: service.database,
-        auth: service.auth,
-        collections: service.collections,
-        events: service.events,
-        records: service.records,
-        storage: service.storage,
-        limits: service.limits,
-        logger: logger.for("realtime"),
-        bufferLimit: config["realtime.bufferLimit"],
-        bufferTotal: config["realtime.bufferTotal"],
-        maxSubscriptions: config["limits.subscriptions"],
-      });
-      const meter = new RequestMeter();
-      const lag = new EventLoopLag(stopping.signal);
-      const dashboard = await openDashboard(config, logger);
-      const { functions, jobs } = scripts;
-      const readiness = new Readiness({
-        lag,
-        database: service.database,
-        paths: disksOf(config),
-        minFree: config["limits.diskFree"],
-        stopping: stopping.signal,
-      });
-      const admin = new Admin({
-        ...service,
-        version,
-        effective: options.effective,
-        realtime,
-        functions,
-        jobs,
-        backups,
-        logger: logger.for("admin"),
-        log,
-        meter,
-        lag,
-        disks: disksOf(config),
-        readiness: () => readiness.reasons(),
-        processesLost: () => scripts.processesLost,
-        scriptFiles: () => scripts.states(),
-      });
-      const { certificate, acme } = await openHttps(config, logger.for("tls"));
-      http = new HttpServer({
-        auth: service.auth,
-        records: service.records,
-        queries: service.queries,
-        storage: service.storage,
-        realtime,
-        admin,
-        meter,
-        limits: service.limits,
-        metricsToken: config["metrics.token"],
-        files: openStaticFiles(config),
-        dashboard,
-        readiness: () => readiness.reasons(),
-        access: new AccessLog({ percent: config["log.access"], logger: logger.for("access") }),
-        logger: logger.for("http"),
-        version,
-        host: config.host,
-        port: config.port,
-        corsOrigins: config["cors.origins"],
-        bodyLimit: config["limits.body"],
-        rates: RateLimiter.from(config),
-        maxConnections: config["limits.connections"],
-        connectionsPerAddress: config["limits.connectionsPerAddress"],
-        bodiesLimit: config["limits.bodies"],
-        answersLimit: config["limits.answers"],
-        listCacheSize: config["cache.size"],
-        maxUploads: config["limits.uploads"],
-        certificate,
-        answerTo: (token) => acme?.answerTo(token),
-        redirectPort: config["tls.redirectPort"],
-        stopping: stopping.signal,
-        trustedProxies: config.trustedProxies,
-      });
-      const retention = new EventRetention({
-        database: service.database,
-        events: service.events,
-        clock: service.clock,
-        logger: logger.for("events"),
-        maxAgeMs: config["events.retention"],
-        maxCount: config["events.maxCount"],
-        maxBytes: config["events.maxBytes"],
-      });
-      retention.start(stopping.signal);
-      control = openControl(config.database, controlAnswer({ config, service, scripts, backups }), logger);
-      await inviteFirstAdmin(admin, `${http.url}${dashboard === null ? firstAdminPath : dashboardSetupPath}`, options);
-      logger.info(`The API is at ${http.url}/api/{collection}`);
-      if (dashboard !== null) logger.info(`The dashboard is at ${http.url}${dashboardPath}`);
-      logger.notice(`Listening on ${http.url}`);
-      if (certificate !== null) void acme?.keep(certificate, stopping.signal);
-      if (http.redirectPort !== null) logger.info(`Plain HTTP on port ${http.redirectPort} leads to HTTPS`);
-      if (options.isDevelopment === true) await develop({ service, scripts, config, logger, applied });
-      return new App({ service, http, scripts, backups, control, retention, stopping, config, readiness, certificate });
+      return await App.#start(options);
     } catch (thrown) {
-      stopping.abort();
-      control?.stop();
-      await http?.stop(0);
-      await backups?.stop();
-      await scripts.stop(0);
-      await service.close();
-      throw hasMetDamage(thrown) ? asSetupError(config.database, thrown) : thrown;
+      throw hasMetDamage(thrown) ? asSetupError(options.config.database, thrown) : thrown;
     }
+  }
+
+  static async #start(options: AppOptions): Promise<App> {
+    const { config, logger } = options;
+    await using starting = new AsyncDisposableStack();
+    const grace = new Grace();
+    const applied = definitionsFingerprint(join(config.folder, "collections"));
+    const service = starting.adopt(await openService(options), (opened) =>
+      opened.close(Math.max(closeMs, grace.leftMs)),
+    );
+    const stopping = starting.adopt(new AbortController(), (controller) => controller.abort());
+    const scripts = starting.adopt(
+      new Scripts({ service, config, logger, environment: options.environment }),
+      (running) => running.stop(grace.leftMs),
+    );
+    await seedAdmin(service, config, logger);
+    await announce(service, config, logger);
+    const lag = new EventLoopLag(stopping.signal);
+    const readiness = new Readiness({
+      lag,
+      database: service.database,
+      paths: disksOf(config),
+      minFree: config["limits.diskFree"],
+      stopping: stopping.signal,
+    });
+    const { parts, backups } = buildApi({
+      ...options,
+      service,
+      scripts,
+      version,
+      lag,
+      readiness: () => readiness.reasons(),
+      files: openStaticFiles(config),
+      dashboard: await openDashboard(config, logger),
+    });
+    starting.defer(() => backups.stop());
+    await backups.start();
+    await scripts.start();
+    const retention = openRetention(service, config, logger);
+    starting.defer(() => retention.settled());
+    const { certificate, acme } = await openHttps(config, logger.for("tls"));
+    const http = new HttpServer({
+      ...parts,
+      host: config.host,
+      port: config.port,
+      maxConnections: config["limits.connections"],
+      certificate,
+      answerTo: (token) => acme?.answerTo(token),
+      redirectPort: config["tls.redirectPort"],
+      stopping: stopping.signal,
+      trustedProxies: config.trustedProxies,
+    });
+    starting.defer(() => stopHttp(http, service, grace.leftMs));
+    retention.start(stopping.signal);
+    starting.defer(() => stopping.abort());
+    const control = openControl(config.database, controlAnswer({ config, service, scripts, backups }), logger);
+    starting.defer(() => control?.stop());
+    const setupPath = parts.dashboard === null ? firstAdminPath : dashboardSetupPath;
+    await inviteFirstAdmin(parts.admin, `${http.url}${setupPath}`, options);
+    logger.info(`The API is at ${http.url}/api/{collection}`);
+    if (parts.dashboard !== null) logger.info(`The dashboard is at ${http.url}${dashboardPath}`);
+    logger.notice(`Listening on ${http.url}`);
+    if (certificate !== null) void acme?.keep(certificate, stopping.signal);
+    if (http.redirectPort !== null) logger.info(`Plain HTTP on port ${http.redirectPort} leads to HTTPS`);
+    if (options.isDevelopment === true) await develop({ service, scripts, config, logger, applied });
+    // Its work is told to end with the signal; the stack waits for the end.
+    stopping.signal.addEventListener("abort", () => void backups.stop());
+    const started = starting.move();
+    return new App({ service, http, scripts, stopping, config, readiness, certificate, started, grace });
   }
 
   get url(): string {
@@ -231,39 +180,40 @@ export class App {
 
   /** Stops accepting, finishes what is running, flushes and closes the database. */
   async stop(): Promise<void> {
-    const end = performance.now() + graceMs;
+    this.#grace.begin();
     this.#stopping.abort();
-    // A little earlier than connections are closed, so that who waits for what is given up is told.
-    const givingUp = setTimeout(() => this.#service.giveUp(), graceMs - answerMs);
-    this.#control?.stop();
-    const backupsEnded = this.#backups.stop();
-    await this.#http.stop(graceMs);
-    clearTimeout(givingUp);
-    await this.#scripts.stop(Math.max(0, end - performance.now()));
-    await this.#retention.settled();
-    await backupsEnded;
-    await this.#service.close(Math.max(0, end - performance.now()));
+    await this.#started.disposeAsync();
   }
 }
 
-/** Paths whose disks the service writes to: the database, and the files where they are not in a bucket. */
-function disksOf({ database, storage }: Config): string[] {
-  return storage.startsWith("s3://") ? [database] : [database, storage];
+function openRetention(service: Service, config: Config, logger: Logger): EventRetention {
+  return new EventRetention({
+    ...service,
+    logger: logger.for("events"),
+    maxAgeMs: config["events.retention"],
+    maxCount: config["events.maxCount"],
+    maxBytes: config["events.maxBytes"],
+  });
 }
 
-function openBackups(service: Service, config: Config, logger: Logger): Backups {
-  const places = placesOf(config);
-  return new Backups({
-    ...service,
-    logger: logger.for("backup"),
-    places,
-    target: openTarget(config["backup.target"], places),
-    schedule: config["backup.schedule"],
-    keep: config["backup.keep"],
-    maxLog: config["backup.log"],
-    recipient: config["backup.recipient"],
-    version,
-  });
+/** The time that the parts of a service have to stop: none while it starts, then a time that all of them share. */
+class Grace {
+  #end = 0;
+
+  begin(): void {
+    this.#end = performance.now() + graceMs;
+  }
+
+  get leftMs(): number {
+    return Math.max(0, this.#end - performance.now());
+  }
+}
+
+/** A little before connections are closed, work that has not ended is given up, so that its callers are told. */
+async function stopHttp(http: HttpServer, service: Service, leftMs: number): Promise<void> {
+  const givingUp = leftMs > answerMs ? setTimeout(() => service.giveUp(), leftMs - answerMs) : undefined;
+  await http.stop(leftMs);
+  clearTimeout(givingUp);
 }
 
 /** Null where commands cannot reach the service. */

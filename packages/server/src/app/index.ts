@@ -1,4 +1,5 @@
 /** The composition root: builds every module, names what each needs, and owns their start and stop. */
+export { buildApi } from "./api.ts";
 export { App } from "./app.ts";
 export { askService } from "./control.ts";
 export { readDefinitions } from "./definitions.ts";

@@ -2,7 +2,7 @@
 import type { LogLevel } from "../logging/index.ts";
 
 /** A backup into a file of the service's machine. */
-export interface BackupRequest {
+interface BackupRequest {
   readonly kind: "backup";
   /** An absolute path. */
   readonly file: string;
@@ -11,14 +11,14 @@ export interface BackupRequest {
 }
 
 /** `socle admin create` beside a service. The socket is closed to other users of the machine, so the password may pass. */
-export interface AdminRequest {
+interface AdminRequest {
   readonly kind: "admin";
   readonly email: string;
   readonly password: string;
 }
 
 /** The definitions of the collections in the database, for `socle types` and its like. */
-export interface DefinitionsRequest {
+interface DefinitionsRequest {
   readonly kind: "definitions";
 }
 

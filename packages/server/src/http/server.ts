@@ -1,67 +1,23 @@
+/** The HTTP server: the API on a port, its sockets, and plain HTTP that leads to HTTPS. */
 import type { Server } from "bun";
-import type { Admin } from "../admin/index.ts";
-import type { Auth } from "../auth/index.ts";
-import { isObject, messageOf, type Secret, SetupError } from "../kernel/index.ts";
-import type { LimitMeter, Logger, RequestMeter } from "../logging/index.ts";
-import type { Queries } from "../queries/index.ts";
+import { isObject, messageOf, SetupError } from "../kernel/index.ts";
 import type { Connection, Realtime } from "../realtime/index.ts";
-import type { Records } from "../records/index.ts";
-import type { Storage } from "../storage/index.ts";
-import type { AccessLog } from "./access-log.ts";
 import { addressKey } from "./address.ts";
-import { Answers } from "./answers.ts";
-import { Bodies } from "./bodies.ts";
+import { type ApiParts, openRouter } from "./api-router.ts";
 import { Callers } from "./callers.ts";
 import type { Certificate } from "./certificate.ts";
-import { Cors } from "./cors.ts";
-import type { Dashboard } from "./dashboard.ts";
 import type { Exchange } from "./exchange.ts";
 import { Listener } from "./listener.ts";
 import { LiveStreams } from "./live-streams.ts";
-import type { RateLimiter } from "./rate-limiter.ts";
 import { serveRedirect } from "./redirect.ts";
-import { Router } from "./router.ts";
-import { allRoutes } from "./routes/index.ts";
-import type { StaticFiles } from "./static-files.ts";
+import type { Router } from "./router.ts";
 
-export interface HttpOptions {
-  auth: Auth;
-  records: Records;
-  queries: Queries;
-  storage: Storage;
-  realtime: Realtime;
-  admin: Admin;
-  meter: RequestMeter;
-  access: AccessLog;
-  limits: LimitMeter;
-  metricsToken: Secret | undefined;
-  /** What is served where no route is; null for nothing. */
-  files: StaticFiles | null;
-  /** What is served under `/_/`; null for nothing. */
-  dashboard: Dashboard | null;
-  /** Why the service is not ready; empty when it is. */
-  readiness: () => Promise<readonly string[]>;
-  logger: Logger;
-  version: string;
+export interface HttpOptions extends ApiParts {
   host: string;
   /** 0 picks a free one. */
   port: number;
-  corsOrigins: readonly string[];
-  /** Bytes. */
-  bodyLimit: number;
-  rates: RateLimiter;
   /** Open connections in all. */
   maxConnections: number;
-  /** Requests and sockets of one address at a time. */
-  connectionsPerAddress: number;
-  /** Bytes of JSON bodies that are being read. */
-  bodiesLimit: number;
-  /** Bytes of answers in flight. */
-  answersLimit: number;
-  /** Bytes of answers to lists that are kept. */
-  listCacheSize: number;
-  /** Uploads that may wait to be read. */
-  maxUploads: number;
   /** For HTTPS; null for plain HTTP. */
   certificate: Certificate | null;
   /** The text that an issuer expects on that port; see `Acme`. */
@@ -104,35 +60,17 @@ export class HttpServer {
 
   /** @throws SetupError when the port cannot be listened on. */
   constructor(options: HttpOptions) {
-    const { auth, realtime, files, dashboard, meter, certificate } = options;
+    const { auth, realtime, certificate } = options;
     this.#isSecure = certificate !== null;
     this.#realtime = realtime;
     this.#liveStreams = new LiveStreams(auth);
     this.#trustedProxies = options.trustedProxies;
-    const cors = new Cors(options.corsOrigins);
     this.#callers = new Callers(options.connectionsPerAddress);
-    this.#router = new Router({
-      routes: allRoutes({
-        ...options,
-        cors,
-        liveStreams: this.#liveStreams,
-        upgrade: (exchange, connection) => this.#upgrade(exchange, connection),
-      }),
-      files,
-      dashboard,
-      cors,
-      authenticate: (token) => auth.authenticate(token),
-      addressOf: (request) => this.#addressOf(request),
-      answers: new Answers({
-        limit: options.answersLimit,
-        onLimit: (address) => options.limits.reached("answers", { address }),
-      }),
-      bodies: new Bodies(options.bodiesLimit),
+    this.#router = openRouter(options, {
+      liveStreams: this.#liveStreams,
       callers: this.#callers,
-      limits: options.limits,
-      logger: options.logger,
-      meter,
-      access: options.access,
+      upgrade: (exchange, connection) => this.#upgrade(exchange, connection),
+      addressOf: (request) => this.#addressOf(request),
     });
     const sockets = realtime.handlers();
     // A URL writes an IPv6 address in brackets; a socket does not.

@@ -1,0 +1,104 @@
+/** The API of a service: realtime, admin, backups and limits, built from the configuration; for the server and for tests. */
+import type { EffectiveConfig } from "@socle/protocol";
+import { Admin } from "../admin/index.ts";
+import { Backups, openTarget } from "../backup/index.ts";
+import type { Config } from "../config/index.ts";
+import { AccessLog, type ApiParts, type Dashboard, RateLimiter, type StaticFiles } from "../http/index.ts";
+import { type EventLoopLag, type Logger, type LogRing, RequestMeter } from "../logging/index.ts";
+import { Realtime } from "../realtime/index.ts";
+import type { Scripts } from "./scripts.ts";
+import { placesOf, type Service } from "./service.ts";
+
+export interface ApiOptions {
+  service: Service;
+  scripts: Scripts;
+  config: Config;
+  /** The configuration as admins see it. */
+  effective: () => EffectiveConfig;
+  logger: Logger;
+  /** The most recent entries of the logger. */
+  log: LogRing;
+  version: string;
+  lag: EventLoopLag;
+  /** Why the service is not ready; empty when it is. */
+  readiness: () => Promise<readonly string[]>;
+  /** Served where no route is; null for nothing. */
+  files: StaticFiles | null;
+  /** Served under `/_/`; null for nothing. */
+  dashboard: Dashboard | null;
+}
+
+export interface Api {
+  readonly parts: ApiParts;
+  /** Not started. */
+  readonly backups: Backups;
+}
+
+export function buildApi(options: ApiOptions): Api {
+  const { service, scripts, config, logger, version, readiness, files, dashboard } = options;
+  const realtime = new Realtime({
+    ...service,
+    logger: logger.for("realtime"),
+    bufferLimit: config["realtime.bufferLimit"],
+    bufferTotal: config["realtime.bufferTotal"],
+    maxSubscriptions: config["limits.subscriptions"],
+  });
+  const places = placesOf(config);
+  const backups = new Backups({
+    ...service,
+    logger: logger.for("backup"),
+    places,
+    target: openTarget(config["backup.target"], places),
+    schedule: config["backup.schedule"],
+    keep: config["backup.keep"],
+    maxLog: config["backup.log"],
+    recipient: config["backup.recipient"],
+    version,
+  });
+  const meter = new RequestMeter();
+  const { functions, jobs } = scripts;
+  const admin = new Admin({
+    ...service,
+    version,
+    effective: options.effective,
+    realtime,
+    functions,
+    jobs,
+    backups,
+    logger: logger.for("admin"),
+    log: options.log,
+    meter,
+    lag: options.lag,
+    disks: disksOf(config),
+    readiness,
+    processesLost: () => scripts.processesLost,
+    scriptFiles: () => scripts.states(),
+  });
+  const parts: ApiParts = {
+    ...service,
+    realtime,
+    admin,
+    meter,
+    metricsToken: config["metrics.token"],
+    files,
+    dashboard,
+    readiness,
+    access: new AccessLog({ percent: config["log.access"], logger: logger.for("access") }),
+    logger: logger.for("http"),
+    version,
+    corsOrigins: config["cors.origins"],
+    bodyLimit: config["limits.body"],
+    rates: RateLimiter.from(config),
+    connectionsPerAddress: config["limits.connectionsPerAddress"],
+    bodiesLimit: config["limits.bodies"],
+    answersLimit: config["limits.answers"],
+    listCacheSize: config["cache.size"],
+    maxUploads: config["limits.uploads"],
+  };
+  return { parts, backups };
+}
+
+/** Paths whose disks the service writes to: the database, and the files where they are not in a bucket. */
+export function disksOf({ database, storage }: Config): string[] {
+  return storage.startsWith("s3://") ? [database] : [database, storage];
+}
