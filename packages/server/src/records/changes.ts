@@ -10,6 +10,7 @@ import { basisOf } from "./event-basis.ts";
 import { collectionNamed, missingRecord } from "./missing.ts";
 import { ownerOfChanged, ownerOfNew } from "./ownership.ts";
 import { type OwnedRow, type RecordTable, recordTableOf } from "./record-table.ts";
+import { checkVersion, recordTag } from "./record-tag.ts";
 import { type Lookups, References } from "./references.ts";
 import type { Rights } from "./rights.ts";
 import { answerWithout, changesOf, type SavedRecord } from "./saved-record.ts";
@@ -25,11 +26,16 @@ export interface NewRecord {
   readonly body: Body;
 }
 
+/** A record, and the version that it must have, as `If-Match` names it; null for any. */
+export interface RecordVersion {
+  readonly id: string;
+  readonly ifMatch: string | null;
+}
+
 /** A record to change or delete. */
-export interface RecordTarget {
+export interface RecordTarget extends RecordVersion {
   /** The name of its collection. */
   readonly collection: string;
-  readonly id: string;
 }
 
 export interface ChangedRecord extends RecordTarget {
@@ -101,7 +107,7 @@ export class RecordChanges {
     const json = JsonText.of(record);
     await this.#events.append(tx, { type, source: "collections", payload: json, principal, owner }, now);
     const isReadable = await this.#rights.allows(tx, "read", right);
-    return { record, json: isReadable ? json : answerWithout(record, body) };
+    return { record, tag: recordTag(collection, record), json: isReadable ? json : answerWithout(record, body) };
   }
 
   async update(tx: Transactor, principal: Principal, { body, ...target }: ChangedRecord): Promise<SavedRecord> {
@@ -122,7 +128,8 @@ export class RecordChanges {
     if (changed.length === 0) {
       const { record } = row;
       const isReadable = await this.#rights.allows(tx, "read", { table, principal, id, owner: row.owner });
-      return { record, json: isReadable ? JsonText.of(record) : answerWithout(record, body) };
+      const json = isReadable ? JsonText.of(record) : answerWithout(record, body);
+      return { record, tag: recordTag(collection, record), json };
     }
     const now = this.#clock.now();
     // Strictly later than before, also within one millisecond.
@@ -147,7 +154,7 @@ export class RecordChanges {
     const event = { type, source: "collections", payload: json, changes, principal, owner, previous, basis } as const;
     await this.#events.append(tx, event, now);
     const isReadable = await this.#rights.allows(tx, "read", right);
-    return { record, json: isReadable ? json : answerWithout(record, body) };
+    return { record, tag: recordTag(collection, record), json: isReadable ? json : answerWithout(record, body) };
   }
 
   async delete(tx: Transactor, principal: Principal, target: RecordTarget): Promise<void> {
@@ -175,7 +182,7 @@ export class RecordChanges {
   async #find(
     tx: Transactor,
     principal: Principal,
-    { operation, collection: name, id }: RecordTarget & { operation: "update" | "delete" },
+    { operation, collection: name, id, ifMatch }: RecordTarget & { operation: "update" | "delete" },
   ): Promise<Found> {
     const collection = collectionNamed(this.#collections, name);
     collection.policies[operation].admit(principal);
@@ -185,6 +192,7 @@ export class RecordChanges {
     if (found === null) throw missing;
     const row = table.toOwned(found);
     await this.#rights.admit(tx, operation, { table, principal, id, owner: row.owner, missing });
+    checkVersion(row.record, ifMatch);
     return { table, row };
   }
 

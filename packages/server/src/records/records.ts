@@ -5,7 +5,7 @@ import { type Database, hasMetDamage, type Transactor } from "../database/index.
 import type { EventBasis, EventLog } from "../events/index.ts";
 import { type Clock, messageOf, type Principal } from "../kernel/index.ts";
 import type { Logger } from "../logging/index.ts";
-import { type Body, RecordChanges } from "./changes.ts";
+import { type Body, RecordChanges, type RecordTarget, type RecordVersion } from "./changes.ts";
 import { RecordCounts } from "./counts.ts";
 import { collectionNamed, missingRecord } from "./missing.ts";
 import { recordTableOf } from "./record-table.ts";
@@ -138,23 +138,29 @@ export class Records {
     );
   }
 
-  async update(collection: string, principal: Principal, id: string, body: Body): Promise<SavedRecord> {
-    this.#precheck(collection, id);
-    return this.#database.transactFor(principal, (tx, caller) =>
-      this.#changes.update(tx, caller, { collection, id, body }),
-    );
+  /** @param record its id, or the version that it must have; with another it is `conflict`. */
+  async update(
+    collection: string,
+    principal: Principal,
+    record: string | RecordVersion,
+    body: Body,
+  ): Promise<SavedRecord> {
+    const target = this.#target(collection, record);
+    return this.#database.transactFor(principal, (tx, caller) => this.#changes.update(tx, caller, { ...target, body }));
   }
 
-  async delete(collection: string, principal: Principal, id: string): Promise<void> {
-    this.#precheck(collection, id);
-    const remove = (tx: Transactor, caller: Principal): Promise<void> =>
-      this.#changes.delete(tx, caller, { collection, id });
+  /** @param record as for `update`. */
+  async delete(collection: string, principal: Principal, record: string | RecordVersion): Promise<void> {
+    const target = this.#target(collection, record);
+    const remove = (tx: Transactor, caller: Principal): Promise<void> => this.#changes.delete(tx, caller, target);
     await this.#database.transactFor(principal, remove, { makesRoom: true });
   }
 
   /** An id that no record can have is answered without waiting for the writer. */
-  #precheck(name: string, id: string): void {
+  #target(name: string, record: string | RecordVersion): RecordTarget {
+    const { id, ifMatch } = typeof record === "string" ? { id: record, ifMatch: null } : record;
     const collection = this.collection(name);
     if (!idPattern.test(id)) throw missingRecord(collection, id);
+    return { collection: name, id, ifMatch };
   }
 }
