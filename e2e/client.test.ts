@@ -95,7 +95,13 @@ describe("the client against the blog", () => {
     expect(taken.details).toEqual([{ field: "slug", rule: "unique", message: expect.any(String) }]);
     expect(taken.requestId).not.toBeNull();
 
-    await posts.delete(post.id);
+    const stale = { ifMatch: post };
+    expect(await failure(posts.update(post.id, { title: "x" }, stale))).toMatchObject({
+      status: 412,
+      code: "conflict",
+    });
+    expect(await failure(posts.delete(post.id, stale))).toMatchObject({ status: 412, code: "conflict" });
+    await posts.delete(post.id, { ifMatch: await posts.get(post.id) });
     expect((await failure(posts.get(post.id))).status).toBe(404);
   });
 

@@ -181,6 +181,10 @@ describe("what a handler may ask for", async () => {
         await attempt("unknown", () => db.collection("nothing").list());
         await attempt("updated", () => strict.update(answers.created.id, { title: "b" }));
         await attempt("updateMissing", () => strict.update("rec_x", { title: "b" }));
+        await attempt("stale", () => strict.update(answers.created.id, { title: "c" }, { ifMatch: answers.created }));
+        await attempt("staleDelete", () => strict.delete(answers.created.id, { ifMatch: answers.created }));
+        await attempt("current", () => strict.update(answers.created.id, { on: false }, { ifMatch: answers.updated }));
+        await attempt("updated", () => strict.update(answers.created.id, { on: true }));
         await attempt("got", () => strict.get(answers.created.id));
         await attempt("gotMissing", () => strict.get("rec_x"));
         await attempt("listed", async () => { const all = await strict.list(); return [all.length, all.items.length]; });
@@ -232,6 +236,9 @@ describe("what a handler may ask for", async () => {
     });
     expect(answers["unknown"]).toMatchObject({ code: "not_found", message: 'There is no collection "nothing".' });
     expect(answers["updated"]).toMatchObject({ title: "b", on: true });
+    expect(answers["stale"]).toMatchObject({ name: "ServiceError", code: "conflict" });
+    expect(answers["staleDelete"]).toMatchObject({ name: "ServiceError", code: "conflict" });
+    expect(answers["current"]).toMatchObject({ title: "b", on: false });
     expect(answers["updateMissing"]).toMatchObject({ code: "not_found" });
     expect(answers["got"]).toMatchObject({ title: "b" });
     expect(answers["gotMissing"]).toBeNull();

@@ -1,14 +1,15 @@
-import type {
-  Credentials,
-  Health,
-  RecordList,
-  RecordPage,
-  RecordQuery,
-  RecordSelection,
-  SetupInvitation,
-  StoredRecord,
-  SystemFields,
-  User,
+import {
+  type Credentials,
+  type Health,
+  type RecordList,
+  type RecordPage,
+  type RecordQuery,
+  type RecordSelection,
+  type SetupInvitation,
+  type StoredRecord,
+  type SystemFields,
+  type User,
+  versionOf,
 } from "@socle/protocol";
 import { AdminClient } from "./admin.ts";
 import { type Listener, Realtime, type SubscribeOptions } from "./realtime.ts";
@@ -47,8 +48,18 @@ export interface CollectionClient<T extends SystemFields, Create = NewRecord<T>,
   get<R = T>(id: string, selection?: RecordSelection): Promise<R>;
   create(values: Create): Promise<T>;
   /** Only the fields that are given change; null clears one. */
-  update(id: string, values: Update): Promise<T>;
-  delete(id: string): Promise<void>;
+  update(id: string, values: Update, options?: VersionOptions): Promise<T>;
+  delete(id: string, options?: VersionOptions): Promise<void>;
+}
+
+export interface VersionOptions {
+  /** The record as it was read, or its `ETag`: a record of another version stays as it is, and `SocleError` has the status 412. */
+  ifMatch?: string | Pick<SystemFields, "id" | "updatedAt">;
+}
+
+function versionHeaders({ ifMatch }: VersionOptions): { [name: string]: string } {
+  if (ifMatch === undefined) return {};
+  return { "If-Match": typeof ifMatch === "string" ? ifMatch : versionOf(ifMatch) };
 }
 
 /**
@@ -141,9 +152,10 @@ export class SocleClient<Collections extends { [name in keyof Collections]: Coll
         transport.json("GET", `${path}${searchOf({ limit, ...query })}`, undefined, { signal }),
       get: (id, selection = {}) => transport.json("GET", `${recordPath(id)}${searchOf(selection)}`),
       create: (values) => transport.json("POST", path, values),
-      update: (id, values) => transport.json("PUT", recordPath(id), values),
-      delete: async (id) => {
-        await transport.send("DELETE", recordPath(id));
+      update: (id, values, options = {}) =>
+        transport.json("PUT", recordPath(id), values, { headers: versionHeaders(options) }),
+      delete: async (id, options = {}) => {
+        await transport.send("DELETE", recordPath(id), undefined, { headers: versionHeaders(options) });
       },
     };
   }

@@ -13,7 +13,13 @@ export type {
   UserAdmin,
   UserQuery,
 } from "./admin.ts";
-export { type CollectionClient, type CollectionTypes, type NewRecord, SocleClient } from "./client.ts";
+export {
+  type CollectionClient,
+  type CollectionTypes,
+  type NewRecord,
+  SocleClient,
+  type VersionOptions,
+} from "./client.ts";
 export { SocleError } from "./error.ts";
 export { type FilterValue, filter } from "./filter.ts";
 export type { Listener, SubscribeOptions } from "./realtime.ts";

@@ -8,3 +8,4 @@ export * from "./health.ts";
 export * from "./queries.ts";
 export * from "./realtime.ts";
 export * from "./storage.ts";
+export * from "./versions.ts";

@@ -1,5 +1,7 @@
 /** Conditional requests (RFC 9110, 13). Times are compared in whole seconds, which is all that headers can say. */
 
+import type { Principal } from "../kernel/index.ts";
+
 /** What an answer can be recognised by. */
 export interface Validators {
   /** Strong, with its quotes. */
@@ -14,6 +16,16 @@ function tagsOf(header: string): string[] {
 
 function secondsOf(time: number): number {
   return Math.floor(time / 1_000);
+}
+
+export const jsonType = "application/json";
+
+/** The headers of what may be kept by whoever asked for it, and must be asked for again before it is shown. */
+export function cacheHeaders(tag: string | null, principal: Principal, type?: string): Record<string, string> {
+  const headers: Record<string, string> = { "Cache-Control": principal === null ? "no-cache" : "private, no-cache" };
+  if (tag !== null) headers["ETag"] = tag;
+  if (type !== undefined) headers["Content-Type"] = type;
+  return headers;
 }
 
 /** The three forms of an HTTP-date (RFC 9110, 5.6.7): today's, RFC 850's, and that of C's asctime, which names no zone. */

@@ -120,10 +120,10 @@ export class Exchange {
   }
 
   /** A large answer leaves in pieces; it throws what `reserve` throws. */
-  json(status: number, body: object): Response {
+  json(status: number, body: object, headers: Readonly<Record<string, string>> = {}): Response {
     const { text } = body instanceof JsonText ? body : JsonText.of(body);
-    if (text.length > countedBytes) return this.#large(status, text, jsonType);
-    return new Response(text, { status, headers: this.#headers("application/json") });
+    if (text.length > countedBytes) return this.#large(status, text, { ...jsonType, ...headers });
+    return new Response(text, { status, headers: Object.assign(this.#headers("application/json"), headers) });
   }
 
   /**
@@ -267,7 +267,7 @@ export class Exchange {
     if (code === "unauthorized") headers["WWW-Authenticate"] = "Bearer";
     if (error instanceof SlowBody) headers["Connection"] = "close";
     Object.assign(headers, special.headers);
-    return new Response(JSON.stringify(body), { status: special.status ?? statusOf[code], headers });
+    return new Response(JSON.stringify(body), { status: special.status ?? statusOf(error), headers });
   }
 
   /** Some headers on top of those that every answer carries; names in `Vary` add up. */

@@ -1,7 +1,7 @@
 import type { Collection } from "../collections/index.ts";
 import { type Principal, randomToken } from "../kernel/index.ts";
 import type { PreparedList, Queries } from "../queries/index.ts";
-import { hasTag } from "./conditions.ts";
+import { cacheHeaders, hasTag, jsonType } from "./conditions.ts";
 import type { Exchange } from "./exchange.ts";
 import { ListPieces, openingOf } from "./list-body.ts";
 import { ListCache } from "./list-cache.ts";
@@ -47,7 +47,7 @@ export class Lists {
     if (kept !== undefined && kept.version === version) return fresh(exchange, kept, principal);
     const tag = version === null ? null : `"${this.#tagOf(`${version} ${address}`)}"`;
     if (tag !== null && hasTag(exchange.request.headers, tag))
-      return exchange.respond(304, null, headersOf(tag, principal));
+      return exchange.respond(304, null, cacheHeaders(tag, principal));
     const keep = (body: Uint8Array): void => {
       if (isShared && version !== null && tag !== null) this.#cache.set(address, { version, tag, body });
     };
@@ -66,7 +66,7 @@ export class Lists {
       const opening = openingOf(pages);
       exchange.reserve(opening.byteLength);
       const collecting = keepable === 0 ? null : this.#cache.collector(keep);
-      return exchange.stream(200, new ListPieces(opening, rest, collecting), headersOf(tag, principal));
+      return exchange.stream(200, new ListPieces(opening, rest, collecting), cacheHeaders(tag, principal));
     } catch (thrown) {
       await rest.return();
       throw thrown;
@@ -85,7 +85,7 @@ export class Lists {
     // Where no version tells whether it is the same, the text does.
     if (tag === null) return fresh(exchange, { tag: `"${this.#tagOf(text)}"`, body: text }, principal);
     if (text.length <= keepable) keep(encoder.encode(text));
-    return exchange.respond(200, text, headersOf(tag, principal, json));
+    return exchange.respond(200, text, cacheHeaders(tag, principal, jsonType));
   }
 
   /** Versions count what others do, too; a tag must not tell. */
@@ -100,16 +100,6 @@ function fresh(
   { tag, body }: { tag: string; body: Uint8Array | string },
   principal: Principal,
 ): Response {
-  if (hasTag(exchange.request.headers, tag)) return exchange.respond(304, null, headersOf(tag, principal));
-  return exchange.respond(200, body, headersOf(tag, principal, json));
-}
-
-const json = "application/json";
-
-/** A list may be kept by whoever asked for it, and must be asked for again before it is shown. */
-function headersOf(tag: string | null, principal: Principal, type?: string): Record<string, string> {
-  const headers: Record<string, string> = { "Cache-Control": principal === null ? "no-cache" : "private, no-cache" };
-  if (tag !== null) headers["ETag"] = tag;
-  if (type !== undefined) headers["Content-Type"] = type;
-  return headers;
+  if (hasTag(exchange.request.headers, tag)) return exchange.respond(304, null, cacheHeaders(tag, principal));
+  return exchange.respond(200, body, cacheHeaders(tag, principal, jsonType));
 }

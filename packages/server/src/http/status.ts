@@ -1,7 +1,8 @@
 import type { ErrorCode } from "@socle/protocol";
+import type { AppError } from "../kernel/index.ts";
 
 /** The one table from error codes to HTTP status (spec, "Errors"; contract, "HTTP in general"). */
-export const statusOf: { readonly [code in ErrorCode]: number } = {
+const statuses: { readonly [code in ErrorCode]: number } = {
   validation_error: 400,
   bad_request: 400,
   unauthorized: 401,
@@ -14,3 +15,8 @@ export const statusOf: { readonly [code in ErrorCode]: number } = {
   internal_error: 500,
   unavailable: 503,
 };
+
+/** The status of an error. 412 has no code of its own (contract, "Versions of a record"). */
+export function statusOf({ code, isStale }: Pick<AppError, "code" | "isStale">): number {
+  return isStale ? 412 : statuses[code];
+}

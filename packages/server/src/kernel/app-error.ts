@@ -10,6 +10,8 @@ export interface AppErrorOptions {
   allow?: string;
   /** The bound that the caller has reached: it is counted and logged once a minute at most. */
   limit?: LimitName;
+  /** Whether a condition of the request does not hold: a `conflict` that is answered with 412. */
+  isStale?: true;
   cause?: unknown;
 }
 
@@ -24,6 +26,7 @@ export class AppError extends Error {
   readonly retryAfter: number | undefined;
   readonly allow: string | undefined;
   readonly limit: LimitName | undefined;
+  readonly isStale: boolean;
 
   constructor(code: ErrorCode, message: string, options: AppErrorOptions = {}) {
     super(message, options.cause === undefined ? undefined : { cause: options.cause });
@@ -32,6 +35,7 @@ export class AppError extends Error {
     this.retryAfter = options.retryAfter;
     this.allow = options.allow;
     this.limit = options.limit;
+    this.isStale = options.isStale === true;
   }
 
   /** 400 with every problem of a body at once (spec, "Errors"). */

@@ -13,7 +13,14 @@ import { type Database, SchemaChanged } from "../database/index.ts";
 import { AppError, BoundedMap, isAdmin, JsonText, type Principal } from "../kernel/index.ts";
 import type { Logger } from "../logging/index.ts";
 import { callerOf, type Decision } from "../permissions/index.ts";
-import { missingRecord, type Records, recordTableOf } from "../records/index.ts";
+import {
+  missingRecord,
+  type Records,
+  recordTableOf,
+  recordTag,
+  selectionTag,
+  type TaggedRecord,
+} from "../records/index.ts";
 import { type CursorPosition, Cursors } from "./cursor.ts";
 import { type FileUses, fileColumns } from "./file-uses.ts";
 import { indexAdvice } from "./index-advice.ts";
@@ -174,18 +181,21 @@ export class Queries {
   }
 
   /**
-   * A record with the fields and expansions that were asked for, as JSON.
+   * A record with the fields and expansions that were asked for, as JSON, and the tag of that.
    * @param search the parameters as they were sent; those that are not for one record are ignored.
    * @throws AppError `not_found`, `forbidden` for a record of another owner; see `parseSelection`.
    */
-  async one(collection: Collection, id: string, request: QueryCaller & { search: string }): Promise<JsonText> {
+  async one(collection: Collection, id: string, request: QueryCaller & { search: string }): Promise<TaggedRecord> {
     const { principal, search } = request;
     const { records } = this.#options;
     const { name } = collection;
     // Rights and record come before the parameters.
     await records.admit(name, "read", { principal, id });
     const text = readQueryText(new URLSearchParams(search), selectionParameters);
-    if (text === null) return JsonText.of(await records.get(collection, principal, id));
+    if (text === null) {
+      const record = await records.get(collection, principal, id);
+      return { json: JsonText.of(record), tag: recordTag(collection, record) };
+    }
     let current = collection;
     const plan = (): Planned<RecordInput> => {
       current = this.#readable(name, principal);
@@ -203,7 +213,7 @@ export class Queries {
     const missing = missingRecord(current, id);
     const target = { table: recordTableOf(current), principal, id, owner, missing };
     await records.rights.admit(this.#options.database.reader, "read", target);
-    return JsonText.from(outcome.record);
+    return { json: JsonText.from(outcome.record), tag: selectionTag(outcome, outcome.record) };
   }
 
   /** The records that hold the id of a file, for admins: no rule is asked. */

@@ -106,25 +106,33 @@ function countRows(run: Run, { selection, where }: PagePlan): number {
   return run.reader.get<{ n: number }>(sql, ...bind(condition, run.context))?.n ?? 0;
 }
 
-/** A record with its owner. */
+/** A record with its owner and its version. */
 export interface RecordOutcome {
+  readonly id: string;
+  readonly updatedAt: string;
   /** JSON. */
   readonly record: string;
   readonly owner: string | null;
 }
 
-/** The owner among the columns of one record. No field has such a name. */
+/** The owner and the time of the last change among the columns of one record. No field has such a name. */
 const ownerAlias = "_owner";
+const updatedAlias = "_updated";
 
 /** Reads one record; null when there is none. The owner is read with it: a right may have ended while the query waited. */
 function runRecord(run: Run, { selection, id }: RecordInput): RecordOutcome | null {
   const { table } = selection;
-  const sql = `SELECT ${selection.columns}, ${table}._owner AS ${ownerAlias} FROM ${table} WHERE id = ?`;
+  const sql = `SELECT ${selection.columns}, ${table}._owner AS ${ownerAlias}, ${table}.updatedAt AS ${updatedAlias} FROM ${table} WHERE id = ?`;
   const found = run.reader.get<Row>(sql, id);
   if (found === null) return null;
-  const { [ownerAlias]: owner, ...row } = found;
+  const { [ownerAlias]: owner, [updatedAlias]: updatedAt, ...row } = found;
   const [record] = new Expander(run).records(selection, [row]);
-  return { record: JSON.stringify(record ?? null), owner: typeof owner === "string" ? owner : null };
+  return {
+    id,
+    updatedAt: String(updatedAt),
+    record: JSON.stringify(record ?? null),
+    owner: typeof owner === "string" ? owner : null,
+  };
 }
 
 /** How long a run took, in milliseconds, and, where that was longer than its bound, the steps of SQLite's plan. */

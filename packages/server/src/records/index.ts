@@ -1,3 +1,7 @@
 /** Records: create, read, update and delete one record, with validation, permissions and events. */
+export type { RecordVersion } from "./changes.ts";
+export { missingRecord } from "./missing.ts";
 export { type RecordTable, recordTableOf } from "./record-table.ts";
-export { missingRecord, Records } from "./records.ts";
+export { recordTag, selectionTag } from "./record-tag.ts";
+export { Records } from "./records.ts";
+export type { TaggedRecord } from "./saved-record.ts";

@@ -2,11 +2,16 @@
 import type { StoredRecord } from "@socle/protocol";
 import { JsonText } from "../kernel/index.ts";
 
-/** A record as it was just written. */
-export interface SavedRecord {
-  readonly record: StoredRecord;
-  /** The answer to the caller: the whole record, or the part that a caller gets who may not read it. */
+/** An answer with one record. */
+export interface TaggedRecord {
   readonly json: JsonText;
+  /** Its `ETag`: see `record-tag.ts`. */
+  readonly tag: string;
+}
+
+/** A record as it was just written. The answer is the whole record, or the part that a caller gets who may not read it. */
+export interface SavedRecord extends TaggedRecord {
+  readonly record: StoredRecord;
 }
 
 /**

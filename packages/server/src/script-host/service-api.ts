@@ -5,7 +5,7 @@ import type { Database } from "../database/index.ts";
 import { AppError, actorOf, isObject, oneOf, quote, type System } from "../kernel/index.ts";
 import type { Logger } from "../logging/index.ts";
 import type { Queries } from "../queries/index.ts";
-import type { Records } from "../records/index.ts";
+import type { Records, RecordVersion } from "../records/index.ts";
 import { cleanName, type Storage } from "../storage/index.ts";
 import type { Caller } from "./call-transport.ts";
 import type { CallError, CallMessage } from "./protocol.ts";
@@ -93,12 +93,12 @@ export class ServiceApi {
       },
       "db.create": async (principal, [name, body]) =>
         (await records.create(text(name, "collection"), principal, bodyOf(body))).json.text,
-      "db.update": async (principal, [name, id, body]) =>
-        (await records.update(text(name, "collection"), principal, text(id, "id"), bodyOf(body))).json.text,
-      "db.delete": async (principal, [name, id]) => {
+      "db.update": async (principal, [name, id, body, ifMatch]) =>
+        (await records.update(text(name, "collection"), principal, versionOf(id, ifMatch), bodyOf(body))).json.text,
+      "db.delete": async (principal, [name, id, ifMatch]) => {
         records.collection(text(name, "collection"));
         const deleted = await nullIfMissing(async () => {
-          await records.delete(text(name, "collection"), principal, text(id, "id"));
+          await records.delete(text(name, "collection"), principal, versionOf(id, ifMatch));
           return true;
         });
         return deleted !== null;
@@ -195,6 +195,11 @@ async function nullIfMissing<T>(work: () => Promise<T>): Promise<T | null> {
 function text(value: unknown, name: string): string {
   if (typeof value === "string") return value;
   throw new AppError("bad_request", `${name} must be a string, not ${quote(value)}.`);
+}
+
+/** A record to change, and the version that it must have. */
+function versionOf(id: unknown, ifMatch: unknown): RecordVersion {
+  return { id: text(id, "id"), ifMatch: ifMatch === null ? null : text(ifMatch, "ifMatch") };
 }
 
 function whole(value: unknown, name: string): number {

@@ -1,14 +1,19 @@
 /** The routes of records: `/api/{collection}` and `/api/{collection}/:id` (spec, "Collection records"). */
 import { isReservedCollectionName, type Operation } from "@socle/protocol";
 import type { Collection } from "../../collections/index.ts";
-import { AppError, type Principal } from "../../kernel/index.ts";
+import { AppError, JsonText, type Principal } from "../../kernel/index.ts";
 import type { Queries } from "../../queries/index.ts";
-import type { Records } from "../../records/index.ts";
+import { type Records, recordTag } from "../../records/index.ts";
 import { isJsonType, readObject } from "../body.ts";
 import type { Exchange } from "../exchange.ts";
 import { Lists } from "../lists.ts";
 import type { RateLimiter } from "../rate-limiter.ts";
+import { answerRecord } from "../record-answer.ts";
 import type { Route } from "../router.ts";
+
+function ifMatchOf({ request }: Exchange): string | null {
+  return request.headers.get("if-match");
+}
 
 export function recordRoutes(options: {
   records: Records;
@@ -69,8 +74,8 @@ export function recordRoutes(options: {
             await admit(exchange, "create");
             throw given;
           }
-          const { json } = await records.create(name, principal, given);
-          return exchange.json(201, json);
+          const { json, tag } = await records.create(name, principal, given);
+          return exchange.json(201, json, { ETag: tag });
         },
       },
     },
@@ -80,10 +85,15 @@ export function recordRoutes(options: {
         async GET(exchange) {
           const [collection, principal] = await admit(exchange, "read");
           const [id, { search }] = [exchange.param("id"), exchange];
-          if (search === "") return exchange.json(200, await records.get(collection, principal, id));
+          if (search === "") {
+            const record = await records.get(collection, principal, id);
+            const tag = recordTag(collection, record);
+            return answerRecord(exchange, principal, { json: JsonText.of(record), tag });
+          }
           const signal = (): AbortSignal => exchange.request.signal;
           const caller = exchange.callerKey(principal);
-          return exchange.json(200, await queries.one(collection, id, { search, principal, caller, signal }));
+          const found = await queries.one(collection, id, { search, principal, caller, signal });
+          return answerRecord(exchange, principal, found);
         },
         async PUT(exchange) {
           const [{ name }, principal] = await admit(exchange, "update");
@@ -94,12 +104,13 @@ export function recordRoutes(options: {
             await records.admit(name, "update", { principal: current, id });
             throw given;
           }
-          const { json } = await records.update(name, principal, id, given);
-          return exchange.json(200, json);
+          const { json, tag } = await records.update(name, principal, { id, ifMatch: ifMatchOf(exchange) }, given);
+          return exchange.json(200, json, { ETag: tag });
         },
         async DELETE(exchange) {
           const [{ name }, principal] = await admit(exchange, "delete");
-          await records.delete(name, principal, exchange.param("id"));
+          const id = exchange.param("id");
+          await records.delete(name, principal, { id, ifMatch: ifMatchOf(exchange) });
           return exchange.empty();
         },
       },

@@ -1,4 +1,5 @@
 /** The context that a handler is called with; `context-types.txt` declares it to the user's editor. */
+import { versionOf } from "@socle/protocol";
 import type { RunInput } from "../protocol.ts";
 import type { Output, Scope } from "./output.ts";
 import type { ServiceClient } from "./service-client.ts";
@@ -42,12 +43,22 @@ function databaseOf({ calls }: ContextParts): object {
         },
         get: async (id: string) => parsed(await call("get", id)),
         create: async (values: unknown) => parsed(await call("create", jsonOf(values))),
-        update: async (id: string, values: unknown) => parsed(await call("update", id, jsonOf(values))),
-        delete: (id: string) => call("delete", id),
+        update: async (id: string, values: unknown, options?: VersionOptions) =>
+          parsed(await call("update", id, jsonOf(values), tagOf(options))),
+        delete: (id: string, options?: VersionOptions) => call("delete", id, tagOf(options)),
       };
     },
     query: async (sql: string, params: unknown = []) => parsed(await whole(calls, "db.query", [sql, jsonOf(params)])),
   };
+}
+
+/** The version that a record must have: an `ETag`, or the record as it was read. */
+interface VersionOptions {
+  readonly ifMatch?: string | { readonly id: string; readonly updatedAt: string };
+}
+
+function tagOf({ ifMatch }: VersionOptions = {}): string | null {
+  return ifMatch === undefined || typeof ifMatch === "string" ? (ifMatch ?? null) : versionOf(ifMatch);
 }
 
 function usersOf(calls: ServiceClient): object {

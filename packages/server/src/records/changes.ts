@@ -1,0 +1,223 @@
+/** Changes of records inside a transaction: create, update and delete one, each with its permission, its rules and its event. */
+import type { FieldDefinition, StoredRecord } from "@socle/protocol";
+import type { Collection, Collections } from "../collections/index.ts";
+import type { Transactor, Value } from "../database/index.ts";
+import type { EventLog } from "../events/index.ts";
+import { decode } from "../fields/index.ts";
+import { AppError, type Clock, JsonText, newId, type Principal, toTimestamp } from "../kernel/index.ts";
+import type { RecordCounts } from "./counts.ts";
+import { basisOf } from "./event-basis.ts";
+import { collectionNamed, missingRecord } from "./missing.ts";
+import { ownerOfChanged, ownerOfNew } from "./ownership.ts";
+import { type OwnedRow, type RecordTable, recordTableOf } from "./record-table.ts";
+import { checkVersion, recordTag } from "./record-tag.ts";
+import { type Lookups, References } from "./references.ts";
+import type { Rights } from "./rights.ts";
+import { answerWithout, changesOf, type SavedRecord } from "./saved-record.ts";
+import { type ValidatedBody, validateBody } from "./validate.ts";
+import type { Versions } from "./versions.ts";
+
+export type Body = Record<string, unknown>;
+
+/** A record to create. */
+export interface NewRecord {
+  /** The name of its collection. */
+  readonly collection: string;
+  readonly body: Body;
+}
+
+/** A record, and the version that it must have, as `If-Match` names it; null for any. */
+export interface RecordVersion {
+  readonly id: string;
+  readonly ifMatch: string | null;
+}
+
+/** A record to change or delete. */
+export interface RecordTarget extends RecordVersion {
+  /** The name of its collection. */
+  readonly collection: string;
+}
+
+export interface ChangedRecord extends RecordTarget {
+  readonly body: Body;
+}
+
+/** A record that is to be changed, with its table. */
+interface Found {
+  readonly table: RecordTable;
+  readonly row: OwnedRow;
+}
+
+/**
+ * Every method runs in the transaction that it is given, looks at the caller's right in it, and throws as `Records` does. The
+ * transaction must be taken back when one throws.
+ */
+export class RecordChanges {
+  readonly #collections: Collections;
+  readonly #events: EventLog;
+  readonly #clock: Clock;
+  readonly #references: References;
+  readonly #counts: RecordCounts;
+  readonly #versions: Versions;
+  readonly #rights: Rights;
+
+  constructor(options: {
+    collections: Collections;
+    events: EventLog;
+    clock: Clock;
+    lookups: Lookups;
+    counts: RecordCounts;
+    versions: Versions;
+    rights: Rights;
+  }) {
+    this.#collections = options.collections;
+    this.#events = options.events;
+    this.#clock = options.clock;
+    this.#counts = options.counts;
+    this.#versions = options.versions;
+    this.#rights = options.rights;
+    this.#references = new References({ collections: options.collections, lookups: options.lookups });
+  }
+
+  async create(tx: Transactor, principal: Principal, { collection: name, body }: NewRecord): Promise<SavedRecord> {
+    const table = recordTableOf(collectionNamed(this.#collections, name));
+    const { collection } = table;
+    collection.policies.create.admit(principal);
+    const { values, problems } = validateBody(table, body, "create");
+    const owner = ownerOfNew(table, principal, values, problems);
+    const now = this.#clock.now();
+    const id = newId("rec", now);
+    const timestamp = toTimestamp(now);
+    if (problems.length > 0 || table.references.length > 0) await this.#refuse(tx, table, { values, problems }, id);
+    const stored: Value[] = [];
+    const record: StoredRecord = { id, createdAt: timestamp, updatedAt: timestamp };
+    for (const [position, field] of table.fields.entries()) {
+      const value = values[position] ?? null;
+      if (field.owner !== true) stored.push(value);
+      record[field.name] = decode(field, value);
+    }
+    await this.#references.write(
+      () => tx.run(table.insert, id, timestamp, timestamp, owner, ...stored),
+      () => this.#references.duplicates(tx, table, { id, values, createdAt: timestamp, updatedAt: timestamp }),
+    );
+    const right = { table, principal, id, owner };
+    if (!(await this.#rights.allows(tx, "create", right))) throw collection.policies.create.refusal(principal);
+    tx.whenVisible(() => this.#changed(collection, 1, owner));
+    const type = `${name}.created`;
+    const json = JsonText.of(record);
+    await this.#events.append(tx, { type, source: "collections", payload: json, principal, owner }, now);
+    const isReadable = await this.#rights.allows(tx, "read", right);
+    return { record, tag: recordTag(collection, record), json: isReadable ? json : answerWithout(record, body) };
+  }
+
+  async update(tx: Transactor, principal: Principal, { body, ...target }: ChangedRecord): Promise<SavedRecord> {
+    const { table, row } = await this.#find(tx, principal, { operation: "update", ...target });
+    const { collection } = table;
+    const { values, problems } = validateBody(table, body, "update");
+    const owner = ownerOfChanged(table, principal, values, problems, row.owner);
+    const id = row.record.id;
+    await this.#refuse(tx, table, { values: changedReferences(table, values, row.record), problems }, id);
+    const changed: FieldDefinition[] = [];
+    const stored: Value[] = [];
+    for (const [position, field] of table.fields.entries()) {
+      const value = values[position];
+      if (value === undefined) continue;
+      changed.push(field);
+      stored.push(value);
+    }
+    if (changed.length === 0) {
+      const { record } = row;
+      const isReadable = await this.#rights.allows(tx, "read", { table, principal, id, owner: row.owner });
+      const json = isReadable ? JsonText.of(record) : answerWithout(record, body);
+      return { record, tag: recordTag(collection, record), json };
+    }
+    const now = this.#clock.now();
+    // Strictly later than before, also within one millisecond.
+    const updatedAt = toTimestamp(Math.max(now, Date.parse(row.record.updatedAt) + 1));
+    const updated = await this.#references.write(
+      () => tx.get<StoredRecord>(table.update(changed), ...stored, updatedAt, id),
+      () => this.#references.duplicates(tx, table, { id, values, updatedAt }),
+    );
+    if (updated === null) throw missingRecord(collection, id);
+    const record = table.toRecord(updated);
+    const right = { table, principal, id, owner };
+    // The record as it stands now must be one that the caller may change, too.
+    const isAllowed =
+      collection.policies.update.audience !== "condition" || (await this.#rights.allows(tx, "update", right));
+    if (!isAllowed) throw collection.policies.update.refusal(principal);
+    tx.whenVisible(() => this.#versions.changed(collection.name, owner, row.owner));
+    const type = `${collection.name}.updated`;
+    const json = JsonText.of(record);
+    const previous = row.record;
+    const changes = (): object => changesOf(record, previous);
+    const basis = basisOf(table, row, { record, owner });
+    const event = { type, source: "collections", payload: json, changes, principal, owner, previous, basis } as const;
+    await this.#events.append(tx, event, now);
+    const isReadable = await this.#rights.allows(tx, "read", right);
+    return { record, tag: recordTag(collection, record), json: isReadable ? json : answerWithout(record, body) };
+  }
+
+  async delete(tx: Transactor, principal: Principal, target: RecordTarget): Promise<void> {
+    const { table, row } = await this.#find(tx, principal, { operation: "delete", ...target });
+    await tx.run(table.delete, target.id);
+    tx.whenVisible(() => this.#changed(table.collection, -1, row.owner));
+    await this.#events.append(tx, {
+      type: `${table.collection.name}.deleted`,
+      source: "collections",
+      payload: { id: target.id },
+      principal,
+      owner: row.owner,
+      previous: row.record,
+      basis: basisOf(table, row, null),
+    });
+  }
+
+  /** In the moment of the commit: there is one record more or less. */
+  #changed(collection: Collection, by: 1 | -1, owner: string | null): void {
+    this.#versions.changed(collection.name, owner);
+    this.#counts.changed(collection, by);
+  }
+
+  /** The record that an update or delete is about, once the caller may do that. */
+  async #find(
+    tx: Transactor,
+    principal: Principal,
+    { operation, collection: name, id, ifMatch }: RecordTarget & { operation: "update" | "delete" },
+  ): Promise<Found> {
+    const collection = collectionNamed(this.#collections, name);
+    collection.policies[operation].admit(principal);
+    const table = recordTableOf(collection);
+    const found = await tx.get<StoredRecord>(table.byIdWithOwner, id);
+    const missing = missingRecord(collection, id);
+    if (found === null) throw missing;
+    const row = table.toOwned(found);
+    await this.#rights.admit(tx, operation, { table, principal, id, owner: row.owner, missing });
+    checkVersion(row.record, ifMatch);
+    return { table, row };
+  }
+
+  /** Throws every problem of a body at once. */
+  async #refuse(tx: Transactor, table: RecordTable, body: ValidatedBody, id: string): Promise<void> {
+    const { values, problems } = body;
+    await this.#references.check(tx, table, values, problems);
+    if (problems.length === 0) return;
+    problems.push(...(await this.#references.duplicates(tx, table, { id, values, problems })));
+    throw AppError.validation(problems);
+  }
+}
+
+/**
+ * The values without the references that stay as they are: the record that one points to may be gone, and what GET returned
+ * can be PUT all the same.
+ */
+function changedReferences(
+  table: RecordTable,
+  values: readonly (Value | undefined)[],
+  record: StoredRecord,
+): (Value | undefined)[] {
+  return values.map((value, position) => {
+    const field = table.fields[position];
+    const isSame = field !== undefined && value === record[field.name];
+    return isSame && table.references.includes(position) ? undefined : value;
+  });
+}

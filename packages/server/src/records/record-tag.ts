@@ -1,0 +1,52 @@
+/**
+ * Tags of records (RFC 9110, 8.8.3): strong, of the version of the record, and of what else an answer with it depends on.
+ * `If-Match` compares the version alone, `If-None-Match` all of the tag.
+ */
+import { type StoredRecord, versionOf } from "@socle/protocol";
+import type { Collection } from "../collections/index.ts";
+import { AppError } from "../kernel/index.ts";
+
+type Version = Pick<StoredRecord, "id" | "updatedAt">;
+
+const definitions = new WeakMap<Collection, string>();
+
+/** A text that is another once the definition is: a migration adds fields to records whose version stays. */
+function markOf(collection: Collection): string {
+  let mark = definitions.get(collection);
+  if (mark === undefined) {
+    mark = digestOf(JSON.stringify(collection.definition));
+    definitions.set(collection, mark);
+  }
+  return mark;
+}
+
+function digestOf(text: string): string {
+  return new Bun.CryptoHasher("sha256").update(text).digest("base64url").slice(0, 12);
+}
+
+function tagOf(version: Version, mark: string): string {
+  return `${versionOf(version).slice(0, -1)};${mark}"`;
+}
+
+/** The tag of an answer that is the record as it is stored. */
+export function recordTag(collection: Collection, record: Version): string {
+  return tagOf(record, markOf(collection));
+}
+
+/** The tag of an answer that is a selection of a record's fields, or has other records beside it. */
+export function selectionTag(record: Version, text: string): string {
+  return tagOf(record, digestOf(text));
+}
+
+/**
+ * Refuses a change of a record that is not as the caller has seen it.
+ * @param ifMatch tags with commas between them, or `*`; null where the caller does not ask.
+ * @throws AppError `conflict`, with the status 412.
+ */
+export function checkVersion(record: Version, ifMatch: string | null): void {
+  if (ifMatch === null || ifMatch.trim() === "*") return;
+  const version = versionOf(record);
+  const versions = ifMatch.split(",").map((tag) => tag.trim().replace(/;[^;"]*"$/, '"'));
+  if (versions.includes(version)) return;
+  throw new AppError("conflict", "The record has changed since the version that If-Match names.", { isStale: true });
+}
