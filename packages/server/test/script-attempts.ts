@@ -1,6 +1,6 @@
 /** Attempts and script processes of unit tests: no code of a user runs, the test answers as `FakeProcess`. */
 import { system } from "../src/kernel/index.ts";
-import { Attempt, type ScriptTask } from "../src/script-host/attempt.ts";
+import { RunAttempt, type ScriptOutcome, type ScriptTask } from "../src/script-host/attempt.ts";
 import { type ProcessListener, ScriptProcess } from "../src/script-host/process.ts";
 import type { FromChild } from "../src/script-host/protocol.ts";
 import { FakeProcess } from "./fake-process.ts";
@@ -12,9 +12,9 @@ export function task(runId: string, more: Partial<ScriptTask> = {}): ScriptTask 
 
 let lastId = 0;
 
-export function attempt(runId: string, more: Partial<ScriptTask> = {}): Attempt {
+export function attempt(runId: string, more: Partial<ScriptTask> = {}): RunAttempt {
   lastId += 1;
-  return new Attempt(lastId, task(runId, more));
+  return new RunAttempt(lastId, task(runId, more));
 }
 
 /** Answers `load`; null for no answer, so that the test ends the process. */
@@ -52,7 +52,7 @@ function fail(error: unknown): void {
 }
 
 /** The outcome in one word: its status, or the message of its error. */
-export async function outcomeOf(each: Attempt | Promise<Awaited<Attempt["outcome"]>>): Promise<string> {
-  const outcome = await (each instanceof Attempt ? each.outcome : each);
+export async function outcomeOf(each: RunAttempt | Promise<ScriptOutcome>): Promise<string> {
+  const outcome = await (each instanceof RunAttempt ? each.outcome : each);
   return outcome.status === "failed" ? outcome.error.message : outcome.status;
 }

@@ -9,7 +9,7 @@ import type { AppendedEvent, EventLog, EventRecorder } from "../events/index.ts"
 import { AppError, type Awaitable, type Clock, count, nearest, quote, SetupError } from "../kernel/index.ts";
 import type { Logger } from "../logging/index.ts";
 import { RunLifeCycle, RunLog } from "../runs/index.ts";
-import type { Script, ScriptKind, ScriptOutcome, ScriptTask } from "../script-host/index.ts";
+import type { Lane, Script, ScriptKind, ScriptOutcome, ScriptTask } from "../script-host/index.ts";
 import { Deliveries, type DeliveryHead } from "./deliveries.ts";
 import { lastIdOf, maxPerEvent, parseRunId } from "./delivery-id.ts";
 import { DeliveryRuns, type FunctionRunState } from "./delivery-runs.ts";
@@ -35,6 +35,7 @@ export interface FunctionsOptions {
 
 export class Functions implements ScriptKind, EventRecorder {
   readonly folder = "functions";
+  readonly firstLane = "runs";
   readonly #options: FunctionsOptions;
   readonly #deliveries: Deliveries;
   readonly #dispatcher: Dispatcher;
@@ -70,6 +71,10 @@ export class Functions implements ScriptKind, EventRecorder {
   /** Every trigger in force, by file. */
   triggers(): readonly Trigger[] {
     return this.#triggers;
+  }
+
+  lanesOf(): readonly Lane[] {
+    return ["runs"];
   }
 
   check(script: Script): void {

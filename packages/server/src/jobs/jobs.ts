@@ -7,7 +7,7 @@ import type { EventLog } from "../events/index.ts";
 import { type Clock, newId, system } from "../kernel/index.ts";
 import type { Logger } from "../logging/index.ts";
 import { type AttemptEnd, linear, type Postponement, RunLifeCycle, RunLog } from "../runs/index.ts";
-import type { Script, ScriptKind, ScriptOutcome, ScriptTask } from "../script-host/index.ts";
+import type { Lane, Script, ScriptKind, ScriptOutcome, ScriptTask } from "../script-host/index.ts";
 import { JobHistory, type JobRunEntry } from "./history.ts";
 import { JobQueue } from "./job-queue.ts";
 import { type JobRunState, JobRuns, jobHandler, jobRun } from "./job-runs.ts";
@@ -40,6 +40,7 @@ interface Scheduled {
 
 export class Jobs implements ScriptKind {
   readonly folder = "jobs";
+  readonly firstLane = "runs";
   readonly #options: JobsOptions;
   readonly #now: () => number;
   readonly #history: JobHistory;
@@ -81,6 +82,10 @@ export class Jobs implements ScriptKind {
     this.#isStarted = true;
     await this.#resume();
     this.#arm();
+  }
+
+  lanesOf(): readonly Lane[] {
+    return ["runs"];
   }
 
   check(script: Script): void {

@@ -1,6 +1,6 @@
 /** An attempt: one call of a handler, from the task that asks for it to its outcome. */
 import type { System } from "../kernel/index.ts";
-import type { LogMessage, RunInput, ScriptError, ScriptExports } from "./protocol.ts";
+import type { InvocationAnswer, LogMessage, RefusalData, RunInput, ScriptError, ScriptExports } from "./protocol.ts";
 
 /** The handler to call, and the data that it is called with. */
 export interface ScriptTask {
@@ -17,6 +17,16 @@ export interface ScriptTask {
   onLog?(entry: Pick<LogMessage, "level" | "message" | "fields">): void;
 }
 
+/** A handler to call for somebody who waits for its value. */
+export interface ScriptCall extends ScriptTask {
+  /** Counted from the call on, the time in which it waits included. */
+  readonly timeoutMs: number;
+  /** When it is aborted, nobody waits any more. */
+  readonly caller?: AbortSignal;
+  /** Whether the handler may be called again when the process is lost that had called it. */
+  readonly isRepeatable: boolean;
+}
+
 /**
  * The end of an attempt. `stopped`: the service stops, and nothing is known of how far the handler came. `gone`: the
  * file was deleted, or is not loaded.
@@ -26,11 +36,22 @@ export type ScriptOutcome =
   | { readonly status: "failed"; readonly error: ScriptError }
   | { readonly status: "stopped" | "gone" };
 
+/**
+ * The end of a call. `value` is JSON. `late`: its time is up. `left`: its caller waits no more. `lost`: the process has
+ * ended, for a reason that the message says as the predicate of a sentence.
+ */
+export type CallOutcome =
+  | { readonly status: "answered"; readonly value: string }
+  | { readonly status: "refused"; readonly refusal: RefusalData }
+  | { readonly status: "failed"; readonly error: ScriptError }
+  | { readonly status: "lost"; readonly message: string }
+  | { readonly status: "late" | "left" | "stopped" | "gone" };
+
 /** The result of loading a file: its exports, or the reason why it cannot be loaded. */
 export type Loaded = { readonly exports: ScriptExports } | { readonly error: ScriptError };
 
-/** One call of a handler. The states are drawn in scheduler.ts. */
-export class Attempt {
+/** One call of a handler. The states are drawn in scheduler.ts. The first end counts. */
+export abstract class Attempt {
   /** Unique among the attempts of a supervisor. */
   readonly id: number;
   readonly task: ScriptTask;
@@ -43,29 +64,87 @@ export class Attempt {
   failedIsolations = 0;
   /** Times that a signal from outside ended a process in which the attempt was alone. */
   outsideKills = 0;
-  readonly outcome: Promise<ScriptOutcome>;
-  readonly #resolve: (outcome: ScriptOutcome) => void;
 
   constructor(id: number, task: ScriptTask) {
     this.id = id;
     this.task = task;
-    const { promise, resolve } = Promise.withResolvers<ScriptOutcome>();
-    this.outcome = promise;
-    this.#resolve = resolve;
   }
 
-  settle(outcome: ScriptOutcome): void {
-    this.#resolve(outcome);
-  }
-
-  fail(message: string): void {
-    this.settle({ status: "failed", error: { message } });
-  }
+  /** Resolves when it has ended for who asked for it. Never rejects. */
+  abstract get outcome(): Promise<unknown>;
+  /** Whether it has ended for who asked for it. */
+  abstract get isSettled(): boolean;
+  abstract settle(end: Extract<ScriptOutcome, { status: "failed" | "stopped" | "gone" }>): void;
+  /** The process has ended. @param message how, as the predicate of a sentence. */
+  abstract lose(message: string): void;
+  /** Its time is up. */
+  abstract expire(): void;
+  /** Whether it may be made again when its process was lost. */
+  abstract get isRepeatable(): boolean;
 
   /** Back to the state `waiting`, for another process. */
   reset(): void {
     this.startedAt = null;
     this.silentPolls = 0;
     this.isAborted = false;
+  }
+}
+
+/** An attempt of a run: nobody waits for a value. */
+export class RunAttempt extends Attempt {
+  readonly #end = Promise.withResolvers<ScriptOutcome>();
+  readonly isRepeatable = true;
+  isSettled = false;
+
+  get outcome(): Promise<ScriptOutcome> {
+    return this.#end.promise;
+  }
+
+  settle(outcome: ScriptOutcome): void {
+    this.isSettled = true;
+    this.#end.resolve(outcome);
+  }
+
+  lose(message: string): void {
+    this.settle({ status: "failed", error: { message } });
+  }
+
+  expire(): void {
+    this.lose(`ran longer than its timeout of ${this.task.timeoutMs / 1_000} s`);
+  }
+}
+
+/** A call whose caller waits for the value. */
+export class CallAttempt extends Attempt {
+  readonly #end = Promise.withResolvers<CallOutcome>();
+  readonly isRepeatable: boolean;
+  isSettled = false;
+
+  constructor(id: number, call: ScriptCall) {
+    super(id, call);
+    this.isRepeatable = call.isRepeatable;
+  }
+
+  get outcome(): Promise<CallOutcome> {
+    return this.#end.promise;
+  }
+
+  settle(outcome: CallOutcome): void {
+    this.isSettled = true;
+    this.#end.resolve(outcome);
+  }
+
+  answer(answer: InvocationAnswer): void {
+    if ("value" in answer) this.settle({ status: "answered", value: answer.value });
+    else if ("refusal" in answer) this.settle({ status: "refused", refusal: answer.refusal });
+    else this.settle({ status: "failed", error: answer.error });
+  }
+
+  lose(message: string): void {
+    this.settle({ status: "lost", message });
+  }
+
+  expire(): void {
+    this.settle({ status: "late" });
   }
 }

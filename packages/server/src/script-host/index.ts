@@ -1,8 +1,9 @@
 /** The processes of the user's code: loading and reloading modules, running handlers within limits, the calls they may make. */
 
-export type { ScriptOutcome, ScriptTask } from "./attempt.ts";
+export type { CallOutcome, ScriptCall, ScriptOutcome, ScriptTask } from "./attempt.ts";
 export type { FileState } from "./file-states.ts";
-export type { RunInput, ScriptError } from "./protocol.ts";
+export type { Lane } from "./lanes.ts";
+export type { RunInput, ScriptError, ScriptExports } from "./protocol.ts";
 export { QueryPool } from "./query-pool.ts";
 export { parseOptions, parseRetries, parseTimeout } from "./run-options.ts";
 export { runTool, type ToolOptions } from "./run-tool.ts";

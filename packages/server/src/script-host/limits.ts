@@ -75,7 +75,8 @@ export class RunLimits {
     const now = performance.now();
     const started = attempts.filter(({ startedAt }) => startedAt !== null);
     for (const attempt of started) {
-      if (now - (attempt.startedAt ?? now) < attempt.task.timeoutMs) continue;
+      // A call that nobody waits for was aborted before its time was up.
+      if (!attempt.isAborted && now - (attempt.startedAt ?? now) < attempt.task.timeoutMs) continue;
       if (!attempt.isAborted) this.#options.abort(attempt);
       attempt.isAborted = true;
       attempt.silentPolls += 1;
@@ -85,8 +86,9 @@ export class RunLimits {
       for (const attempt of attempts) attempt.silentPolls += 1;
       return attempts.some(({ silentPolls }) => silentPolls > gracePolls);
     }
-    // The attempt that started last may compute until its timeout, and the others wait for it meanwhile.
-    const last = started.reduce((a, b) => ((a.startedAt ?? 0) > (b.startedAt ?? 0) ? a : b));
-    return last.silentPolls > gracePolls;
+    // The attempt that started last may compute until its timeout, and the others wait for it meanwhile. Of those that
+    // started together, nobody knows which one computes.
+    const lastStart = Math.max(...started.map(({ startedAt }) => startedAt ?? 0));
+    return started.some(({ startedAt, silentPolls }) => startedAt === lastStart && silentPolls > gracePolls);
   }
 }

@@ -1,15 +1,20 @@
 /** A script process: a host process that has the user's code, loads files, and runs attempts. */
 
-import type { Attempt, Loaded } from "./attempt.ts";
+import { type Attempt, CallAttempt, type Loaded } from "./attempt.ts";
 import { type CallOptions, CallTransport } from "./call-transport.ts";
 import type { HostProcess, ProcessEnd } from "./host-process.ts";
-import type { CodeFile, FromChild, LogMessage, ToChild } from "./protocol.ts";
+import type { CodeFile, FromChild, Invocation, LogMessage, ToChild } from "./protocol.ts";
 
 /** The longest that a file may take to load. Polls are counted: when the service itself was busy, the answer may be there. */
 const loadLimitMs = 5_000;
 const loadPollMs = 100;
 
-export type ProgressMessage = Extract<FromChild, { type: "started" | "completed" | "failed" | "aborted" }>;
+export type ProgressMessage = Extract<
+  FromChild,
+  {
+    type: "started" | "entered" | "completed" | "failed" | "aborted" | "answers";
+  }
+>;
 export type StrayMessage = Extract<FromChild, { type: "stray" }>;
 
 /** The receiver of the messages about attempts. None comes after `close`. */
@@ -41,6 +46,8 @@ export class ScriptProcess {
   readonly #calls: CallTransport;
   readonly #listener: ProcessListener;
   #loading: { path: string; resolve: (result: LoadResult) => void } | null = null;
+  /** Calls that are sent at the end of this turn. */
+  readonly #invocations: Invocation[] = [];
   #isClosed = false;
 
   constructor(options: ScriptProcessOptions, listener: ProcessListener) {
@@ -90,13 +97,27 @@ export class ScriptProcess {
   }
 
   /** Calls the handler of an attempt. */
-  run({ id, task }: Attempt): void {
-    const { path, handler, input } = task;
-    this.#host.send({ type: "run", attempt: id, path, handler, input: JSON.stringify(input) });
+  run(attempt: Attempt): void {
+    const { path, handler, input } = attempt.task;
+    const invocation: Invocation = { attempt: attempt.id, path, handler, input: JSON.stringify(input) };
+    if (attempt instanceof CallAttempt) this.#invoke(invocation);
+    else this.#host.send({ type: "run", ...invocation });
   }
 
-  /** The attempt's time is up. */
+  /** Calls of one turn of the event loop share a message, which costs more than most handlers. */
+  #invoke(invocation: Invocation): void {
+    this.#invocations.push(invocation);
+    if (this.#invocations.length === 1) setImmediate(() => this.#sendInvocations());
+  }
+
+  #sendInvocations(): void {
+    if (this.#invocations.length > 0) this.#host.send({ type: "invoke", calls: this.#invocations.splice(0) });
+  }
+
+  /** The attempt's time is up, or nobody waits for it any more. */
   abort({ id }: Attempt): void {
+    // It may be among those that are not sent yet.
+    this.#sendInvocations();
     this.#host.send({ type: "abort", attempt: id });
   }
 

@@ -20,14 +20,32 @@ export interface ScriptError {
   readonly stack?: string;
 }
 
-/** Calls a handler. `input` is the JSON of a `RunInput`. */
-export interface RunMessage {
-  readonly type: "run";
+/** One call of a handler. `input` is the JSON of a `RunInput`. */
+export interface Invocation {
   readonly attempt: number;
   readonly path: string;
   /** The name of the export. */
   readonly handler: string;
   readonly input: string;
+}
+
+/** Calls a handler whose value nobody waits for. */
+export interface RunMessage extends Invocation {
+  readonly type: "run";
+}
+
+/** The answer of a handler that was invoked: its value as JSON, a refusal, or its error. */
+export type InvocationAnswer =
+  | { readonly attempt: number; readonly value: string }
+  | { readonly attempt: number; readonly refusal: RefusalData }
+  | { readonly attempt: number; readonly error: ScriptError };
+
+/** A `Refusal` that a handler has thrown. */
+export interface RefusalData {
+  readonly message: string;
+  readonly status: 400 | 403;
+  /** The field that the refusal is about; null when it names none. */
+  readonly field: string | null;
 }
 
 /** The part of a handler's context that is data. */
@@ -53,6 +71,8 @@ export type ToChild =
   | { readonly type: "code"; readonly files: readonly CodeFile[] }
   | { readonly type: "load"; readonly path: string }
   | RunMessage
+  /** Calls handlers whose values are waited for. Those of one turn of the event loop share a message. */
+  | { readonly type: "invoke"; readonly calls: readonly Invocation[] }
   /** The attempt's time is up: its signal is aborted, and its further calls are refused. */
   | { readonly type: "abort"; readonly attempt: number }
   | { readonly type: "answer"; readonly call: number; readonly value: unknown }
@@ -90,6 +110,9 @@ export type FromChild =
   | { readonly type: "broken"; readonly path: string; readonly error: ScriptError }
   /** Sent before the handler is called, so that it is known which attempt blocks a process that does not answer any more. */
   | { readonly type: "started"; readonly attempt: number }
+  /** The same, for handlers that are invoked. */
+  | { readonly type: "entered"; readonly attempts: readonly number[] }
+  | { readonly type: "answers"; readonly answers: readonly InvocationAnswer[] }
   | { readonly type: "completed"; readonly attempt: number }
   | { readonly type: "failed"; readonly attempt: number; readonly error: ScriptError }
   /** Confirms `abort`. */

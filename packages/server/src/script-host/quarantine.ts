@@ -61,7 +61,7 @@ export class Quarantine {
   }
 
   async #isolate(attempt: Attempt): Promise<boolean> {
-    while (!this.#isStopped) {
+    while (!this.#isStopped && !attempt.isSettled) {
       const isSettled = await this.#tryAlone(attempt);
       if (isSettled !== null) return isSettled;
       attempt.reset();
@@ -86,7 +86,7 @@ export class Quarantine {
       const loss = scheduler.detach(end);
       const culprit = culpritOf(loss);
       if (culprit === null) return null;
-      culprit.fail(loss.message);
+      culprit.lose(loss.message);
       return true;
     } finally {
       scheduler.close();

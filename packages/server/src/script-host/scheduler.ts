@@ -14,7 +14,7 @@
  * quarantine.ts is the rest.
  */
 import type { Logger } from "../logging/index.ts";
-import type { Attempt } from "./attempt.ts";
+import { type Attempt, CallAttempt, RunAttempt } from "./attempt.ts";
 import { AttemptLog } from "./attempt-log.ts";
 import type { ProcessEnd } from "./host-process.ts";
 import { type LimitName, RunLimits } from "./limits.ts";
@@ -104,7 +104,7 @@ export class Scheduler implements ProcessListener {
     const attempts = [...this.#underWay.values()];
     this.#underWay.clear();
     const started = attempts.filter(({ startedAt }) => startedAt !== null);
-    this.#waiting.unshift(...attempts.filter(({ startedAt }) => startedAt === null));
+    this.#waiting.unshift(...attempts.filter(({ startedAt, isSettled }) => startedAt === null && !isSettled));
     for (const attempt of attempts) attempt.reset();
     const signal = this.#exceeded === null ? end.signal : null;
     return { started, everSent: this.#everSent, message: this.#messageOf(end), signal };
@@ -138,18 +138,59 @@ export class Scheduler implements ProcessListener {
   }
 
   progress(message: ProgressMessage): void {
-    const attempt = this.#underWay.get(message.attempt);
-    if (attempt === undefined) return;
-    if (message.type === "started") {
-      attempt.startedAt = performance.now();
-      attempt.silentPolls = 0;
-      return;
+    switch (message.type) {
+      case "started":
+        this.#started([message.attempt]);
+        return;
+      case "entered":
+        this.#started(message.attempts);
+        return;
+      case "answers":
+        for (const answer of message.answers) {
+          const isFine = !("error" in answer);
+          this.#end(answer.attempt, isFine, (attempt) => attempt instanceof CallAttempt && attempt.answer(answer));
+        }
+        return;
+      case "completed":
+        this.#end(message.attempt, true, (attempt) => {
+          if (attempt instanceof RunAttempt) attempt.settle({ status: "completed" });
+        });
+        return;
+      case "failed":
+        this.#end(message.attempt, false, (attempt) => attempt.settle({ status: "failed", error: message.error }));
+        return;
+      case "aborted":
+        this.#end(message.attempt, false, (attempt) => attempt.expire());
     }
-    this.#underWay.delete(attempt.id);
-    this.#log.ended(attempt, message.type === "completed");
-    if (message.type === "completed") attempt.settle({ status: "completed" });
-    else if (message.type === "failed") attempt.settle({ status: "failed", error: message.error });
-    else attempt.fail(`ran longer than its timeout of ${attempt.task.timeoutMs / 1_000} s`);
+  }
+
+  /** Nobody waits for a call any more: it is not sent, or is aborted. */
+  cancel(call: CallAttempt): void {
+    const waiting = this.#waiting.indexOf(call);
+    if (waiting >= 0) this.#waiting.splice(waiting, 1);
+    if (!this.#underWay.has(call.id) || call.isAborted) return;
+    call.isAborted = true;
+    this.#process?.abort(call);
+  }
+
+  #started(ids: readonly number[]): void {
+    const now = performance.now();
+    for (const id of ids) {
+      const attempt = this.#underWay.get(id);
+      if (attempt === undefined) continue;
+      attempt.startedAt = now;
+      // An attempt that was aborted before is still to confirm it.
+      if (!attempt.isAborted) attempt.silentPolls = 0;
+    }
+  }
+
+  /** The process has said that an attempt has ended. */
+  #end(id: number, hasCompleted: boolean, settle: (attempt: Attempt) => void): void {
+    const attempt = this.#underWay.get(id);
+    if (attempt === undefined) return;
+    this.#underWay.delete(id);
+    this.#log.ended(attempt, hasCompleted);
+    settle(attempt);
     this.#sendNext();
     this.#options.onEnded?.();
   }

@@ -1,9 +1,10 @@
 /** The script host: loads the user's code into processes of its own, reloads it, and runs handlers there. */
 import { type Awaitable, messageOf, SetupError } from "../kernel/index.ts";
-import type { Loaded, ScriptOutcome, ScriptTask } from "./attempt.ts";
+import type { CallOutcome, Loaded, ScriptCall, ScriptOutcome, ScriptTask } from "./attempt.ts";
 import { type FileState, FileStates } from "./file-states.ts";
 import { SpawnedProcess, type SpawnOptions } from "./host-process.ts";
-import type { FromChild, ScriptError, ScriptExports, ToChild } from "./protocol.ts";
+import { LANES, type Lane, laneOptions } from "./lanes.ts";
+import type { CodeFile, FromChild, ScriptError, ScriptExports, ToChild } from "./protocol.ts";
 import { listScripts, listStrays, readCode, type ScriptFile, type ScriptFolder } from "./script-files.ts";
 import { Supervisor, type SupervisorOptions } from "./supervisor.ts";
 
@@ -16,25 +17,29 @@ export interface Script {
 /** A kind of script, functions or jobs: the owner of a folder. */
 export interface ScriptKind {
   readonly folder: ScriptFolder;
+  /** The lane in which its files are loaded first, to see what they export. */
+  readonly firstLane: Lane;
+  /** The lanes that a file with these exports is needed in. */
+  lanesOf(exports: ScriptExports): readonly Lane[];
   /** Checks the exports of a file. @throws Error that names the fault. */
   check(script: Script): void;
   /** Replaces all scripts of the kind. `broken` are paths of files that have never been loaded. */
   use(scripts: readonly Script[], broken: readonly string[]): Awaitable<void>;
 }
 
-export interface ScriptHostOptions extends Omit<SupervisorOptions, "spawn" | "code"> {
+export interface ScriptHostOptions extends Omit<SupervisorOptions, "spawn" | "code" | "contents" | "capacity"> {
   /** How a process of the user's code is started. */
   readonly process: SpawnOptions;
   /** The project's folder. */
   readonly root: string;
-  /** Processes for the user's code. */
+  /** Processes of each lane that has files. */
   readonly processes: number;
   readonly kinds: readonly ScriptKind[];
 }
 
 /** The processes that have loaded one state of the files. */
 interface Generation {
-  readonly supervisors: readonly Supervisor[];
+  readonly lanes: ReadonlyMap<Lane, readonly Supervisor[]>;
 }
 
 interface LoadedScript extends Script {
@@ -87,15 +92,25 @@ export class ScriptHost {
   async run(task: ScriptTask): Promise<ScriptOutcome> {
     // During a reload, runs wait: one that was scheduled with the old files must not start with the new ones.
     if (this.#change !== null) await this.#change.promise;
-    const [first, ...others] = this.#scripts.get(task.path)?.generation.supervisors ?? [];
-    if (first === undefined) return { status: "gone" };
-    return others.reduce((least, each) => (each.load < least.load ? each : least), first).run(task);
+    return this.#supervisorOf(task.path, "runs")?.run(task) ?? { status: "gone" };
   }
 
-  /** Ends all processes. Runs under way are settled as stopped. */
+  /** Calls a handler and waits for its value, for as long as the call says. Never rejects. */
+  async call(lane: Exclude<Lane, "runs">, call: ScriptCall): Promise<CallOutcome> {
+    if (this.#change !== null) await this.#change.promise;
+    return this.#supervisorOf(call.path, lane)?.call(call) ?? { status: "gone" };
+  }
+
+  /** Of the processes that have loaded a file, the one with the least to do; undefined when none has. */
+  #supervisorOf(path: string, lane: Lane): Supervisor | undefined {
+    const [first, ...others] = this.#scripts.get(path)?.generation.lanes.get(lane) ?? [];
+    return first && others.reduce((least, each) => (each.load < least.load ? each : least), first);
+  }
+
+  /** Ends all processes. Runs and calls under way are settled as stopped. */
   stop(): void {
     this.#isStopped = true;
-    for (const { supervisors } of this.#alive) for (const supervisor of supervisors) supervisor.stop();
+    for (const generation of this.#alive) for (const supervisor of supervisorsOf(generation)) supervisor.stop();
   }
 
   async #load(): Promise<void> {
@@ -128,37 +143,61 @@ export class ScriptHost {
 
   /** Ends the processes of a generation that no script needs any more, once their runs have ended. */
   async #retire(generation: Generation): Promise<void> {
-    await Promise.all(generation.supervisors.map((supervisor) => supervisor.drained()));
-    for (const supervisor of generation.supervisors) supervisor.stop();
+    const supervisors = supervisorsOf(generation);
+    await Promise.all(supervisors.map((supervisor) => supervisor.drained()));
+    for (const supervisor of supervisors) supervisor.stop();
     this.#alive.delete(generation);
   }
 
-  /** Starts processes for these files, unless there are none. */
+  /** Starts the processes that these files need. */
   async #open(files: readonly ScriptFile[]): Promise<{ generation: Generation; loaded: Map<string, Loaded> }> {
-    if (files.length === 0) return { generation: { supervisors: [] }, loaded: new Map() };
-    const code = readCode(this.#options.root);
-    const spawn = (onMessage: (message: FromChild) => void): SpawnedProcess<ToChild, FromChild> =>
-      new SpawnedProcess(this.#options.process, onMessage);
-    const supervisors = Array.from(
-      { length: this.#options.processes },
-      () => new Supervisor({ ...this.#options, spawn, code }),
-    );
-    const generation: Generation = { supervisors };
+    const lanes = new Map<Lane, readonly Supervisor[]>();
+    const generation: Generation = { lanes };
+    const loaded = new Map<string, Loaded>();
+    const code = files.length === 0 ? [] : readCode(this.#options.root);
     this.#alive.add(generation);
     try {
-      // One process after the other: a file that does not load in the first one need not be tried in the others.
-      const loaded = new Map<string, Loaded>(files.map(({ path }) => [path, { error: { message: "was not loaded" } }]));
-      let paths = files.map(({ path }) => path);
-      for (const supervisor of supervisors) {
-        for (const [path, result] of await supervisor.start(paths)) loaded.set(path, result);
-        paths = paths.filter((path) => "exports" in (loaded.get(path) ?? {}));
+      for (const lane of LANES) {
+        const paths = files
+          .filter((file) => this.#isTriedIn(lane, file, loaded.get(file.path)))
+          .map(({ path }) => path);
+        if (paths.length === 0) continue;
+        lanes.set(lane, this.#supervisors(lane, code));
+        await load(lanes.get(lane) ?? [], paths, loaded);
+        // Some files had to be loaded here only to see what they export.
+        if (files.some((file) => this.#isNeededIn(lane, file, loaded.get(file.path)))) continue;
+        for (const supervisor of lanes.get(lane) ?? []) supervisor.stop();
+        lanes.delete(lane);
       }
+      if (lanes.size === 0) this.#alive.delete(generation);
       return { generation, loaded };
     } catch (thrown) {
       this.#alive.delete(generation);
-      for (const supervisor of supervisors) supervisor.stop();
+      for (const supervisor of supervisorsOf(generation)) supervisor.stop();
       throw new SetupError(`functions and jobs: their process cannot be started: ${messageOf(thrown)}`);
     }
+  }
+
+  #supervisors(lane: Lane, code: readonly CodeFile[]): readonly Supervisor[] {
+    const spawn = (onMessage: (message: FromChild) => void): SpawnedProcess<ToChild, FromChild> =>
+      new SpawnedProcess(this.#options.process, onMessage);
+    const options = { ...this.#options, ...laneOptions[lane], spawn, code };
+    return Array.from({ length: this.#options.processes }, () => new Supervisor(options));
+  }
+
+  #isTriedIn(lane: Lane, file: ScriptFile, loaded: Loaded | undefined): boolean {
+    if (loaded === undefined) return this.#kindOf(file).firstLane === lane;
+    return this.#isNeededIn(lane, file, loaded);
+  }
+
+  #isNeededIn(lane: Lane, file: ScriptFile, loaded: Loaded | undefined): boolean {
+    return loaded !== undefined && "exports" in loaded && this.#kindOf(file).lanesOf(loaded.exports).includes(lane);
+  }
+
+  #kindOf(file: ScriptFile): ScriptKind {
+    const kind = this.#options.kinds.find(({ folder }) => folder === file.folder);
+    if (kind === undefined) throw new Error(`No kind of script has the folder ${file.folder}`);
+    return kind;
   }
 
   /** The newest version of a file that loads; null when there is none. The reason why the file does not load is logged. */
@@ -179,9 +218,8 @@ export class ScriptHost {
   #findProblem(file: ScriptFile, loaded: Loaded | undefined): ScriptError | null {
     if (loaded === undefined) return { message: "was not loaded" };
     if ("error" in loaded) return loaded.error;
-    const kind = this.#options.kinds.find(({ folder }) => folder === file.folder);
     try {
-      kind?.check({ file, exports: loaded.exports });
+      this.#kindOf(file).check({ file, exports: loaded.exports });
       return null;
     } catch (thrown) {
       return { message: messageOf(thrown) };
@@ -195,5 +233,26 @@ export class ScriptHost {
         scripts.filter(({ file }) => file.folder === kind.folder),
         broken,
       );
+  }
+}
+
+function supervisorsOf({ lanes }: Generation): Supervisor[] {
+  return [...lanes.values()].flat();
+}
+
+/**
+ * Loads files into processes, one process after the other: a file that does not load in the first one need not be tried
+ * in the others.
+ */
+async function load(
+  supervisors: readonly Supervisor[],
+  files: readonly string[],
+  loaded: Map<string, Loaded>,
+): Promise<void> {
+  let paths = files;
+  for (const path of paths) loaded.set(path, { error: { message: "was not loaded" } });
+  for (const supervisor of supervisors) {
+    for (const [path, result] of await supervisor.start(paths)) loaded.set(path, result);
+    paths = paths.filter((path) => "exports" in (loaded.get(path) ?? {}));
   }
 }

@@ -16,6 +16,8 @@ function open(answerLoad?: AnswerLoad) {
     ...callOptions,
     spawn: processes.spawn,
     code: [{ path: "jobs/a.ts", content: "as it was loaded" }],
+    contents: "functions and jobs",
+    capacity: 64,
     memoryLimit: 64 * 1024 ** 2,
     logger: quietLogger(log),
     onLost: () => {

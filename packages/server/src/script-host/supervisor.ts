@@ -8,14 +8,21 @@
  */
 import { count, messageOf } from "../kernel/index.ts";
 import type { Logger } from "../logging/index.ts";
-import { Attempt, type Loaded, type ScriptOutcome, type ScriptTask } from "./attempt.ts";
+import {
+  type Attempt,
+  CallAttempt,
+  type CallOutcome,
+  type Loaded,
+  RunAttempt,
+  type ScriptCall,
+  type ScriptOutcome,
+  type ScriptTask,
+} from "./attempt.ts";
 import type { ProcessEnd } from "./host-process.ts";
 import { loadFiles, type ProcessListener, ScriptProcess, type ScriptProcessOptions } from "./process.ts";
 import { culpritOf, Quarantine } from "./quarantine.ts";
 import { type Loss, Scheduler } from "./scheduler.ts";
 
-/** Attempts that one process has at a time. */
-const capacity = 64;
 /** Times that an attempt goes back among the others because its file does not load in quarantine. */
 const maxFailedIsolations = 2;
 /** The pause before an attempt is made again whose file neither process has loaded, doubled each time. */
@@ -26,6 +33,10 @@ const firstPauseMs = 100;
 const longestPauseMs = 5_000;
 
 export interface SupervisorOptions extends Omit<ScriptProcessOptions, "onError"> {
+  /** The kinds of code in the process, for log messages. */
+  readonly contents: string;
+  /** Attempts that the process has at a time. */
+  readonly capacity: number;
   /** Bytes of resident memory. */
   readonly memoryLimit: number;
   readonly logger: Logger;
@@ -52,7 +63,7 @@ export class Supervisor {
   #drained = Promise.withResolvers<void>();
 
   constructor(options: SupervisorOptions) {
-    const { memoryLimit, logger } = options;
+    const { capacity, memoryLimit, logger } = options;
     this.#options = options;
     this.#scheduler = new Scheduler({
       capacity,
@@ -85,10 +96,36 @@ export class Supervisor {
 
   run(task: ScriptTask): Promise<ScriptOutcome> {
     this.#lastId += 1;
-    const attempt = new Attempt(this.#lastId, task);
+    const attempt = new RunAttempt(this.#lastId, task);
+    this.#add(attempt);
+    return attempt.outcome;
+  }
+
+  /** Calls a handler for somebody who waits. The outcome comes within the timeout, whatever the process does. */
+  async call(call: ScriptCall): Promise<CallOutcome> {
+    const { caller, timeoutMs } = call;
+    if (caller?.aborted === true) return { status: "left" };
+    this.#lastId += 1;
+    const attempt = new CallAttempt(this.#lastId, call);
+    const give = (status: "late" | "left"): void => {
+      attempt.settle({ status });
+      this.#scheduler.cancel(attempt);
+    };
+    const leave = (): void => give("left");
+    const timer = setTimeout(() => give("late"), timeoutMs);
+    caller?.addEventListener("abort", leave, { once: true });
+    this.#add(attempt);
+    try {
+      return await attempt.outcome;
+    } finally {
+      clearTimeout(timer);
+      caller?.removeEventListener("abort", leave);
+    }
+  }
+
+  #add(attempt: Attempt): void {
     if (this.#state === "stopped") attempt.settle({ status: "stopped" });
     else this.#scheduler.add(attempt);
-    return attempt.outcome;
   }
 
   /** Resolves when nothing waits or is under way any more. */
@@ -127,9 +164,9 @@ export class Supervisor {
   }
 
   #spawn(listener: ProcessListener): ScriptProcess {
-    const { spawn, code, answer, toCallError, logger } = this.#options;
+    const { spawn, code, answer, toCallError, logger, contents } = this.#options;
     const onError = (error: unknown): void =>
-      logger.error("A message of the process of functions and jobs could not be handled", { error });
+      logger.error(`A message of the process of ${contents} could not be handled`, { error });
     return new ScriptProcess({ spawn, code, answer, toCallError, onError }, listener);
   }
 
@@ -161,7 +198,7 @@ export class Supervisor {
         this.#noteUnloaded(await this.#load(this.#files));
         break;
       } catch (thrown) {
-        this.#options.logger.error(`A process for functions and jobs cannot be started: ${messageOf(thrown)}`);
+        this.#options.logger.error(`A process for ${this.#options.contents} cannot be started: ${messageOf(thrown)}`);
         await Bun.sleep(this.#pauseMs);
       }
     }
@@ -176,16 +213,13 @@ export class Supervisor {
   #handle(loss: Loss): void {
     const { started, message } = loss;
     const culprit = culpritOf(loss);
-    for (const attempt of started)
-      if (attempt === culprit || attempt.failedIsolations >= maxFailedIsolations) attempt.fail(message);
-      else this.#suspects.push(attempt);
-    const were = started.length === 1 ? "was" : "were";
-    const beside =
-      culprit !== null || started.length === 0
-        ? ""
-        : `; ${count(started.length, "run")} ${were} in it, each is run again, alone`;
+    const again = started.filter((attempt) => attempt !== culprit && !attempt.isSettled && isMadeAgain(attempt));
+    for (const attempt of started) if (!again.includes(attempt)) attempt.lose(message);
+    this.#suspects.push(...again);
+    const were = again.length === 1 ? "was" : "were";
+    const beside = again.length === 0 ? "" : `; ${count(again.length, "run")} ${were} in it, each is run again, alone`;
     this.#options.onLost();
-    this.#options.logger.warn(`The process of functions and jobs was lost: it ${message}${beside}`);
+    this.#options.logger.warn(`The process of ${this.#options.contents} was lost: it ${message}${beside}`);
     this.#checkDrained();
   }
 
@@ -228,4 +262,8 @@ export class Supervisor {
     this.#drained.resolve();
     this.#drained = Promise.withResolvers<void>();
   }
+}
+
+function isMadeAgain({ isRepeatable, failedIsolations }: Attempt): boolean {
+  return isRepeatable && failedIsolations < maxFailedIsolations;
 }

@@ -4,12 +4,22 @@
  */
 import { join } from "node:path";
 import { nextTurn } from "../../kernel/index.ts";
-import type { ChildOptions, FromChild, RunInput, RunMessage, ScriptExports, ToChild } from "../protocol.ts";
+import type {
+  ChildOptions,
+  FromChild,
+  Invocation,
+  InvocationAnswer,
+  RunInput,
+  RunMessage,
+  ScriptExports,
+  ToChild,
+} from "../protocol.ts";
 import { useCode } from "./code.ts";
 import { makeContext } from "./context.ts";
 import { Errors } from "./errors.ts";
 import { guardProcess, loadEnvironment } from "./guards.ts";
 import { Budget, newScope, Output, type Scope, scopes } from "./output.ts";
+import { defineRefusal, refusalOf } from "./refusal.ts";
 import { answered, answeredPart, refused, ServiceClient } from "./service-client.ts";
 
 interface Active {
@@ -38,6 +48,7 @@ export function runScripts(options: ChildOptions): void {
   process.umask(options.umask);
   loadEnvironment(options.root);
   guardProcess();
+  defineRefusal();
 }
 
 class Child {
@@ -52,6 +63,8 @@ class Child {
   /** The last attempt of each file that has ended, for errors that it throws after its end. */
   readonly #last = new Map<string, { attempt: number; endedAt: number }>();
   readonly #strays = new Budget(maxStrays);
+  /** Answers of invoked handlers that are sent at the end of this turn. */
+  readonly #answers: InvocationAnswer[] = [];
   /** The attempt whose handler was called in this turn of the loop. */
   #entered: number | null = null;
 
@@ -74,6 +87,10 @@ class Child {
       case "run":
         this.#queue.push(message);
         if (this.#queue.length === 1) setImmediate(() => this.#next());
+        return;
+      case "invoke":
+        this.#send({ type: "entered", attempts: message.calls.map(({ attempt }) => attempt) });
+        for (const call of message.calls) void this.#invoke(call);
         return;
       case "abort":
         this.#abort(message.attempt);
@@ -144,26 +161,12 @@ class Child {
     });
   }
 
-  async #run({ attempt, path, handler, input }: RunMessage): Promise<void> {
+  async #run(message: RunMessage): Promise<void> {
+    const { attempt, path } = message;
     this.#send({ type: "started", attempt });
-    const scope: Scope = newScope(attempt);
-    const controller = new AbortController();
-    const calls = new ServiceClient({ attempt, send: this.#send, bodyLimit: this.#options.bodyLimit });
-    this.#active.set(attempt, { path, controller, calls });
     this.#entered = attempt;
     try {
-      const target = this.#modules.get(path)?.[handler];
-      if (typeof target !== "function") throw new Error(`${path} does not export ${handler}`);
-      // The service has written it.
-      const about = JSON.parse(input) as RunInput;
-      const context = makeContext({
-        input: about,
-        scope,
-        calls,
-        output: this.#output,
-        signal: controller.signal,
-      });
-      await scopes.run(scope, () => target(context));
+      await this.#call(message);
       // Rejections that nobody handles come to light at the end of a turn.
       await nextTurn();
       this.#end(attempt, { type: "completed", attempt });
@@ -172,13 +175,57 @@ class Child {
     }
   }
 
+  /** Calls a handler whose value is waited for. */
+  async #invoke(call: Invocation): Promise<void> {
+    const { attempt, path } = call;
+    try {
+      const value = jsonOf(await this.#call(call), this.#options.bodyLimit);
+      this.#answer({ attempt, value });
+    } catch (thrown) {
+      const refusal = refusalOf(thrown);
+      if (refusal !== null) this.#answer({ attempt, refusal });
+      else this.#answer({ attempt, error: this.#errors.describe(thrown, path) });
+    }
+  }
+
+  /** Answers of one turn of the loop share a message. */
+  #answer(answer: InvocationAnswer): void {
+    if (!this.#close(answer.attempt)) return;
+    this.#answers.push(answer);
+    if (this.#answers.length > 1) return;
+    setImmediate(() => this.#send({ type: "answers", answers: this.#answers.splice(0) }));
+  }
+
+  async #call({ attempt, path, handler, input }: Invocation): Promise<unknown> {
+    const scope: Scope = newScope(attempt);
+    const controller = new AbortController();
+    const calls = new ServiceClient({ attempt, send: this.#send, bodyLimit: this.#options.bodyLimit });
+    this.#active.set(attempt, { path, controller, calls });
+    const target = this.#modules.get(path)?.[handler];
+    if (typeof target !== "function") throw new Error(`${path} does not export ${handler}`);
+    const context = makeContext({
+      // The service has written it.
+      input: JSON.parse(input) as RunInput,
+      scope,
+      calls,
+      output: this.#output,
+      signal: controller.signal,
+    });
+    return await scopes.run(scope, () => target(context));
+  }
+
   #end(attempt: number, message: FromChild): void {
+    if (this.#close(attempt)) this.#send(message);
+  }
+
+  /** The attempt is over: its further calls are refused. Answers false when it was over before. */
+  #close(attempt: number): boolean {
     const active = this.#active.get(attempt);
-    if (active === undefined) return;
+    if (active === undefined) return false;
     this.#active.delete(attempt);
     this.#last.set(active.path, { attempt, endedAt: performance.now() });
     active.calls.end("its handler has returned");
-    this.#send(message);
+    return true;
   }
 
   #abort(attempt: number): void {
@@ -206,6 +253,16 @@ function exportsOf(module: Module): ScriptExports {
     else values[name] = name === "schedule" || name === "options" ? plain(value) : typeof value;
   }
   return { functions, values };
+}
+
+/** The JSON of a handler's value. @throws Error for one that has none, or is larger than the limit. */
+function jsonOf(value: unknown, limit: number): string {
+  if (typeof value === "function" || typeof value === "symbol")
+    throw new Error(`The handler returned a ${typeof value}`);
+  const json = JSON.stringify(value) ?? "null";
+  const size = Buffer.byteLength(json);
+  if (size > limit) throw new Error(`The handler returned ${size} bytes, and limits.body allows ${limit}`);
+  return json;
 }
 
 /** The value where it has a JSON form, else its type. */
