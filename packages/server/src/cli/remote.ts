@@ -1,3 +1,4 @@
+/** Remote service of a command: a running service, here or elsewhere, reached over HTTP as one of its admins. */
 import type { TokenResponse } from "@socle/protocol";
 import type { Config } from "../config/index.ts";
 import { AppError, isObject, messageOf } from "../kernel/index.ts";

@@ -1,3 +1,4 @@
+/** Data check of a migration: asks the records, before anything is changed, whether they allow the new definition. */
 import type { ErrorDetail, FieldDefinition } from "@socle/protocol";
 import { identifier, type Reader, type Value } from "../database/index.ts";
 import { isEmptySql, typeOf } from "../fields/index.ts";

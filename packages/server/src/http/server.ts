@@ -1,3 +1,4 @@
+/** HTTP server: builds the routes, listens, upgrades sockets, and drains requests on stop. */
 import type { Server } from "bun";
 import type { Admin } from "../admin/index.ts";
 import type { Auth } from "../auth/index.ts";

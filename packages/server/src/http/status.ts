@@ -1,6 +1,6 @@
+/** HTTP status of each error code: the one table (spec, "Errors"; contract, "HTTP in general"). */
 import type { ErrorCode } from "@socle/protocol";
 
-/** The one table from error codes to HTTP status (spec, "Errors"; contract, "HTTP in general"). */
 export const statusOf: { readonly [code in ErrorCode]: number } = {
   validation_error: 400,
   bad_request: 400,

@@ -1,3 +1,4 @@
+/** Realtime: admits sockets, publishes events to them, and counts what they hold (spec, "Realtime"). */
 import { MAX_FRAME_SIZE } from "@socle/protocol";
 import type { Auth, SessionChange } from "../auth/index.ts";
 import type { Collection, Collections } from "../collections/index.ts";
@@ -39,7 +40,6 @@ export interface RealtimeOptions {
   maxSubscriptions: number;
 }
 
-/** Sockets, their subscriptions, and who may hear what (spec, "Realtime"). */
 export class Realtime {
   readonly #options: RealtimeOptions;
   readonly #feed: Feed;
