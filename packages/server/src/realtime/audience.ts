@@ -36,7 +36,11 @@ export function topicsOfEvent(type: string, audience: Audience, owner: string | 
 }
 
 /** Whether a listener may hear an event at all: for one listener the topics answer that, too. */
-export function mayHear(listener: Listener, type: string, audience: Audience, owner: string | null): boolean {
+export function mayHear(
+  listener: Listener,
+  type: string,
+  { audience, owner }: { audience: Audience; owner: string | null },
+): boolean {
   // The database says it, for each event.
   if (audience === "condition") return true;
   const joined = topicsOfListener(type, listener);

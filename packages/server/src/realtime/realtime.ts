@@ -229,7 +229,7 @@ export class Realtime {
       page: (after, width, types): Promise<EventPage | null> =>
         events.page({ after, until: events.flushedSeq, width, types: this.#toldFrom(types) }),
       mayHear: (listener: Listener, event, collection) =>
-        mayHear(listener, event.type, this.#visibility.audience(event, collection), event.owner),
+        mayHear(listener, event.type, { audience: this.#visibility.audience(event, collection), owner: event.owner }),
       isClosedAfter: (place, listener, collection) => this.#visibility.isClosedAfter(place, listener, collection),
       replayed: (event, listener, collection) => this.#visibility.replayed(event, listener, collection),
       exists: (collection) => collection === null || collections.get(collection) !== undefined,
