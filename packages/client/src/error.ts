@@ -1,6 +1,6 @@
+/** Error of the client for an answer with a status of 400 or more. */
 import type { ErrorBody, ErrorCode, ErrorDetail } from "@socle/protocol";
 
-/** An answer with a status of 400 or more. */
 export class SocleError extends Error {
   override readonly name = "SocleError";
   readonly status: number;

@@ -1,3 +1,4 @@
+/** Realtime client: one WebSocket for all subscriptions, which reconnects and resumes where it broke. */
 import type { ClientFrame, Event, ServerFrame } from "@socle/protocol";
 import { TOKEN_EXPIRED_CLOSE_CODE } from "@socle/protocol";
 import { socketConstructor, type WebSocketConstructor, type WebSocketLike } from "./socket.ts";

@@ -1,3 +1,4 @@
+/** Storage client: upload, download and deletion of files. */
 import type { StoredFile, Visibility } from "@socle/protocol";
 import type { Transport } from "./transport.ts";
 

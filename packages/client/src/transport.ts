@@ -1,3 +1,4 @@
+/** Transport of the client: sends requests with the tokens of one user and renews the tokens. */
 import type { Credentials, ErrorBody, TokenResponse, User } from "@socle/protocol";
 import { SocleError } from "./error.ts";
 import { canTellProgress, sendWithProgress } from "./progress.ts";

@@ -1,3 +1,4 @@
+/** Bodies of the admin API: collections, migrations, users, sessions, logs, functions, jobs and the overview. */
 import type { User } from "./auth.ts";
 import type {
   CollectionDefinition,

@@ -1,3 +1,5 @@
+/** Bodies of the authentication API: users, roles, credentials and tokens. */
+
 export const ROLES = ["admin", "authenticated", "public"] as const;
 export type Role = (typeof ROLES)[number];
 

@@ -1,3 +1,5 @@
+/** Event, as the event log keeps it and realtime sends it. */
+
 export const EVENT_SOURCES = ["collections", "auth", "storage", "functions", "jobs", "admin"] as const;
 export type EventSource = (typeof EVENT_SOURCES)[number];
 

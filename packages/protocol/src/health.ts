@@ -1,3 +1,5 @@
+/** Body of the health check. */
+
 export interface Health {
   status: "ok";
   version: string;

@@ -1,3 +1,4 @@
+/** Parameters and pages of list queries. */
 import type { StoredRecord } from "./collections.ts";
 
 /** What of a record is answered. */

@@ -1,3 +1,4 @@
+/** Realtime protocol: frames, close codes, limits, and the names of channels. */
 import { isReservedCollectionName, NAME_PATTERN } from "./collections.ts";
 import type { Event } from "./events.ts";
 

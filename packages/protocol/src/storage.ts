@@ -1,3 +1,5 @@
+/** Metadata of stored files, their visibility and their limits. */
+
 export const VISIBILITIES = ["public", "protected"] as const;
 /** Who may download a file: anyone, or its owner and admins (spec, "Storage endpoints"). */
 export type Visibility = (typeof VISIBILITIES)[number];

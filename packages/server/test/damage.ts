@@ -30,7 +30,11 @@ function overwrite(path: string, page: number, fill: number): void {
 }
 
 /** Overwrites one page of a table or index. */
-export function damage(path: string, name: string, kind: PageKind = "leaf", fill = 0x5a): void {
+export function damage(
+  path: string,
+  name: string,
+  { kind = "leaf", fill = 0x5a }: { kind?: PageKind; fill?: number } = {},
+): void {
   const page = pagesOf(path, name, kind).at(-1);
   if (page === undefined) throw new Error(`${name} has no ${kind} page`);
   overwrite(path, page, fill);

@@ -1,3 +1,4 @@
+/** PNG images for tests. */
 import { crc32, deflateSync } from "node:zlib";
 
 function chunk(type: string, data: Uint8Array): Buffer {

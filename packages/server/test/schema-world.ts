@@ -6,7 +6,7 @@ export interface SchemaWorld {
   api: TestApi;
   token: string;
   /** Under `/api/admin`, as an admin. */
-  send(method: string, path: string, body?: unknown, headers?: Record<string, string>): Promise<Answer>;
+  send(method: string, path: string, body?: unknown): Promise<Answer>;
   /** Makes a collection with a name of its own, and answers that. */
   create(definition: object): Promise<string>;
   /** The last name that was given. */
@@ -20,8 +20,8 @@ export async function openSchemaWorld(): Promise<SchemaWorld> {
   const api = await openApi({});
   const token = await api.admin();
   let made = 0;
-  const send: SchemaWorld["send"] = (method, path, body, headers = {}) =>
-    api.request(method, `/api/admin${path}`, { token, headers, ...(body !== undefined && { body }) });
+  const send: SchemaWorld["send"] = (method, path, body) =>
+    api.request(method, `/api/admin${path}`, { token, ...(body !== undefined && { body }) });
   const lastName = (): string => `c${made}`;
   return {
     api,

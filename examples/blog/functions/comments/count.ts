@@ -1,3 +1,4 @@
+/** Keeps the number of comments of each post in the post. */
 import { countComments } from "./_count.ts";
 
 /** Counting twice does no harm, so trying again does none either. */

@@ -1,6 +1,6 @@
+/** Gives a post without a slug one from its title, with a number appended while the slug is taken. */
 import slugify from "slugify";
 
-/** A post without a slug gets one from its title; where that is taken, with a number behind it. */
 export const onCreate: OnCreate<"posts"> = async ({ record, db, logger }) => {
   if (record.slug !== null) return;
   const base = slugify(record.title, { lower: true, strict: true }) || "post";

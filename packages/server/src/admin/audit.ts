@@ -1,3 +1,7 @@
+/**
+ * Audit of admins: writes who changed what as an event, in the transaction of the change, and logs it. Only admins see
+ * it: no realtime channel carries it.
+ */
 import type { Transactor } from "../database/index.ts";
 import type { EventLog } from "../events/index.ts";
 import type { Awaitable, SignedIn } from "../kernel/index.ts";
@@ -25,7 +29,6 @@ export interface AuditEntry {
   readonly after: object | null;
 }
 
-/** Writes, in the transaction of a change, who did what, and says it in the log. Only admins see it: no channel of realtime carries it. */
 export class Audit {
   readonly #events: EventLog;
   readonly #logger: Logger;

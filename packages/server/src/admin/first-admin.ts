@@ -1,3 +1,4 @@
+/** Set-up of the first admin with a one-time token that the start log prints. */
 import type { SetupInvitation, TokenResponse } from "@socle/protocol";
 import { type Auth, type PasswordCaller, readCredentials } from "../auth/index.ts";
 import { AppError, type Clock, isSameSecret, randomToken, toTimestamp } from "../kernel/index.ts";

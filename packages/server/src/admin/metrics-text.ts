@@ -9,19 +9,22 @@ import type { RunMeter } from "./run-meter.ts";
 type Labels = { readonly [name: string]: string };
 type Sample = readonly [labels: Labels, value: number, suffix?: string];
 
-/** A metric with its samples, as Prometheus' text format 0.0.4 writes it. */
-function metric(
-  name: string,
-  type: "gauge" | "counter" | "histogram",
-  help: string,
-  samples: readonly Sample[],
-): string {
-  const lines = samples.map(([labels, value, suffix = ""]) => {
-    const pairs = Object.entries(labels).map(([label, text]) => `${label}="${escaped(text)}"`);
-    return `${name}${suffix}${pairs.length === 0 ? "" : `{${pairs.join(",")}}`} ${value}\n`;
-  });
-  return `# HELP ${name} ${help}\n# TYPE ${name} ${type}\n${lines.join("")}`;
+/** Writes a metric with its samples in Prometheus' text format 0.0.4. */
+type MetricWriter = (name: string, help: string, samples: readonly Sample[]) => string;
+
+function metricOf(type: "gauge" | "counter" | "histogram"): MetricWriter {
+  return (name, help, samples) => {
+    const lines = samples.map(([labels, value, suffix = ""]) => {
+      const pairs = Object.entries(labels).map(([label, text]) => `${label}="${escaped(text)}"`);
+      return `${name}${suffix}${pairs.length === 0 ? "" : `{${pairs.join(",")}}`} ${value}\n`;
+    });
+    return `# HELP ${name} ${help}\n# TYPE ${name} ${type}\n${lines.join("")}`;
+  };
 }
+
+const gauge = metricOf("gauge");
+const counter = metricOf("counter");
+const histogram = metricOf("histogram");
 
 function escaped(text: string): string {
   return text.replaceAll("\\", "\\\\").replaceAll('"', '\\"').replaceAll("\n", "\\n");
@@ -73,17 +76,15 @@ function requestMetrics({ requests: totals, inFlight, limits }: Measures): strin
     [{}, totals.requests, "_count"],
   ];
   return [
-    metric(
+    counter(
       "socle_http_requests_total",
-      "counter",
       "Requests that were answered.",
       totals.byClass.map(({ method, statusClass, requests }) => [{ method, status: statusClass }, requests]),
     ),
-    metric("socle_http_request_duration_seconds", "histogram", "Time until an answer began.", latency),
-    metric("socle_http_requests_in_flight", "gauge", "Requests whose answer has not left.", [[{}, inFlight]]),
-    metric(
+    histogram("socle_http_request_duration_seconds", "Time until an answer began.", latency),
+    gauge("socle_http_requests_in_flight", "Requests whose answer has not left.", [[{}, inFlight]]),
+    counter(
       "socle_limit_reached_total",
-      "counter",
       "Callers that were turned away or cut off at a bound: throttled logins, slow sockets, full queues.",
       limits.map(([limit, times]): Sample => [{ limit }, times]),
     ),
@@ -93,33 +94,30 @@ function requestMetrics({ requests: totals, inFlight, limits }: Measures): strin
 function databaseMetrics({ database }: Overview, measures: Measures): string[] {
   const { database: meter, uncopiedLog, free, eventLog, now } = measures;
   return [
-    metric("socle_database_size_bytes", "gauge", "The database file.", [[{}, database.size]]),
-    metric("socle_database_wal_size_bytes", "gauge", "The write-ahead log.", [[{}, database.walSize]]),
-    metric(
+    gauge("socle_database_size_bytes", "The database file.", [[{}, database.size]]),
+    gauge("socle_database_wal_size_bytes", "The write-ahead log.", [[{}, database.walSize]]),
+    gauge(
       "socle_database_checkpoint_lag_bytes",
-      "gauge",
       "The part of the write-ahead log that is not copied into the database file.",
       [[{}, uncopiedLog]],
     ),
-    metric("socle_database_flush_duration_seconds", "histogram", "Flushes of the write-ahead log.", [
+    histogram("socle_database_flush_duration_seconds", "Flushes of the write-ahead log.", [
       ...samplesOf(meter.flushes.totals()),
     ]),
-    metric("socle_database_flush_failures_total", "counter", "Flushes that failed.", [[{}, meter.flushFailures]]),
-    metric(
+    counter("socle_database_flush_failures_total", "Flushes that failed.", [[{}, meter.flushFailures]]),
+    counter(
       "socle_database_writes_refused_total",
-      "counter",
       "Writes that the disk did not take.",
       meter.refused().map(([cause, writes]): Sample => [{ cause }, writes]),
     ),
-    metric(
+    gauge(
       "socle_disk_free_bytes",
-      "gauge",
       "Free bytes of the disk of a path.",
       free.map(([path, bytes]): Sample => [{ path }, bytes]),
     ),
-    metric("socle_events", "gauge", "Events in the event log.", [[{}, eventLog.events]]),
-    metric("socle_events_size_bytes", "gauge", "Bytes of the event log.", [[{}, eventLog.bytes]]),
-    metric("socle_events_oldest_age_seconds", "gauge", "Age of the oldest event in the log.", [
+    gauge("socle_events", "Events in the event log.", [[{}, eventLog.events]]),
+    gauge("socle_events_size_bytes", "Bytes of the event log.", [[{}, eventLog.bytes]]),
+    gauge("socle_events_oldest_age_seconds", "Age of the oldest event in the log.", [
       [{}, ageOf(eventLog.oldest, now)],
     ]),
   ];
@@ -127,16 +125,15 @@ function databaseMetrics({ database }: Overview, measures: Measures): string[] {
 
 function contentMetrics({ storage, collections, users, sockets }: Overview): string[] {
   return [
-    metric("socle_realtime_sockets", "gauge", "Open sockets.", [[{}, sockets]]),
-    metric("socle_files", "gauge", "Stored files.", [[{}, storage.files]]),
-    metric("socle_files_size_bytes", "gauge", "The bytes of stored files.", [[{}, storage.size]]),
-    metric(
+    gauge("socle_realtime_sockets", "Open sockets.", [[{}, sockets]]),
+    gauge("socle_files", "Stored files.", [[{}, storage.files]]),
+    gauge("socle_files_size_bytes", "The bytes of stored files.", [[{}, storage.size]]),
+    gauge(
       "socle_records",
-      "gauge",
       "Records of each collection.",
       collections.map(({ name, records }) => [{ collection: name }, records]),
     ),
-    metric("socle_users", "gauge", "Users.", [[{}, users]]),
+    gauge("socle_users", "Users.", [[{}, users]]),
   ];
 }
 
@@ -149,29 +146,24 @@ function runMetrics({ deliveries }: Overview, { oldestDelivery, runs, jobs, proc
     return at === null ? [] : [[{ job }, at / 1_000]];
   });
   return [
-    metric(
+    gauge(
       "socle_function_runs",
-      "gauge",
       "Runs of functions that wait, run, or have failed for good and are kept.",
       Object.entries(deliveries).map(([state, n]): Sample => [{ state }, n]),
     ),
-    metric("socle_function_oldest_waiting_seconds", "gauge", "How long the event that waits longest has waited.", [
+    gauge("socle_function_oldest_waiting_seconds", "How long the event that waits longest has waited.", [
       [{}, ageOf(oldestDelivery, now)],
     ]),
-    metric(
+    counter(
       "socle_runs_total",
-      "counter",
       "Runs of functions and jobs that have ended.",
       runs.ended().map(([labels, n]): Sample => [labels, n]),
     ),
-    metric("socle_run_duration_seconds", "histogram", "How long runs took.", durations),
-    metric("socle_job_last_success_seconds", "gauge", "When a job last completed, since 1970.", successes),
-    metric(
-      "socle_script_processes_lost_total",
-      "counter",
-      "Processes of functions and jobs that were lost and replaced.",
-      [[{}, processesLost]],
-    ),
+    histogram("socle_run_duration_seconds", "How long runs took.", durations),
+    gauge("socle_job_last_success_seconds", "When a job last completed, since 1970.", successes),
+    counter("socle_script_processes_lost_total", "Processes of functions and jobs that were lost and replaced.", [
+      [{}, processesLost],
+    ]),
   ];
 }
 
@@ -179,24 +171,17 @@ function processMetrics({ version, startedAt, residentMemory }: Overview, measur
   const { lagMs, descriptors, isReady } = measures;
   const cpu = process.cpuUsage();
   return [
-    metric("socle_info", "gauge", "The version that runs.", [[{ version }, 1]]),
-    metric("socle_ready", "gauge", "1 while /health/ready says that the service can do its work, else 0.", [
+    gauge("socle_info", "The version that runs.", [[{ version }, 1]]),
+    gauge("socle_ready", "1 while /health/ready says that the service can do its work, else 0.", [
       [{}, isReady ? 1 : 0],
     ]),
-    metric(
-      "socle_event_loop_lag_seconds",
-      "gauge",
-      "The longest that the event loop was held in the last ten seconds.",
-      [[{}, lagMs / 1_000]],
-    ),
-    metric("process_open_fds", "gauge", "Open file descriptors.", descriptors === null ? [] : [[{}, descriptors]]),
-    metric("process_resident_memory_bytes", "gauge", "Resident memory of the service.", [[{}, residentMemory]]),
-    metric("process_cpu_seconds_total", "counter", "Processor time of the service.", [
-      [{}, (cpu.user + cpu.system) / 1e6],
+    gauge("socle_event_loop_lag_seconds", "The longest that the event loop was held in the last ten seconds.", [
+      [{}, lagMs / 1_000],
     ]),
-    metric("process_start_time_seconds", "gauge", "When it started, since 1970.", [
-      [{}, Date.parse(startedAt) / 1_000],
-    ]),
+    gauge("process_open_fds", "Open file descriptors.", descriptors === null ? [] : [[{}, descriptors]]),
+    gauge("process_resident_memory_bytes", "Resident memory of the service.", [[{}, residentMemory]]),
+    counter("process_cpu_seconds_total", "Processor time of the service.", [[{}, (cpu.user + cpu.system) / 1e6]]),
+    gauge("process_start_time_seconds", "When it started, since 1970.", [[{}, Date.parse(startedAt) / 1_000]]),
   ];
 }
 
@@ -225,8 +210,8 @@ function backupMetrics({ backups: { last, failures, isRunning } }: Measures): st
           ["last_duration_seconds", "How long the last backup took.", last.durationMs / 1_000],
         ];
   return [
-    metric("socle_backup_running", "gauge", "1 while a backup is made.", [[{}, isRunning ? 1 : 0]]),
-    metric("socle_backup_failures_total", "counter", "Backups that failed.", [[{}, failures]]),
-    ...lastOnes.map(([name, help, value]) => metric(`socle_backup_${name}`, "gauge", help, [[{}, value]])),
+    gauge("socle_backup_running", "1 while a backup is made.", [[{}, isRunning ? 1 : 0]]),
+    counter("socle_backup_failures_total", "Backups that failed.", [[{}, failures]]),
+    ...lastOnes.map(([name, help, value]) => gauge(`socle_backup_${name}`, help, [[{}, value]])),
   ];
 }

@@ -1,3 +1,7 @@
+/**
+ * Schema changes of admins: turns a request (add, remove, change, replace everything) into the definitions that it
+ * asks for.
+ */
 import type { CollectionDefinition } from "@socle/protocol";
 import {
   type Definitions,

@@ -1,3 +1,4 @@
+/** Admin API of functions and jobs: lists files, handlers and runs, and starts runs again. */
 import type { FunctionEntry, FunctionRun, JobEntry, JobRun, ScriptFileEntry } from "@socle/protocol";
 import type { Waiter } from "../database/index.ts";
 import type { Functions } from "../functions/index.ts";
@@ -24,7 +25,6 @@ function statusOf(text: string | null): FunctionRun["status"] | null {
   throw new AppError("bad_request", `"status" must be ${oneOf(statuses)}, not ${quote(text)}.`);
 }
 
-/** Functions and jobs as admins see them: what there is, what has run, and running it again. */
 export class ScriptAdmin {
   readonly #changes: AdminChanges;
   readonly #functions: Functions;

@@ -1,3 +1,7 @@
+/**
+ * Admin API of users: lists them, changes roles and passwords, ends sessions. A change counts at once, on open sockets
+ * too.
+ */
 import type { User, UserEntry } from "@socle/protocol";
 import { readCredentials, readPassword, readRole, type Users } from "../auth/index.ts";
 import type { Database } from "../database/index.ts";
@@ -5,7 +9,6 @@ import type { SignedIn } from "../kernel/index.ts";
 import { type AdminChanges, refuseOthers } from "./admin-changes.ts";
 import type { Audit } from "./audit.ts";
 
-/** Users as admins deal with them. What changes counts at once, also on open sockets. */
 export class UserAdmin {
   readonly #database: Database;
   readonly #changes: AdminChanges;

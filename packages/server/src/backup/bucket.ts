@@ -89,7 +89,8 @@ export class Bucket {
   async remove(name: string): Promise<void> {
     const upload = this.#uploads.get(name);
     this.#uploads.delete(name);
-    if (upload !== undefined) await this.#send("DELETE", name, { uploadId: upload.id }).catch(() => undefined);
+    if (upload !== undefined)
+      await this.#send("DELETE", name, { query: { uploadId: upload.id } }).catch(() => undefined);
     await this.#client.delete(this.#prefix + name);
   }
 
@@ -110,7 +111,7 @@ export class Bucket {
         if (!tags.has(part)) {
           const bytes = await file.slice((part - 1) * partBytes, part * partBytes).bytes();
           const query = { partNumber: String(part), uploadId: id };
-          const { headers } = await this.#persist(() => this.#send("PUT", name, query, bytes), signal);
+          const { headers } = await this.#persist(() => this.#send("PUT", name, { query, body: bytes }), signal);
           tags.set(part, headers.get("etag") ?? "");
         }
         onProgress(Math.min(file.size, part * partBytes), file.size);
@@ -118,7 +119,7 @@ export class Bucket {
       const list = [...tags].sort(([a], [b]) => a - b);
       const items = list.map(([part, tag]) => `<Part><PartNumber>${part}</PartNumber><ETag>${tag}</ETag></Part>`);
       const body = `<CompleteMultipartUpload>${items.join("")}</CompleteMultipartUpload>`;
-      const answer = await this.#persist(() => this.#send("POST", name, { uploadId: id }, body), signal);
+      const answer = await this.#persist(() => this.#send("POST", name, { query: { uploadId: id }, body }), signal);
       // A store may answer 200 at once, and find out later.
       const code = tagOf(await answer.text(), "Code");
       if (code !== null) throw new StoreError(400, code);
@@ -136,7 +137,7 @@ export class Bucket {
   async #begin(name: string, size: number): Promise<OpenUpload> {
     const open = this.#uploads.get(name);
     if (open !== undefined) return open;
-    const answer = await this.#send("POST", name, { uploads: "" });
+    const answer = await this.#send("POST", name, { query: { uploads: "" } });
     const id = tagOf(await answer.text(), "UploadId");
     if (id === null) throw new StoreError(400, "the store does not begin an upload in parts");
     const upload = { id, partBytes: Math.max(leastPart, Math.ceil(size / maxParts)), tags: new Map() };
@@ -159,8 +160,7 @@ export class Bucket {
   async #send(
     method: string,
     name: string,
-    query: Record<string, string>,
-    body?: string | Uint8Array<ArrayBuffer>,
+    { query, body }: { query: Record<string, string>; body?: string | Uint8Array<ArrayBuffer> },
   ): Promise<Response> {
     const key = (this.#prefix + name).split("/").map(encodeURIComponent).join("/");
     const url = `${this.#base}/${key}?${new URLSearchParams(query)}`;

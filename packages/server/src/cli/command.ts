@@ -1,3 +1,4 @@
+/** Interface of a command: its name, options and help, and the terminal it runs on. */
 import type { ParseArgsConfig } from "node:util";
 
 /** What a command gets from the process: nothing in this folder touches `process` itself. */

@@ -1,3 +1,4 @@
+/** Texts of `socle help`. */
 import type { Command } from "./command.ts";
 
 function column(rows: readonly (readonly [string, string])[]): string {

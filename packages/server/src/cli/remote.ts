@@ -1,3 +1,4 @@
+/** Remote service of a command: a running service, here or elsewhere, reached over HTTP as one of its admins. */
 import type { TokenResponse } from "@socle/protocol";
 import type { Config } from "../config/index.ts";
 import { AppError, isObject, messageOf } from "../kernel/index.ts";
@@ -46,7 +47,7 @@ export class Remote {
     const known = email === own && isLoopback(url) ? config["admin.password"]?.reveal() : undefined;
     const password = known ?? (await terminal.askSecret(`Password of ${email} at ${url}: `));
     if (password === "") throw new UsageError("no password was given");
-    const { body } = await send(url, "POST", "/api/auth/login", { body: { email, password } });
+    const { body } = await send(url, { method: "POST", path: "/api/auth/login", body: { email, password } });
     return new Remote(url, (body as TokenResponse).accessToken, true);
   }
 
@@ -57,7 +58,7 @@ export class Remote {
     options: { body?: object; headers?: Record<string, string> } = {},
   ): Promise<RemoteAnswer> {
     const headers = { ...options.headers, Authorization: `Bearer ${this.#token}` };
-    return send(this.#url, method, path, { ...options, headers });
+    return send(this.#url, { ...options, method, path, headers });
   }
 
   /** Ends the session, if it was opened here. */
@@ -78,12 +79,14 @@ export function isLoopback(url: string): boolean {
   return ["localhost", "127.0.0.1", "[::1]"].includes(new URL(url).hostname);
 }
 
-async function send(
-  url: string,
-  method: string,
-  path: string,
-  { body, headers = {} }: { body?: object; headers?: Record<string, string> },
-): Promise<RemoteAnswer> {
+interface RemoteRequest {
+  readonly method: string;
+  readonly path: string;
+  readonly body?: object;
+  readonly headers?: Record<string, string>;
+}
+
+async function send(url: string, { method, path, body, headers = {} }: RemoteRequest): Promise<RemoteAnswer> {
   let response: Response;
   let text: string;
   try {

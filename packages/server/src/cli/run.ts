@@ -1,3 +1,4 @@
+/** Command line: finds the command, parses its options, runs it, and turns errors into messages and exit codes. */
 import { logFormatOf } from "../config/index.ts";
 import { messageOf, nearest, printable, SetupError } from "../kernel/index.ts";
 import { type LogFormat, lineOf } from "../logging/index.ts";

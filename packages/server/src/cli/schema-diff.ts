@@ -1,3 +1,4 @@
+/** Schema diff: a migration as text for a terminal. */
 import type { MigrationPlan, MigrationStep } from "@socle/protocol";
 import { count, printable } from "../kernel/index.ts";
 

@@ -1,3 +1,4 @@
+/** Settings of a command: its configuration and its log. */
 import type { EffectiveConfig } from "@socle/protocol";
 import { type Config, type LoadOptions, loadConfig, secretVariables } from "../config/index.ts";
 import { count } from "../kernel/index.ts";

@@ -1,3 +1,4 @@
+/** Data check of a migration: asks the records, before anything is changed, whether they allow the new definition. */
 import type { ErrorDetail, FieldDefinition } from "@socle/protocol";
 import { identifier, type Reader, type Value } from "../database/index.ts";
 import { isEmptySql, typeOf } from "../fields/index.ts";
@@ -18,6 +19,14 @@ interface Offenders {
   readonly records: number;
   /** Ids of the first of them. */
   readonly examples: readonly string[];
+}
+
+/** The parts of the message about records that contradict a change: "field cannot …: 3 records have …". */
+interface Contradiction {
+  readonly field: string;
+  readonly rule: DataRule;
+  readonly why: string;
+  readonly state: string;
 }
 
 /**
@@ -72,14 +81,17 @@ export class DataCheck {
     switch (step.step) {
       case "require": {
         const why = this.#added.has(name) ? "cannot be required: it is new and" : "cannot be required:";
-        return this.#refuseWhere(name, "required", why, "no value in it", isEmptySql(field, value));
+        return this.#refuseWhere(
+          { field: name, rule: "required", why, state: "no value in it" },
+          isEmptySql(field, value),
+        );
       }
       case "unique":
         return step.on ? this.#refuseDuplicates([name]) : undefined;
       case "retarget": {
         const why = `cannot point to "${step.to}" instead of "${step.from}":`;
         const old = this.#column(originOf(this.#plan, name));
-        return this.#refuseWhere(name, "relation", why, "a value in it", `${old} IS NOT NULL`);
+        return this.#refuseWhere({ field: name, rule: "relation", why, state: "a value in it" }, `${old} IS NOT NULL`);
       }
       case "rules":
         return this.#refuseBounds(field, value, step.stricter);
@@ -96,26 +108,20 @@ export class DataCheck {
     ] as const) {
       const limit = field[bound];
       if (limit === undefined || !rules.includes(bound)) continue;
-      const outside = isText
+      const state = isText
         ? `a text that is ${bound === "min" ? "shorter" : "longer"}`
         : `a value ${bound === "min" ? "below" : "above"} it`;
       await this.#refuseWhere(
-        field.name,
-        bound,
-        `cannot have "${bound}" ${limit}:`,
-        outside,
+        { field: field.name, rule: bound, why: `cannot have "${bound}" ${limit}:`, state },
         `${measure} ${sign} ?`,
         limit,
       );
     }
     if (field.regex !== undefined && rules.includes("regex")) {
-      const offenders = await this.#unmatched(field.regex, value);
+      const why = `cannot have "regex" ${quote(field.regex)}:`;
       this.#refuse(
-        field.name,
-        "regex",
-        `cannot have "regex" ${quote(field.regex)}:`,
-        "a text that does not match",
-        offenders,
+        { field: field.name, rule: "regex", why, state: "a text that does not match" },
+        await this.#unmatched(field.regex, value),
       );
     }
   }
@@ -131,28 +137,20 @@ export class DataCheck {
       fields.length === 1
         ? ["cannot be unique:", "a value that another has too"]
         : ["cannot be unique together:", "values that another has too"];
-    await this.#refuseWhere(fields.join(", "), "unique", why, state, repeated);
+    await this.#refuseWhere({ field: fields.join(", "), rule: "unique", why, state }, repeated);
   }
 
-  async #refuseWhere(
-    field: string,
-    rule: DataRule,
-    why: string,
-    state: string,
-    condition: string,
-    ...values: Value[]
-  ): Promise<void> {
+  async #refuseWhere(contradiction: Contradiction, condition: string, ...values: Value[]): Promise<void> {
     const records = await this.#count(condition, ...values);
     if (records === 0) return;
     const rows = await this.#reader.all<{ id: string }>(
       `SELECT id FROM ${this.#table} WHERE ${condition} ORDER BY _seq LIMIT ${maxExamples}`,
       ...values,
     );
-    this.#refuse(field, rule, why, state, { records, examples: rows.map(({ id }) => id) });
+    this.#refuse(contradiction, { records, examples: rows.map(({ id }) => id) });
   }
 
-  #refuse(field: string, rule: DataRule, why: string, state: string, offenders: Offenders): void {
-    const { records, examples } = offenders;
+  #refuse({ field, rule, why, state }: Contradiction, { records, examples }: Offenders): void {
     if (records === 0) return;
     const ids = `${examples.join(", ")}${records > examples.length ? ", …" : ""}`;
     const reason = `${why} ${count(records, "record")} ${records === 1 ? "has" : "have"} ${state} (${ids})`;

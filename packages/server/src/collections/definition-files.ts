@@ -1,3 +1,4 @@
+/** Definition files: reads `collections/*.json`, finds those that changed since they were applied, and applies them. */
 import { readdir } from "node:fs/promises";
 import { join } from "node:path";
 import type { CollectionDefinition } from "@socle/protocol";

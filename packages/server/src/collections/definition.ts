@@ -1,3 +1,4 @@
+/** Collection definition: parses and validates one from JSON, and names every problem. */
 import {
   type CollectionDefinition,
   FIELD_TYPES,

@@ -1,3 +1,4 @@
+/** Indexes that a definition asks for: their two forms, and the steps from one set of them to another. */
 import type { CollectionDefinition, IndexDefinition } from "@socle/protocol";
 import { AppError, quote } from "../kernel/index.ts";
 import type { ParsedDefinition } from "./definition.ts";

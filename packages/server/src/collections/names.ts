@@ -1,3 +1,4 @@
+/** Names of collections and fields: which ones are allowed. */
 import { isReservedCollectionName, NAME_PATTERN } from "@socle/protocol";
 import { quote } from "../kernel/index.ts";
 

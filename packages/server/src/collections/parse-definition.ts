@@ -1,3 +1,4 @@
+/** Lazy entrance to `definition.ts`: loads the validator (zod) with the first definition that is parsed. */
 import type { ParsedDefinition } from "./definition.ts";
 
 /**

@@ -1,3 +1,4 @@
+/** Parser of the `indexes` of a definition. */
 import type { IndexDefinition } from "@socle/protocol";
 import * as z from "zod/mini";
 import { typeNamed } from "../fields/index.ts";

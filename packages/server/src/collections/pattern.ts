@@ -1,3 +1,4 @@
+/** Pattern of a `regex` rule: compiled by RE2JS, which takes time linear in the text. */
 import type { RE2JS } from "re2js";
 
 /** A pattern of a `regex` rule, compiled. It takes time linear in the text, whatever the pattern. */

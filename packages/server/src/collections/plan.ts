@@ -1,3 +1,4 @@
+/** Migration plan: the steps from one collection definition to another. */
 import type { CollectionDefinition, FieldDefinition } from "@socle/protocol";
 import { AppError } from "../kernel/index.ts";
 import type { ParsedDefinition } from "./definition.ts";

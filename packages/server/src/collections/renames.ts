@@ -1,3 +1,4 @@
+/** Renames of a migration: which new field continues which old one. */
 import type { CollectionDefinition, FieldDefinition } from "@socle/protocol";
 import { AppError, quote } from "../kernel/index.ts";
 import type { ParsedDefinition } from "./definition.ts";

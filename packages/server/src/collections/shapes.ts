@@ -1,3 +1,4 @@
+/** Messages for JSON objects that do not match their schema: unknown attributes, and the errors of zod. */
 import type * as z from "zod/mini";
 import { nearest, quote } from "../kernel/index.ts";
 

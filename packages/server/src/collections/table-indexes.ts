@@ -1,3 +1,4 @@
+/** Indexes of a collection's table: those that its definition asks for, and those that the service makes unasked. */
 import type { CollectionDefinition } from "@socle/protocol";
 import { typeOf } from "../fields/index.ts";
 import { ownerColumn, resolveRules, selectsByOwner } from "../permissions/index.ts";

@@ -1,3 +1,4 @@
+/** Table of a collection: creates, changes and drops it as the steps of a migration say. */
 import type { CollectionDefinition, FieldDefinition } from "@socle/protocol";
 import { identifier, type Transactor } from "../database/index.ts";
 import { typeOf } from "../fields/index.ts";

@@ -1,3 +1,4 @@
+/** Configuration keys: the name, type, default and meaning of each. */
 import { LOG_LEVELS, type LogFormat, type LogLevel } from "../logging/index.ts";
 import {
   boolean,

@@ -67,7 +67,7 @@ describe("a damaged page of a collection", () => {
     for (const fill of [0, 0x5a])
       test(`${kind} of ${name}, filled with ${fill}: its requests are 500, the others go on, also after a restart`, async () => {
         const { folder, path, posts } = await world();
-        damage(path, name, kind, fill);
+        damage(path, name, { kind, fill });
         for (let start = 0; start < 2; start++) {
           const api = await openApi({ folder, collections });
           const newest = posts.at(-1) ?? "";
@@ -122,13 +122,13 @@ describe("a damaged page of the service's own", () => {
   for (const name of ["_users", "_events", "_collections", "_sessions", "_schema", "_secrets"])
     test(`${name}: a clear line at the start, or an answer to each request`, async () => {
       const damaged = await world();
-      damage(damaged.path, name, "root", 0);
+      damage(damaged.path, name, { kind: "root", fill: 0 });
       await expectClear(damaged);
     });
 
   test("the tables' names", async () => {
     const damaged = await world();
-    damage(damaged.path, "sqlite_schema", "leaf");
+    damage(damaged.path, "sqlite_schema");
     await expectClear(damaged);
   });
 

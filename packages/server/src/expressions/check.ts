@@ -226,8 +226,15 @@ function refuseAnyItem({ term, operand }: Side, problem: string): void {
 /** Makes the condition of the records at the end of a path; `up` is how many backward steps have led there. */
 type AtEnd = (scope: Scope, steps: readonly Step[], up: number) => Expression;
 
+/** A path from the records of a scope; `up` is how many backward steps have led to them. */
+interface PathFrom {
+  readonly scope: Scope;
+  readonly steps: readonly Step[];
+  readonly up: number;
+}
+
 /** The condition that a path begins. Each backward step of it becomes "some record of that collection". */
-function alongPath(scope: Scope, steps: readonly Step[], atEnd: AtEnd, up = 0): Expression {
+function alongPath({ scope, steps, up }: PathFrom, atEnd: AtEnd): Expression {
   if (!steps.some(({ type }) => type === "backward")) return atEnd(scope, steps, up);
   const { hops: from, at, rest } = followRelations(scope, steps);
   const [step, ...further] = rest;
@@ -244,7 +251,7 @@ function alongPath(scope: Scope, steps: readonly Step[], atEnd: AtEnd, up = 0): 
   const inner: Scope = { schema: found.target, hops, references };
   const conditions: Expression[] = [];
   if (step.filter !== null) conditions.push(check(step.filter, inner));
-  if (further.length > 0) conditions.push(alongPath(inner, further, atEnd, up + 1));
+  if (further.length > 0) conditions.push(alongPath({ scope: inner, steps: further, up: up + 1 }, atEnd));
   const [only = null] = conditions;
   const item: Expression | null = conditions.length > 1 ? { type: "and", items: conditions } : only;
   return { type: "some", from, ...found, item };
@@ -257,13 +264,13 @@ function withLeft(term: Term, scope: Scope, make: (left: Side, side: (other: Ter
     (other: Term): Side => ({ term: other, operand: operandOf(other, scope, up) });
   if (term.type === "call" && term.argument.type === "path") {
     const { argument } = term;
-    return alongPath(scope, argument.steps, (inner, steps, up) => {
+    return alongPath({ scope, steps: argument.steps, up: 0 }, (inner, steps, up) => {
       const path = pathIn(inner, steps, { up: 0, offset: argument.offset });
       return make({ term, operand: callOf(term, path) }, sides(up));
     });
   }
   if (term.type !== "path") return make({ term, operand: operandOf(term, scope, 0) }, sides(0));
-  return alongPath(scope, term.steps, (inner, steps, up) => {
+  return alongPath({ scope, steps: term.steps, up: 0 }, (inner, steps, up) => {
     return make({ term, operand: pathIn(inner, steps, { up: 0, offset: term.offset }) }, sides(up));
   });
 }
@@ -276,7 +283,7 @@ function check(syntax: Syntax, scope: Scope): Expression {
     case "not":
       return { type: "not", item: check(syntax.item, scope) };
     case "exists":
-      return alongPath(scope, syntax.path.steps, () => {
+      return alongPath({ scope, steps: syntax.path.steps, up: 0 }, () => {
         throw new ExpressionError(syntax.path.offset, "expected a comparison");
       });
     case "compare": {

@@ -1,6 +1,6 @@
+/** Error in the text of an expression: its message names the position and the problem. */
 import { AppError } from "../kernel/index.ts";
 
-/** What is wrong with the text of an expression: its message says where, and what was expected. */
 export class ExpressionError extends AppError {
   /** In the text, from 0. */
   readonly offset: number;

@@ -1,3 +1,4 @@
+/** JSON bodies of requests: reads one as an object, or says why it is none. */
 import { AppError, excerpt, isObject, messageOf } from "../kernel/index.ts";
 import type { Exchange } from "./exchange.ts";
 

@@ -1,3 +1,4 @@
+/** Exchange: one request with its parameters, its caller, its limits, and the headers of its answer. */
 import type { ErrorBody } from "@socle/protocol";
 import { AppError, excerpt, JsonText, type Principal, type SignedIn } from "../kernel/index.ts";
 import type { FileBody } from "../storage/index.ts";

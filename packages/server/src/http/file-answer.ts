@@ -1,3 +1,4 @@
+/** Answer with a file: conditional requests, ranges, and the headers that name its type. */
 import { AppError } from "../kernel/index.ts";
 import type { ByteRange, FileBody } from "../storage/index.ts";
 import { allowsRange, checkConditions, type Validators } from "./conditions.ts";

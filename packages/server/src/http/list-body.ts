@@ -1,3 +1,4 @@
+/** Body of a long list, streamed page by page, and collected for the cache while it goes out. */
 import { nextTurn } from "../kernel/index.ts";
 import type { LaterPages, RecordPages } from "../queries/index.ts";
 import type { Pieces } from "./answer-stream.ts";

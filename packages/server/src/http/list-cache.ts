@@ -1,3 +1,4 @@
+/** Cache of the answers to lists, in memory, least recently used out first. */
 import type { Collecting } from "./list-body.ts";
 
 /** The answer to a list that is the same for everybody. */

@@ -1,3 +1,4 @@
+/** Answers to lists: 304 for an unchanged list, a cached body, or a read of the database. */
 import type { Collection } from "../collections/index.ts";
 import { type Principal, randomToken } from "../kernel/index.ts";
 import type { PreparedList, Queries } from "../queries/index.ts";

@@ -1,3 +1,4 @@
+/** Paging parameters `limit` and `offset` of admin lists, and the page that is answered. */
 import type { Page } from "@socle/protocol";
 import { AppError, quote } from "../kernel/index.ts";
 import type { Exchange } from "./exchange.ts";

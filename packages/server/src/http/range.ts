@@ -1,3 +1,4 @@
+/** Parser of the Range header (RFC 9110, 14.2). */
 import type { ByteRange } from "../storage/index.ts";
 
 const form = /^bytes=\s*(?:(\d+)-(\d*)|-(\d+))\s*$/i;

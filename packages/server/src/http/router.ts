@@ -1,3 +1,4 @@
+/** Router: matches a request to its route, and answers 404, 405 and OPTIONS itself. */
 import type { ErrorBody } from "@socle/protocol";
 import { AppError, isObject, messageOf } from "../kernel/index.ts";
 import type { LimitMeter, Logger, RequestMeter } from "../logging/index.ts";

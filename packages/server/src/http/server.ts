@@ -1,4 +1,4 @@
-/** The HTTP server: the API on a port, its sockets, and plain HTTP that leads to HTTPS. */
+/** HTTP server: builds the routes, listens, upgrades sockets, and drains requests on stop. */
 import type { Server } from "bun";
 import { isObject, messageOf, SetupError } from "../kernel/index.ts";
 import type { Connection, Realtime } from "../realtime/index.ts";

@@ -1,7 +1,7 @@
+/** HTTP status of each error code: the one table (spec, "Errors"; contract, "HTTP in general"). */
 import type { ErrorCode } from "@socle/protocol";
 import type { AppError } from "../kernel/index.ts";
 
-/** The one table from error codes to HTTP status (spec, "Errors"; contract, "HTTP in general"). */
 const statuses: { readonly [code in ErrorCode]: number } = {
   validation_error: 400,
   bad_request: 400,

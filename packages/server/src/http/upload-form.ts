@@ -1,3 +1,4 @@
+/** Multipart form of an upload: parses it as it arrives, and hands the file's bytes on. */
 import { type ErrorDetail, MAX_FILE_SIZE, VISIBILITIES, type Visibility } from "@socle/protocol";
 import type { Busboy } from "busboy";
 import { AppError, messageOf, quote } from "../kernel/index.ts";

@@ -1,3 +1,4 @@
+/** Errors that are meant for a person: `AppError` for a caller, `SetupError` for the operator. */
 import type { ErrorCode, ErrorDetail } from "@socle/protocol";
 import type { LimitName } from "./limits.ts";
 

@@ -1,3 +1,4 @@
+/** JSON: objects, text that is serialised already, and files with comments. */
 import { readFileSync } from "node:fs";
 import type { ParseError } from "jsonc-parser";
 import { messageOf, SetupError } from "./app-error.ts";

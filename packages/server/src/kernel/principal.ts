@@ -1,3 +1,4 @@
+/** Principal: the caller on whose behalf something is done. */
 import type { Role } from "@socle/protocol";
 
 /** A caller with a valid access token. */

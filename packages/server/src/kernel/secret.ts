@@ -1,3 +1,5 @@
+/** Secrets: a value that no log shows, and a comparison in constant time. */
+
 const hidden = "[secret]";
 
 /**

@@ -1,3 +1,4 @@
+/** Log entry: its fields, its sinks, and its form on the wire. */
 import { LOG_LEVELS, type LogLevel, type LogEntry as WireEntry } from "@socle/protocol";
 
 export { LOG_LEVELS, type LogLevel };

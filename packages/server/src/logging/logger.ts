@@ -1,7 +1,10 @@
+/**
+ * Logger: writes entries of one part of the service to the sinks, and drops those below the level, which costs one
+ * comparison.
+ */
 import { LOG_LEVELS, type LogEntry, type LogFields, type LogLevel, type LogSink } from "./entry.ts";
 import { Repeats } from "./repeats.ts";
 
-/** What the parts of the service write to. An entry below the level costs one comparison. */
 export class Logger {
   readonly #sinks: readonly LogSink[];
   readonly #threshold: number;

@@ -1,3 +1,4 @@
+/** Request meter: counts requests, errors and latency, in total and for each minute of the last hour. */
 import type { RequestMinute } from "@socle/protocol";
 
 /** Upper bounds of the histogram's buckets, in milliseconds; one bucket more is for what took longer. */
@@ -12,7 +13,6 @@ const classes = 6;
 const minuteMs = 60_000;
 const minutes = 60;
 
-/** Requests, errors and latency: in all, and for each minute of the last hour. Counting one touches a few numbers. */
 export class RequestMeter {
   /** By method and the status' first digit. */
   readonly #totals = new Float64Array(methods.length * classes);

@@ -1,6 +1,6 @@
+/** Ring of the most recent log entries, in memory (spec, "Logging"). */
 import type { LogEntry, LogSink } from "./entry.ts";
 
-/** The most recent entries in memory (spec, "Logging"); the oldest make room. */
 export class LogRing {
   readonly #entries: LogEntry[] = [];
   readonly #capacity: number;

@@ -1,3 +1,4 @@
+/** Log lines: an entry as text or JSON, and the sink that writes it. */
 import { printable } from "../kernel/index.ts";
 import { type LogEntry, type LogFields, type LogSink, plain } from "./entry.ts";
 

@@ -1,3 +1,4 @@
+/** Query parameters: picks the text of each from a URL, and refuses malformed ones. */
 import { AppError, nearest, quote } from "../kernel/index.ts";
 
 /** The parameters that make a list a query; all others are ignored. */

@@ -1,13 +1,14 @@
+/**
+ * Audience of an event, as topics.
+ *
+ * The topics of an event decide who hears it; no socket is asked. A socket joins the topics of its listener, and the
+ * event goes to those that the policy in force names. No event goes to two topics that one listener has joined, so
+ * that nobody hears it twice.
+ */
 import type { Visibility } from "@socle/protocol";
 import type { LoggedEvent } from "../events/index.ts";
 import { isAdmin, type SignedIn } from "../kernel/index.ts";
 import type { Audience } from "../permissions/index.ts";
-
-/**
- * Who may hear an event is a choice of topics, not a question asked of each socket: the socket joins the topics of its
- * listener, the event goes to those of its audience, which the policy in force names. No event goes to two topics that one listener has
- * joined, so that nobody hears it twice.
- */
 
 /** The caller behind a socket; null is somebody without a token. */
 export type Listener = SignedIn | null;
@@ -35,7 +36,11 @@ export function topicsOfEvent(type: string, audience: Audience, owner: string | 
 }
 
 /** Whether a listener may hear an event at all: for one listener the topics answer that, too. */
-export function mayHear(listener: Listener, type: string, audience: Audience, owner: string | null): boolean {
+export function mayHear(
+  listener: Listener,
+  type: string,
+  { audience, owner }: { audience: Audience; owner: string | null },
+): boolean {
   // The database says it, for each event.
   if (audience === "condition") return true;
   const joined = topicsOfListener(type, listener);

@@ -1,3 +1,4 @@
+/** Connection: one socket, with its listener, its channels, and the frames that it sends and receives. */
 import { type Channel, type ClientFrame, MAX_SUBSCRIPTIONS, TOKEN_EXPIRED_CLOSE_CODE } from "@socle/protocol";
 import { isAdmin } from "../kernel/index.ts";
 import { type Listener, topicsOfListener } from "./audience.ts";
@@ -16,7 +17,6 @@ const fullText = {
     "The sockets of your address together hold as many channels as one address may. Unsubscribe from some first.",
 };
 
-/** One socket: who listens, to which channels, and what was sent. */
 export class Connection implements Replayed, Buffered {
   readonly #feed: Feed;
   /** By which channels are counted. */

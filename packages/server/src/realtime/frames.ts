@@ -1,3 +1,4 @@
+/** Realtime frames: parses those of a client, and writes those of the service. */
 import type { ClientFrame, RealtimeErrorCode, ServerFrame } from "@socle/protocol";
 import { isObject, quote } from "../kernel/index.ts";
 

@@ -1,3 +1,4 @@
+/** Realtime: admits sockets, publishes events to them, and counts what they hold (spec, "Realtime"). */
 import { MAX_FRAME_SIZE } from "@socle/protocol";
 import type { Auth, SessionChange } from "../auth/index.ts";
 import type { Collection, Collections } from "../collections/index.ts";
@@ -39,7 +40,6 @@ export interface RealtimeOptions {
   maxSubscriptions: number;
 }
 
-/** Sockets, their subscriptions, and who may hear what (spec, "Realtime"). */
 export class Realtime {
   readonly #options: RealtimeOptions;
   readonly #feed: Feed;
@@ -229,7 +229,7 @@ export class Realtime {
       page: (after, width, types): Promise<EventPage | null> =>
         events.page({ after, until: events.flushedSeq, width, types: this.#toldFrom(types) }),
       mayHear: (listener: Listener, event, collection) =>
-        mayHear(listener, event.type, this.#visibility.audience(event, collection), event.owner),
+        mayHear(listener, event.type, { audience: this.#visibility.audience(event, collection), owner: event.owner }),
       isClosedAfter: (place, listener, collection) => this.#visibility.isClosedAfter(place, listener, collection),
       replayed: (event, listener, collection) => this.#visibility.replayed(event, listener, collection),
       exists: (collection) => collection === null || collections.get(collection) !== undefined,

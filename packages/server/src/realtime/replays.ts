@@ -1,3 +1,4 @@
+/** Replays of one socket: events that it missed, read from the log before its channels go live. */
 import type { EventHead } from "../events/index.ts";
 import { nextTurn } from "../kernel/index.ts";
 import { errorText, eventText, FrameError } from "./frames.ts";

@@ -1,8 +1,10 @@
+/**
+ * Session watch: closes a socket when its token expires or its session ends, and tells it of a new role of its user.
+ */
 import type { Role } from "@socle/protocol";
 import type { Auth, SessionChange } from "../auth/index.ts";
 import type { Connection } from "./connection.ts";
 
-/** Closes sockets when their token expires or their session ends, and tells them of a change of their user's role. */
 export class SessionWatch {
   readonly #auth: Auth;
   readonly #bySession = new Map<string, Set<Connection>>();

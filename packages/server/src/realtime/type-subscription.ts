@@ -1,6 +1,6 @@
+/** Subscription of one socket to one event type, whichever of its channels carry the type. */
 import type { Channel } from "@socle/protocol";
 
-/** How a socket hears the events of one type, whichever of its channels ask for them. */
 export class TypeSubscription {
   readonly type: string;
   readonly channel: Channel;

@@ -1,3 +1,4 @@
+/** Interfaces between the parts of realtime: the socket, the connection, and the feed of events. */
 import type { EventHead, EventPage } from "../events/index.ts";
 import type { Listener } from "./audience.ts";
 import type { ChannelTable } from "./channel-table.ts";

@@ -52,7 +52,7 @@ export class Visibility {
     const { widened } = collection.places;
     // The owner of a record could hear it; the records of others were closed.
     return narrowerThan(collection.policies.read.rule).some(
-      (rule) => place < (widened[rule] ?? 0) && !mayHear(listener, "", audienceOf(rule), null),
+      (rule) => place < (widened[rule] ?? 0) && !mayHear(listener, "", { audience: audienceOf(rule), owner: null }),
     );
   }
 

@@ -1,3 +1,4 @@
+/** Ownership: decides the owner of a new or changed record. */
 import type { ErrorDetail } from "@socle/protocol";
 import type { Value } from "../database/index.ts";
 import { isAdmin, type Principal } from "../kernel/index.ts";

@@ -1,3 +1,4 @@
+/** References: the checks of a record that need the database (relations, files, unique fields). */
 import type { ErrorDetail, FieldDefinition } from "@socle/protocol";
 import type { Collections } from "../collections/index.ts";
 import { isUniqueViolation, type Reader, type Transactor, type Value } from "../database/index.ts";
@@ -22,7 +23,6 @@ interface Candidate {
   readonly problems?: readonly ErrorDetail[];
 }
 
-/** The checks of a body that only the database can answer. */
 export class References {
   readonly #collections: Collections;
   readonly #lookups: Lookups;

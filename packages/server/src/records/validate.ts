@@ -1,3 +1,4 @@
+/** Validation of a record's body: types, rules and keys, without the database. */
 import type { ErrorDetail, ErrorRule, FieldDefinition } from "@socle/protocol";
 import type { Pattern } from "../collections/index.ts";
 import type { Value } from "../database/index.ts";

@@ -1,3 +1,4 @@
+/** `socle add`: installs npm packages for functions and jobs. */
 import { existsSync } from "node:fs";
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";

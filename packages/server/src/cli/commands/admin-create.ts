@@ -1,4 +1,4 @@
-/** `socle admin create`: by the service that runs, or alone. */
+/** `socle admin create`: makes a user an admin, or creates one, by the service that runs or without one. */
 import { existsSync } from "node:fs";
 import { basename, dirname } from "node:path";
 import { askService, buildService } from "../../app/index.ts";

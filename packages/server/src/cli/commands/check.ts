@@ -1,3 +1,4 @@
+/** `socle check`: checks the configuration, the definition files and the scripts without starting the service. */
 import { checkFile, readDefinitions, writeCheckSettings, writeTypes } from "../../app/index.ts";
 import { listScripts, runTool } from "../../script-host/index.ts";
 import { type Command, withoutLog } from "../command.ts";

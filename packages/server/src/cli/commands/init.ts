@@ -1,3 +1,4 @@
+/** `socle init`: writes the files of a new project. */
 import { existsSync } from "node:fs";
 import { mkdir, writeFile } from "node:fs/promises";
 import { dirname, join, resolve } from "node:path";

@@ -1,3 +1,4 @@
+/** `socle run job` and `socle run function`: run one script now, in the running service if there is one. */
 import { askService, type LogLine, openService, type RunRequest, Scripts } from "../../app/index.ts";
 import { AppError, messageOf, printable } from "../../kernel/index.ts";
 import { type Command, type Invocation, type Terminal, textOption, UsageError, withoutLog } from "../command.ts";

@@ -1,3 +1,4 @@
+/** `socle schema pull` and `socle schema push`: copy the definitions from a service to the files, and back. */
 import { mkdir } from "node:fs/promises";
 import { join } from "node:path";
 import type { CollectionDefinition, MigrationPlan, Schema } from "@socle/protocol";

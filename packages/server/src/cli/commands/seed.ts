@@ -1,3 +1,4 @@
+/** `socle seed`: creates the users and records of a JSON file. */
 import type { Credentials, User } from "@socle/protocol";
 import { openService, type Service } from "../../app/index.ts";
 import { readCredentials } from "../../auth/index.ts";

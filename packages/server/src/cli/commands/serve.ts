@@ -1,3 +1,4 @@
+/** `socle serve` and `socle dev`: run the service until a signal, a failed disk or a defect ends it. */
 import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { App, ServiceManager } from "../../app/index.ts";

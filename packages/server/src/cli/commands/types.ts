@@ -1,3 +1,4 @@
+/** `socle types`: writes the TypeScript types of the collections. */
 import { readDefinitions, typesFile, writeTypes } from "../../app/index.ts";
 import { type Command, withoutLog } from "../command.ts";
 import { configOption, loadSettings } from "../settings.ts";

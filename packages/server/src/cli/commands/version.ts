@@ -1,3 +1,4 @@
+/** `socle version`: prints the version. */
 import { version } from "../../app/index.ts";
 import type { Command } from "../command.ts";
 

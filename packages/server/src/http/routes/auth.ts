@@ -1,3 +1,4 @@
+/** Routes of authentication: register, login, refresh, logout, the signed-in user. */
 import { type Auth, readCredentials } from "../../auth/index.ts";
 import { AppError } from "../../kernel/index.ts";
 import { readObject, readOptionalObject } from "../body.ts";

@@ -1,3 +1,4 @@
+/** Routes of the set-up link, for a service without an admin. */
 import type { FirstAdmin } from "../../admin/index.ts";
 import { readObject } from "../body.ts";
 import type { RateLimiter } from "../rate-limiter.ts";

@@ -1,3 +1,4 @@
+/** Every route of the API, in the order in which paths are matched. */
 import type { Admin } from "../../admin/index.ts";
 import type { Auth } from "../../auth/index.ts";
 import type { Secret } from "../../kernel/index.ts";

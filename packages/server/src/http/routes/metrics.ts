@@ -1,3 +1,4 @@
+/** Route of the metrics, for Prometheus. */
 import type { Overviews } from "../../admin/index.ts";
 import { isSameSecret, type Secret } from "../../kernel/index.ts";
 import type { Exchange } from "../exchange.ts";

@@ -1,3 +1,4 @@
+/** Route of realtime: authenticates the caller and turns the request into a WebSocket. */
 import { AppError } from "../../kernel/index.ts";
 import type { Connection, Realtime } from "../../realtime/index.ts";
 import type { Cors } from "../cors.ts";

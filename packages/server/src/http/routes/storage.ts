@@ -1,3 +1,4 @@
+/** Routes of files: upload, download, thumbnails, deletion. */
 import type { StoredFile } from "@socle/protocol";
 import { AppError } from "../../kernel/index.ts";
 import { missingFile, nameOfSize, parseThumbSize, type Storage } from "../../storage/index.ts";

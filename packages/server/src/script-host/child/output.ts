@@ -6,6 +6,12 @@ import { cut, type Errors } from "./errors.ts";
 
 type Level = LogMessage["level"];
 
+interface Line {
+  readonly level: Level;
+  readonly message: string;
+  readonly fields?: unknown;
+}
+
 /** Log entries of one attempt in a window; further ones are left out, and the log says so. */
 const maxEntries = 1_000;
 const maxMessage = 16 * 1024;
@@ -57,7 +63,7 @@ export class Output {
     this.#errors = errors;
   }
 
-  write(level: Level, message: string, fields?: unknown, scope: Scope | undefined = scopes.getStore()): void {
+  write({ level, message, fields }: Line, scope: Scope | undefined = scopes.getStore()): void {
     const attempt = scope?.attempt ?? null;
     const budget = scope?.budget ?? this.#outside;
     const isLeft = budget.take(() =>
@@ -86,7 +92,7 @@ export class Output {
     const at =
       (level: Level) =>
       (message: unknown, fields?: unknown): void =>
-        this.write(level, this.#text([message]), fields, scope);
+        this.write({ level, message: this.#text([message]), fields }, scope);
     return { debug: at("DEBUG"), info: at("INFO"), warn: at("WARN"), error: at("ERROR") };
   }
 
@@ -105,7 +111,7 @@ export class Output {
     const say =
       (level: Level) =>
       (...args: unknown[]): void =>
-        this.write(level, this.#text(args));
+        this.write({ level, message: this.#text(args) });
     const methods: { readonly [name: string]: Level } = {
       log: "INFO",
       info: "INFO",
@@ -119,7 +125,7 @@ export class Output {
     for (const [name, level] of Object.entries(methods)) Reflect.set(console, name, say(level));
     const written = (chunk: unknown): true => {
       const text = typeof chunk === "string" ? chunk : Buffer.from(chunk as Uint8Array).toString();
-      this.write("INFO", text.replace(/\n$/, ""));
+      this.write({ level: "INFO", message: text.replace(/\n$/, "") });
       return true;
     };
     // A getter: making the stream only to replace its method would cost memory.

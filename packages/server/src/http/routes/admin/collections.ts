@@ -1,3 +1,4 @@
+/** Admin routes of collections: definitions, and migrations by changing them. */
 import type { Admin } from "../../../admin/index.ts";
 import { pageQuery, switchQuery, toPage } from "../../page-query.ts";
 import { type AdminRoute, readAdminBody, waiterOf } from "./for-admins.ts";

@@ -1,3 +1,4 @@
+/** Admin routes of the event log: search, and a live stream. */
 import type { Admin } from "../../../admin/index.ts";
 import { AppError, parseDatetime, quote } from "../../../kernel/index.ts";
 import type { Exchange } from "../../exchange.ts";

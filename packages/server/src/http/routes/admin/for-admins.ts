@@ -1,3 +1,4 @@
+/** Guard of the admin routes: every handler gets its caller, who is an admin. */
 import type { Waiter } from "../../../database/index.ts";
 import { AppError, type SignedIn } from "../../../kernel/index.ts";
 import { readObject } from "../../body.ts";

@@ -1,3 +1,4 @@
+/** Admin routes of the log: the most recent entries, and a live stream. */
 import { LOG_LEVELS, type LogLevel } from "@socle/protocol";
 import type { Admin } from "../../../admin/index.ts";
 import { AppError, containsText, oneOf, quote } from "../../../kernel/index.ts";

@@ -1,3 +1,4 @@
+/** Admin routes of functions and jobs: files, handlers, runs, and running one again. */
 import type { Admin } from "../../../admin/index.ts";
 import { pageOf, pageQuery, toPage } from "../../page-query.ts";
 import { type AdminRoute, waiterOf } from "./for-admins.ts";

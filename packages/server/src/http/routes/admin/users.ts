@@ -1,3 +1,4 @@
+/** Admin routes of users: list, roles, passwords, sessions. */
 import type { Admin } from "../../../admin/index.ts";
 import { pageQuery, toPage } from "../../page-query.ts";
 import { type AdminRoute, readAdminBody } from "./for-admins.ts";
