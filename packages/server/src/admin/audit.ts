@@ -45,7 +45,7 @@ export class Audit {
   ): Awaitable<unknown> {
     const { action, target, before, after } = entry;
     const payload = { userId: admin.userId, target, before, after };
-    tx.afterFlush(() => this.#logger.info(`An admin: ${action}`, { target, userId: admin.userId }));
+    tx.onDurable(() => this.#logger.info(`An admin: ${action}`, { target, userId: admin.userId }));
     return this.#events.append(tx, { type: `admin.${action}`, source: "admin", payload, principal: admin });
   }
 }

@@ -49,7 +49,7 @@ export class FirstAdmin {
     return this.#auth.signInFirstAdmin(values, {
       confirm: (tx) => {
         this.#confirm(token);
-        tx.afterCommit(() => {
+        tx.onCommit(() => {
           this.#token = null;
         });
       },

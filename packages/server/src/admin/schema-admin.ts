@@ -162,7 +162,7 @@ export class SchemaAdmin {
       await before?.(tx, change);
       const dropped = change.drop.map((name) => this.#records.collection(name));
       const plans = await this.#collections.migrate(tx, change, admin);
-      if (onCommit !== undefined) tx.afterCommit(onCommit);
+      if (onCommit !== undefined) tx.onCommit(onCommit);
       for (const { name, definition } of dropped)
         await this.#audit.record(tx, admin, {
           action: "collection.deleted",

@@ -99,7 +99,7 @@ export class Sessions {
     const refreshToken = this.#tokens.first(session.id);
     await this.#keep(tx, session.id, refreshToken);
     await this.#endOldest(tx, session, now);
-    tx.afterCommit(() => this.#live.set(session.id, session));
+    tx.onCommit(() => this.#live.set(session.id, session));
     return { session, refreshToken };
   }
 
@@ -125,7 +125,7 @@ export class Sessions {
     this.#uses.set(hash, performance.now());
     await tx.run("UPDATE _sessions SET expiresAt = ? WHERE id = ?", renewed.expiresAt, session.id);
     await this.#keep(tx, session.id, refreshToken);
-    tx.afterCommit(() => this.#live.set(session.id, renewed));
+    tx.onCommit(() => this.#live.set(session.id, renewed));
     return { kind: "refreshed", session: renewed, refreshToken };
   }
 
@@ -139,7 +139,9 @@ export class Sessions {
   async end(tx: Transactor, id: string): Promise<void> {
     await tx.run("DELETE FROM _refresh_tokens WHERE sessionId = ?", id);
     await tx.run("DELETE FROM _sessions WHERE id = ?", id);
-    tx.afterCommit(() => {
+    // The caller of the next transaction is looked up in memory.
+    tx.endBatch();
+    tx.onCommit(() => {
       this.#ended += 1;
       this.#live.delete(id);
       this.#tell({ sessionId: id, role: null });
@@ -149,7 +151,8 @@ export class Sessions {
   /** Makes a user's new role count in every session, from the commit on. */
   async changeRole(tx: Transactor, userId: string, role: Role): Promise<void> {
     const sessions = await tx.all<{ id: string }>("SELECT id FROM _sessions WHERE userId = ?", userId);
-    tx.afterCommit(() => {
+    tx.endBatch();
+    tx.onCommit(() => {
       this.#ended += 1;
       for (const { id } of sessions) {
         this.#live.delete(id);
@@ -266,6 +269,6 @@ export class Sessions {
       this.#maxPerUser - 1,
     );
     for (const { id } of tooMany) await this.end(tx, id);
-    if (tooMany.length > 0) tx.afterCommit(() => this.#limits.reached("sessionsPerUser", { userId: newest.userId }));
+    if (tooMany.length > 0) tx.onCommit(() => this.#limits.reached("sessionsPerUser", { userId: newest.userId }));
   }
 }

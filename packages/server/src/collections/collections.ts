@@ -331,7 +331,7 @@ export class Collections {
       await new Table(tx, plan.after.name).apply(plan);
       changed.set(plan.after.name, await this.#store(tx, before, plan, principal));
     }
-    tx.afterCommit(() => {
+    tx.onCommit(() => {
       this.#epoch += 1;
       this.#expressions = new Map();
       for (const name of change.drop) this.#byName.delete(name);

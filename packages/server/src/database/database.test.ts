@@ -62,8 +62,8 @@ describe("transactions", () => {
     const database = open({ sync });
     const log: string[] = [];
     const done = database.transact((tx) => {
-      tx.afterCommit(() => log.push("committed"));
-      tx.afterFlush(() => log.push("flushed"));
+      tx.onCommit(() => log.push("committed"));
+      tx.onDurable(() => log.push("flushed"));
       return "answer";
     });
     void done.then((answer) => log.push(answer));
@@ -81,7 +81,7 @@ describe("transactions", () => {
     const slow = Promise.withResolvers<void>();
     const write = (n: number, effects: readonly (() => unknown)[]): Promise<void> => {
       const done = database.transact((tx) => {
-        for (const effect of effects) tx.afterFlush(effect);
+        for (const effect of effects) tx.onDurable(effect);
         return tx.run("INSERT INTO t VALUES (?)", n);
       });
       return done.then(() => void log.push(`answer ${n}`));
@@ -109,29 +109,25 @@ describe("transactions", () => {
     await database.transact(async (tx) => {
       await tx.run("INSERT INTO t VALUES (1)");
       seen.push(await numbers(database));
-      tx.afterCommit(() => void numbers(database).then((found) => seen.push(found)));
+      tx.onCommit(() => void numbers(database).then((found) => seen.push(found)));
     });
     expect(seen).toEqual([[], [1]]);
     await database.close();
   });
 
-  test("what only readers look at shares the commit, what the next transaction depends on ends the batch", async () => {
+  test("transactions share a commit, and the one behind a transaction that ends the batch does not", async () => {
     const database = await withTable();
     const order: string[] = [];
-    const write = (n: number, effect: "whenVisible" | "afterCommit"): Promise<number> =>
+    const write = (n: number, endsBatch = false): Promise<number> =>
       database.transact((tx) => {
         order.push(`work ${n}`);
-        tx[effect](() => order.push(`effect ${n}`));
+        tx.onCommit(() => order.push(`effect ${n}`));
+        if (endsBatch) tx.endBatch();
         return tx.run("INSERT INTO t VALUES (?)", n);
       });
-    await Promise.all([
-      write(1, "whenVisible"),
-      write(2, "whenVisible"),
-      write(3, "afterCommit"),
-      write(4, "whenVisible"),
-    ]);
+    await Promise.all([write(1), write(2), write(3, true), write(4)]);
     expect(order).toEqual(["work 1", "work 2", "work 3", "effect 1", "effect 2", "effect 3", "work 4", "effect 4"]);
-    await expect(write(1, "whenVisible")).rejects.toThrow();
+    await expect(write(1)).rejects.toThrow();
     expect(order.at(-1)).toBe("work 1");
     await database.close();
   });
@@ -140,8 +136,8 @@ describe("transactions", () => {
     const database = await withTable();
     const log: string[] = [];
     const failed = database.transact((tx) => {
-      tx.afterCommit(() => log.push("commit"));
-      tx.afterFlush(() => log.push("flush"));
+      tx.onCommit(() => log.push("commit"));
+      tx.onDurable(() => log.push("flush"));
       throw new Error("no");
     });
     await expect(failed).rejects.toThrow("no");
@@ -163,7 +159,7 @@ describe("transactions", () => {
     const fatal: unknown[] = [];
     const database = open({ sync, onFatal: (error) => fatal.push(error) });
     const effects: string[] = [];
-    const write = () => database.transact((tx) => tx.afterFlush(() => effects.push("flushed")));
+    const write = () => database.transact((tx) => tx.onDurable(() => effects.push("flushed")));
     const first = write();
     await Bun.sleep(5);
     const second = write();

@@ -10,10 +10,10 @@ export interface TransactionConnection extends Reader {
 /** The handle that one transaction's function gets. It is dead once the function has ended. */
 export class JobTransactor implements Transactor {
   readonly #connection: TransactionConnection;
-  readonly atCommit: (() => void)[] = [];
-  readonly atFlush: (() => unknown)[] = [];
-  /** Whether the next transaction depends on what the commit does in memory. */
-  isDependedOn = false;
+  readonly commitEffects: (() => void)[] = [];
+  readonly durableEffects: (() => unknown)[] = [];
+  /** Whether the next transaction begins after the commit of this one. */
+  endsBatch = false;
   #open = true;
 
   constructor(connection: TransactionConnection) {
@@ -32,17 +32,16 @@ export class JobTransactor implements Transactor {
     return this.#live().run(sql, ...values);
   }
 
-  afterCommit(effect: () => void): void {
-    this.isDependedOn = true;
-    this.atCommit.push(effect);
+  onCommit(effect: () => void): void {
+    this.commitEffects.push(effect);
   }
 
-  whenVisible(effect: () => void): void {
-    this.atCommit.push(effect);
+  endBatch(): void {
+    this.endsBatch = true;
   }
 
-  afterFlush(effect: () => unknown): void {
-    this.atFlush.push(effect);
+  onDurable(effect: () => unknown): void {
+    this.durableEffects.push(effect);
   }
 
   end(): void {

@@ -57,7 +57,7 @@ describe("migrations", () => {
         const migrating = database.migrate(async (tx) => {
           await tx.run(`ALTER TABLE t ADD COLUMN c${round} TEXT`);
           await tx.run("UPDATE t SET n = n + 1");
-          tx.afterCommit(() => {
+          tx.onCommit(() => {
             isCommitted = true;
           });
         }, place);

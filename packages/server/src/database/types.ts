@@ -47,18 +47,18 @@ export class SchemaChanged extends Error {
 export interface Transactor extends Reader {
   /** Answers the number of rows that changed. */
   run(sql: string, ...values: Value[]): Awaitable<number>;
-  /** `effect` is called in the moment of the commit: for state in memory that readers must find changed with the data. */
-  afterCommit(effect: () => void): void;
   /**
-   * The same for what only readers look at: the next transaction may run before it, so that it shares the commit. What
-   * `afterCommit` is given ends the batch.
+   * `effect` is called in the moment of the commit, in which readers find both the data and what is kept in memory about
+   * them changed. Transactions that share the commit have run before it.
    */
-  whenVisible(effect: () => void): void;
+  onCommit(effect: () => void): void;
+  /** The next transaction begins after this one's commit: for a change whose `onCommit` transactions depend on. */
+  endBatch(): void;
   /**
    * `effect` is called once the transaction is on disk, in the order of commits; never when it was taken back. The next
    * effect waits for a promise that it answers.
    */
-  afterFlush(effect: () => unknown): void;
+  onDurable(effect: () => unknown): void;
 }
 
 /**

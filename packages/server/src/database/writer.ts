@@ -300,7 +300,7 @@ export class Writer {
     this.#unsettled += batch.length;
     try {
       for (const { outcome } of batch) {
-        if (outcome !== null && "tx" in outcome) for (const effect of outcome.tx.atCommit) effect();
+        if (outcome !== null && "tx" in outcome) for (const effect of outcome.tx.commitEffects) effect();
       }
     } catch (error) {
       // What is kept in memory is not what is committed.
@@ -315,7 +315,7 @@ export class Writer {
     );
   }
 
-  /** Answers whether the commit has effects that the next transaction depends on. */
+  /** Answers whether the next transaction is to begin after the commit of this one. */
   async #attempt(job: Job): Promise<boolean> {
     const tx = new JobTransactor(this.#connection);
     this.#connection.run("SAVEPOINT job");
@@ -324,7 +324,7 @@ export class Writer {
       const value = result instanceof Promise ? await result : result;
       this.#connection.run("RELEASE job");
       job.outcome = { value, tx };
-      return tx.isDependedOn;
+      return tx.endsBatch;
     } catch (thrown) {
       job.outcome = { error: this.#refused(thrown) };
       if (hasMetDamage(thrown)) return false;
@@ -369,7 +369,7 @@ export class Writer {
       if ("error" in outcome) {
         reject(outcome.error);
       } else {
-        const telling = inTurn(outcome.tx.atFlush, tell);
+        const telling = inTurn(outcome.tx.durableEffects, tell);
         resolve(outcome.value);
         if (telling !== undefined) await telling;
       }

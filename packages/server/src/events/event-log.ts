@@ -202,7 +202,7 @@ export class EventLog {
 
   /** For the log's own retention: in its transaction, the events up to a place are gone. */
   trimmed(tx: Transactor, place: number): Awaitable<unknown> {
-    tx.whenVisible(() => this.types.trimmed(place));
+    tx.onCommit(() => this.types.trimmed(place));
     return this.size.trimmed(tx, place);
   }
 
@@ -224,7 +224,7 @@ export class EventLog {
     const basis = event.basis === undefined || event.basis === null ? null : JSON.stringify(event.basis);
     const kept = keptOf(event, payload);
     const isMarkDue = this.size.add(tx, kept.payload);
-    tx.afterFlush(() => {
+    tx.onDurable(() => {
       this.#flushedSeq = seq;
       if (isMarkDue) this.#whenGrown();
       return this.#listeners.size > 0 ? this.#dispatch(logged ?? new LoggedEvent(row, event.previous)) : undefined;

@@ -56,7 +56,7 @@ export class LogSize {
   add(tx: Transactor, payload: string): boolean {
     const bytes = Buffer.byteLength(payload) + rowBytes;
     this.#pending += bytes;
-    tx.whenVisible(() => {
+    tx.onCommit(() => {
       this.#total += bytes;
       this.#sinceMark += bytes;
       this.#pending = 0;
@@ -79,7 +79,7 @@ export class LogSize {
     const { total, marked } = size ?? empty;
     const isDue = total - marked >= markEvery;
     // The events before it have counted by then.
-    tx.whenVisible(() => {
+    tx.onCommit(() => {
       this.#total = total;
       this.#sinceMark = isDue ? 0 : total - marked;
     });

@@ -59,7 +59,7 @@ async function open(name: string, paths: readonly string[], width = 10) {
     wants: () => true,
     beforeTrim: (tx, first, last) => deliveries.keepEvents(tx, first, last),
     record(tx, appended) {
-      tx.afterFlush(() => dispatcher.written(lastIdOf(appended.event.seq)));
+      tx.onDurable(() => dispatcher.written(lastIdOf(appended.event.seq)));
       const wanted =
         appended.event.type === "a.updated" ? triggers : triggers.filter(({ path }) => appended.event.type === path);
       return deliveries.add(tx, appended, wanted);

@@ -40,7 +40,7 @@ export class FailedDeliveries {
       maxFailedBytes - recountBytes,
     );
     // After a rollback the table is as before, and the next failure adds up.
-    tx.whenVisible(() => {
+    tx.onCommit(() => {
       this.#newBytes = 0;
     });
   }

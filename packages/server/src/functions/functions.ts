@@ -117,7 +117,7 @@ export class Functions implements ScriptKind, EventRecorder {
 
   record(tx: Transactor, appended: AppendedEvent): Awaitable<unknown> {
     const triggers = this.#byType.get(appended.event.type) ?? [];
-    tx.afterFlush(() => this.#dispatcher.written(lastIdOf(appended.event.seq)));
+    tx.onDurable(() => this.#dispatcher.written(lastIdOf(appended.event.seq)));
     return this.#deliveries.add(tx, appended, triggers);
   }
 
@@ -174,7 +174,7 @@ export class Functions implements ScriptKind, EventRecorder {
     const { path, handler } = head;
     if (!this.#triggers.some((trigger) => trigger.path === path && trigger.handler === handler))
       throw new AppError("bad_request", `${handler} of ${path} is not loaded, so it cannot be run again.`);
-    tx.afterFlush(() => this.#dispatcher.reopened(head));
+    tx.onDurable(() => this.#dispatcher.reopened(head));
     return head;
   }
 

@@ -102,7 +102,7 @@ export class RecordChanges {
     );
     const right = { table, principal, id, owner };
     if (!(await this.#rights.allows(tx, "create", right))) throw collection.policies.create.refusal(principal);
-    tx.whenVisible(() => this.#changed(collection, 1, owner));
+    tx.onCommit(() => this.#changed(collection, 1, owner));
     const type = `${name}.created`;
     const json = JsonText.of(record);
     await this.#events.append(tx, { type, source: "collections", payload: json, principal, owner }, now);
@@ -145,7 +145,7 @@ export class RecordChanges {
     const isAllowed =
       collection.policies.update.audience !== "condition" || (await this.#rights.allows(tx, "update", right));
     if (!isAllowed) throw collection.policies.update.refusal(principal);
-    tx.whenVisible(() => this.#versions.changed(collection.name, owner, row.owner));
+    tx.onCommit(() => this.#versions.changed(collection.name, owner, row.owner));
     const type = `${collection.name}.updated`;
     const json = JsonText.of(record);
     const previous = row.record;
@@ -160,7 +160,7 @@ export class RecordChanges {
   async delete(tx: Transactor, principal: Principal, target: RecordTarget): Promise<void> {
     const { table, row } = await this.#find(tx, principal, { operation: "delete", ...target });
     await tx.run(table.delete, target.id);
-    tx.whenVisible(() => this.#changed(table.collection, -1, row.owner));
+    tx.onCommit(() => this.#changed(table.collection, -1, row.owner));
     await this.#events.append(tx, {
       type: `${table.collection.name}.deleted`,
       source: "collections",

@@ -32,7 +32,7 @@ test("a collection that is counted while one is committed has it once", async ()
     const before = (await database.reader.get<{ n: number }>("SELECT count(*) AS n FROM t"))?.n ?? 0;
     const writing = database.transact(async (tx) => {
       await tx.run("INSERT INTO t (id, createdAt, updatedAt) VALUES (?, '', '')", crypto.randomUUID());
-      tx.afterCommit(() => counts.changed(collection(), 1));
+      tx.onCommit(() => counts.changed(collection(), 1));
     });
     // The first count comes before, within or after the commit.
     for (let turn = 0; turn < round % 4; turn++) await Promise.resolve();

@@ -43,7 +43,7 @@ export class RunLog {
     let isCommitted = false;
     try {
       await this.#database.transact((tx) => {
-        tx.whenVisible(() => {
+        tx.onCommit(() => {
           isCommitted = true;
           this.#next(runId);
         });

@@ -84,15 +84,14 @@ export class Quota {
    */
   async add(tx: Transactor, { size, userId }: { size: number; userId: string | null }): Promise<void> {
     assertFits(await this.roomsFor(tx, userId), size);
-    const count = (): void => this.#changed(1, size);
-    // With a bound, the next transaction must see the new total: this effect ends the batch.
-    if (this.#max.total > 0) tx.afterCommit(count);
-    else tx.whenVisible(count);
+    tx.onCommit(() => this.#changed(1, size));
+    // With a bound, the next transaction must see the new total.
+    if (this.#max.total > 0) tx.endBatch();
   }
 
   /** Counts a file no more that this transaction deletes. */
   remove(tx: Transactor, size: number): void {
-    tx.whenVisible(() => this.#changed(-1, -size));
+    tx.onCommit(() => this.#changed(-1, -size));
   }
 
   #changed(files: number, size: number): void {
