@@ -184,7 +184,7 @@ export async function eventsSince(service: Service, seq = 0): Promise<{ type: st
 
 /** A migration as the service itself makes one. */
 export async function migrate(service: Service, change: SchemaChange): Promise<void> {
-  await service.database.migrate((tx) => service.collections.migrate(tx, change, system), "here");
+  await service.database.migrate((tx) => service.collections.migrate(tx, change, system), "event-loop");
 }
 
 export async function setRole(service: Service, userId: string, role: Role): Promise<void> {

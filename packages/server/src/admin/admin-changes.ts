@@ -1,5 +1,5 @@
 /** Changes that admins ask for: whether the caller is still an admin is looked at inside the transaction. */
-import type { Database, Transactor } from "../database/index.ts";
+import type { Database, MigrationSite, Transactor } from "../database/index.ts";
 import { AppError, type Awaitable, isAdmin, type Principal, quote, type SignedIn } from "../kernel/index.ts";
 
 type Work<T> = (tx: Transactor) => Awaitable<T>;
@@ -20,8 +20,8 @@ export class AdminChanges {
   }
 
   /** Like `Database.migrate`, for an admin's change. @throws AppError as `transact`. */
-  migrate<T>(admin: SignedIn, work: Work<T>, place: Parameters<Database["migrate"]>[1]): Promise<T> {
-    return this.#database.migrateFor(admin, (tx, caller) => run(tx, caller, work), place);
+  migrate<T>(admin: SignedIn, work: Work<T>, site: MigrationSite): Promise<T> {
+    return this.#database.migrateFor(admin, (tx, caller) => run(tx, caller, work), site);
   }
 }
 

@@ -156,7 +156,7 @@ export class SchemaAdmin {
   /** @param build tells the change by what is stored; asked again in the transaction, when nothing else changes any more. */
   async #migrate(admin: SignedIn, build: ChangeBuilder, { before, onCommit }: MigrationHooks = {}): Promise<void> {
     const expected = await build(this.#collections.definitions());
-    const place = await this.#collections.placeOf(expected, this.#collections.plan(expected));
+    const site = await this.#collections.siteOf(expected, this.#collections.plan(expected));
     const migrate = async (tx: Transactor): Promise<void> => {
       const change = await build(this.#collections.definitions());
       await before?.(tx, change);
@@ -177,7 +177,7 @@ export class SchemaAdmin {
         await this.#audit.record(tx, admin, { action, target: name, before: plan.before, after: plan.after });
       }
     };
-    await this.#changes.migrate(admin, migrate, place);
+    await this.#changes.migrate(admin, migrate, site);
   }
 
   async #planOne(build: ChangeBuilder, waiter: Waiter): Promise<MigrationPlan> {
@@ -193,8 +193,8 @@ export class SchemaAdmin {
     const reader = this.#database.longRead();
     try {
       const change = await build(definitions);
-      const place = await this.#collections.placeOf(change, this.#collections.plan(change, definitions));
-      if (place === "here") return await this.#planWith(reader, definitions, build);
+      const site = await this.#collections.siteOf(change, this.#collections.plan(change, definitions));
+      if (site === "event-loop") return await this.#planWith(reader, definitions, build);
     } finally {
       reader.end();
     }

@@ -2,7 +2,7 @@
 import { expect, spyOn, test } from "bun:test";
 import { join } from "node:path";
 import { openApi, quietLogger, temporaryFolder } from "../../test/kit.ts";
-import { Database } from "../database/index.ts";
+import { SqliteDatabase } from "../database/index.ts";
 import { eventSchema } from "../events/index.ts";
 import { EventLoopLag } from "../logging/index.ts";
 import { Readiness } from "./readiness.ts";
@@ -10,7 +10,7 @@ import { Readiness } from "./readiness.ts";
 async function open(options: { sync?: () => Promise<void>; minFree?: number } = {}) {
   const path = join(temporaryFolder(), "socle.db");
   const { sync, minFree = 0 } = options;
-  const database = new Database({ path, logger: quietLogger(), onFatal: () => undefined, ...(sync && { sync }) });
+  const database = new SqliteDatabase({ path, logger: quietLogger(), onFatal: () => undefined, ...(sync && { sync }) });
   const stopping = new AbortController();
   const lag = new EventLoopLag(stopping.signal);
   const readiness = new Readiness({ database, paths: [path], minFree, lag, stopping: stopping.signal });
@@ -66,7 +66,7 @@ test("a write that never ends is no sign of life; a migration that takes long is
   expect(await readiness.works()).toBe(true);
 
   const migration = Promise.withResolvers<void>();
-  const migrated = database.migrate(() => migration.promise, "here");
+  const migrated = database.migrate(() => migration.promise, "event-loop");
   expect(await readiness.works()).toBe(true);
   migration.resolve();
   await migrated;

@@ -3,7 +3,7 @@ import { Auth, authSchema, userTable } from "../auth/index.ts";
 import { isRestoring, type Places, putRight } from "../backup/index.ts";
 import { applyDefinitionFiles, Collections, collectionSchema } from "../collections/index.ts";
 import type { Config } from "../config/index.ts";
-import { asSetupError, Database, type ModuleSchema } from "../database/index.ts";
+import { asSetupError, type Database, type ModuleSchema, SqliteDatabase } from "../database/index.ts";
 import { EventLog, eventSchema } from "../events/index.ts";
 import { functionSchema } from "../functions/index.ts";
 import { jobSchema } from "../jobs/index.ts";
@@ -106,7 +106,7 @@ export async function buildService({ config, logger, onFatal }: ServiceOptions):
   if (!isRestoring(places)) refuseMissingDatabase(config);
   keepFilesPrivate();
   const databaseLogger = logger.for("database");
-  const database = new Database({
+  const database = new SqliteDatabase({
     path: config.database,
     logger: databaseLogger,
     onFatal,

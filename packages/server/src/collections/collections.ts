@@ -9,7 +9,7 @@ import {
 import {
   type Database,
   identifier,
-  type MigrationPlace,
+  type MigrationSite,
   type ModuleSchema,
   type Reader,
   type Transactor,
@@ -341,7 +341,7 @@ export class Collections {
   }
 
   /** Where a change is to run: on a thread when it reads or writes many records. */
-  async placeOf({ drop }: SchemaChange, plans: readonly Plan[]): Promise<MigrationPlace> {
+  async siteOf({ drop }: SchemaChange, plans: readonly Plan[]): Promise<MigrationSite> {
     const { database, log } = this.#database.sizes();
     const limit = database + log > manyBytes ? fewRecords : manyRecords;
     for (const name of [...drop, ...plans.filter(touchesRecords).map(({ after }) => after.name)]) {
@@ -350,7 +350,7 @@ export class Collections {
       );
       if ((last?.seq ?? 0) > limit) return "thread";
     }
-    return "here";
+    return "event-loop";
   }
 
   async #drop(tx: Transactor, name: string, principal: Principal): Promise<void> {

@@ -158,7 +158,7 @@ async function migrateFiles(
 ): Promise<Plan[]> {
   const change = { define: files.define, drop: [] };
   // In development mode, requests go on meanwhile.
-  const place = await collections.placeOf(change, collections.plan(change));
+  const site = await collections.siteOf(change, collections.plan(change));
   return database.migrate(async (tx) => {
     for (const { file, fingerprint, parsed } of files.changed)
       await tx.run(
@@ -168,5 +168,5 @@ async function migrateFiles(
         JSON.stringify([...parsed.renamedFrom]),
       );
     return collections.migrate(tx, change, null);
-  }, place);
+  }, site);
 }

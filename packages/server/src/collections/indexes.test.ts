@@ -195,15 +195,15 @@ describe("definition files that change", () => {
 
 test("a migration sees the indexes that one on a thread has made, and the other way round", async () => {
   const { service } = await openApi({ collections: [posts([text("a"), text("b")])] });
-  const change = async (indexes: IndexDefinition[], place: "here" | "thread"): Promise<string[]> => {
+  const change = async (indexes: IndexDefinition[], place: "event-loop" | "thread"): Promise<string[]> => {
     const define = [await parseDefinition(posts([text("a"), text("b")], indexes))];
     await service.database.migrate((tx) => service.collections.migrate(tx, { define, drop: [] }, system), place);
     return indexTexts(service, "posts");
   };
   expect(await change([["a"], ["b"]], "thread")).toEqual(["a", "b"]);
-  expect(await change([["b"]], "here")).toEqual(["b"]);
+  expect(await change([["b"]], "event-loop")).toEqual(["b"]);
   expect(await change([["b"], ["a", "b"]], "thread")).toEqual(["a, b", "b"]);
-  expect(await change([["b"], ["a", "b"], ["b", "a"]], "here")).toEqual(["a, b", "b", "b, a"]);
+  expect(await change([["b"], ["a", "b"], ["b", "a"]], "event-loop")).toEqual(["a, b", "b", "b, a"]);
   expect(await change([], "thread")).toEqual([]);
 });
 

@@ -1,17 +1,21 @@
-/** The database: opening, one writer with group commit and flush, checkpoints, schema versions. Only here is SQLite. */
-export type { PausableReads } from "./checkpointer.ts";
-export { Database, type DatabaseOptions, type ModuleSchema } from "./database.ts";
-export { DatabaseFile, mergeLog, vacuumDatabase, vacuumPath } from "./database-file.ts";
-export { hasMetDamage, isOutOfRoom, isUniqueViolation } from "./errors.ts";
-export { stopProbe } from "./functions.ts";
-export type { HeldState } from "./held-state.ts";
-export { DatabaseLock } from "./lock.ts";
-export type { LongRead } from "./long-read.ts";
-export type { DatabaseMeter } from "./meter.ts";
-export { asSetupError, makeFolder, syncFolder } from "./open-file.ts";
-export { serveThread } from "./thread-server.ts";
+/** The database: the store that modules use (`store.ts`), and the engine behind it (`sqlite/`), the only one that knows SQLite. */
+export { DatabaseFile, mergeLog, vacuumDatabase, vacuumPath } from "./sqlite/database-file.ts";
+export { hasMetDamage, isOutOfRoom, isUniqueViolation } from "./sqlite/errors.ts";
+export { stopProbe } from "./sqlite/functions.ts";
+export { DatabaseLock } from "./sqlite/lock.ts";
+export { asSetupError, makeFolder, syncFolder } from "./sqlite/open-file.ts";
+export { SqliteDatabase, type SqliteOptions } from "./sqlite/sqlite-database.ts";
+export { serveThread } from "./sqlite/thread-server.ts";
+export { UserQueries } from "./sqlite/user-query.ts";
 export {
+  type Database,
+  type DatabaseMeter,
+  type HeldState,
   identifier,
+  type LongRead,
+  type MigrationSite,
+  type ModuleSchema,
+  type PausableReads,
   type QueryParameters,
   type Reader,
   type RowReader,
@@ -20,6 +24,4 @@ export {
   type Transactor,
   type Value,
   type Waiter,
-} from "./types.ts";
-export { UserQueries } from "./user-query.ts";
-export type { MigrationPlace } from "./writer.ts";
+} from "./store.ts";

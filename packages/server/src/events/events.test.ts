@@ -2,7 +2,7 @@ import { describe, expect, test } from "bun:test";
 import { join } from "node:path";
 import { quietLogger, temporaryFolder } from "../../test/kit.ts";
 import { randomNumbers, randomSeed } from "../../test/random.ts";
-import { Database } from "../database/index.ts";
+import { SqliteDatabase } from "../database/index.ts";
 import { Clock, inTurn } from "../kernel/index.ts";
 import { EventLog, EventRetention, eventId, eventSchema, type LoggedEvent, parseEventId } from "./index.ts";
 
@@ -18,7 +18,7 @@ class TestClock extends Clock {
 async function open(name: string) {
   const logger = quietLogger();
   const clock = new TestClock();
-  const database = new Database({ path: join(folder, name), logger, onFatal: () => undefined });
+  const database = new SqliteDatabase({ path: join(folder, name), logger, onFatal: () => undefined });
   await database.prepare([eventSchema]);
   const events = new EventLog({ database, clock, logger });
   await events.start();
@@ -273,7 +273,7 @@ describe("retention", () => {
   test("by bytes also what was written before the log was measured", async () => {
     const steps = eventSchema.steps.filter((step) => !/partial|_event_sizes|COLUMN (?:time|basis)/.test(step));
     const path = join(folder, "old.db");
-    const old = new Database({ path, logger: quietLogger(), onFatal: () => undefined });
+    const old = new SqliteDatabase({ path, logger: quietLogger(), onFatal: () => undefined });
     await old.prepare([{ module: "events", steps }]);
     await old.transact((tx) =>
       inTurn(Array.from({ length: 500 }), () =>

@@ -3,7 +3,7 @@ import { describe, expect, test } from "bun:test";
 import { join } from "node:path";
 import { quietLogger, temporaryFolder } from "../../test/kit.ts";
 import { randomNumbers, randomSeed } from "../../test/random.ts";
-import { Database, type Transactor } from "../database/index.ts";
+import { SqliteDatabase, type Transactor } from "../database/index.ts";
 import { Clock, inTurn } from "../kernel/index.ts";
 import { EventLog, EventRetention, eventSchema } from "./index.ts";
 
@@ -12,7 +12,7 @@ const folder = temporaryFolder();
 async function open(name: string) {
   const logger = quietLogger();
   const clock = new Clock();
-  const database = new Database({ path: join(folder, name), logger, onFatal: () => undefined });
+  const database = new SqliteDatabase({ path: join(folder, name), logger, onFatal: () => undefined });
   await database.prepare([eventSchema]);
   const events = new EventLog({ database, clock, logger });
   await events.start();

@@ -1,7 +1,7 @@
 import { expect, test } from "bun:test";
 import fc from "fast-check";
 import { quietLogger, temporaryFolder } from "../../test/kit.ts";
-import { Database, type Value } from "../database/index.ts";
+import { type Database, SqliteDatabase, type Value } from "../database/index.ts";
 import { constantValue, type EvaluationContext } from "./expression.ts";
 import { parseExpression } from "./parse.ts";
 import { type Fields, toPredicate } from "./predicate.ts";
@@ -13,7 +13,7 @@ const onFatal = (error: unknown): void => {
 };
 
 function openDatabase(): Database {
-  return new Database({ path: `${temporaryFolder()}/test.db`, logger: quietLogger(), onFatal });
+  return new SqliteDatabase({ path: `${temporaryFolder()}/test.db`, logger: quietLogger(), onFatal });
 }
 
 async function idsBySql(database: Database, text: string, context: EvaluationContext): Promise<string[]> {

@@ -2,7 +2,7 @@ import { describe, expect, test } from "bun:test";
 import { join } from "node:path";
 import { quietLogger, temporaryFolder } from "../../test/kit.ts";
 import { randomNumbers, randomSeed } from "../../test/random.ts";
-import { Database } from "../database/index.ts";
+import { SqliteDatabase } from "../database/index.ts";
 import { EventLog, EventRetention, eventSchema } from "../events/index.ts";
 import { Clock, system } from "../kernel/index.ts";
 import { Deliveries, type DeliveryHead, functionSchema } from "./deliveries.ts";
@@ -24,7 +24,7 @@ interface Running extends DeliveryHead {
 async function open(name: string, paths: readonly string[], width = 10) {
   const logger = quietLogger();
   const clock = new Clock();
-  const database = new Database({ path: join(folder, name), logger, onFatal: () => undefined });
+  const database = new SqliteDatabase({ path: join(folder, name), logger, onFatal: () => undefined });
   await database.prepare([eventSchema, functionSchema]);
   const events = new EventLog({ database, clock, logger });
   await events.start();

@@ -2,7 +2,7 @@
 import { expect, test } from "bun:test";
 import { join } from "node:path";
 import { quietLogger, temporaryFolder } from "../../test/kit.ts";
-import { Database } from "../database/index.ts";
+import { SqliteDatabase } from "../database/index.ts";
 import { EventLog, eventSchema } from "../events/index.ts";
 import { Clock, system } from "../kernel/index.ts";
 import { Deliveries, functionSchema } from "./deliveries.ts";
@@ -14,7 +14,7 @@ const mebibyte = 1024 ** 2;
 test("failed runs of large records go, oldest first, and those of small ones are kept with the newest", async () => {
   const logger = quietLogger();
   const clock = new Clock();
-  const database = new Database({ path: join(folder, "failed.db"), logger, onFatal: () => undefined });
+  const database = new SqliteDatabase({ path: join(folder, "failed.db"), logger, onFatal: () => undefined });
   await database.prepare([eventSchema, functionSchema]);
   const events = new EventLog({ database, clock, logger });
   await events.start();

@@ -2,7 +2,7 @@
 import { describe, expect, test } from "bun:test";
 import { join } from "node:path";
 import { quietLogger, temporaryFolder } from "../../test/kit.ts";
-import { Database, type Transactor } from "../database/index.ts";
+import { SqliteDatabase, type Transactor } from "../database/index.ts";
 import { type Awaitable, system } from "../kernel/index.ts";
 import type { ScriptOutcome, ScriptTask } from "../script-host/index.ts";
 import { type Run, RunLifeCycle } from "./life-cycle.ts";
@@ -24,7 +24,7 @@ function open({ outcome, errorWithoutFile = null }: { outcome: ScriptOutcome; er
   const log: string[] = [];
   const logger = quietLogger(log);
   files += 1;
-  const database = new Database({ path: join(folder, `${files}.db`), logger, onFatal: () => undefined });
+  const database = new SqliteDatabase({ path: join(folder, `${files}.db`), logger, onFatal: () => undefined });
   const written: string[] = [];
   const called: ScriptTask[] = [];
   const state = { fails: false };

@@ -2,7 +2,7 @@
 import { describe, expect, test } from "bun:test";
 import { join } from "node:path";
 import { quietLogger, temporaryFolder } from "../../test/kit.ts";
-import { Database } from "../database/index.ts";
+import { SqliteDatabase } from "../database/index.ts";
 import { functionSchema } from "../functions/index.ts";
 import { jobSchema } from "../jobs/index.ts";
 import { HandlerNumbers, handlerNumber } from "./handler-names.ts";
@@ -18,7 +18,7 @@ const kinds = {
 
 describe.each(Object.keys(kinds) as (keyof typeof kinds)[])("%s", (name) => {
   test("a run is postponed, fails, is reopened and goes; each state is counted", async () => {
-    const database = new Database({
+    const database = new SqliteDatabase({
       path: join(folder, `${name}.db`),
       logger: quietLogger(),
       onFatal: () => undefined,
@@ -52,7 +52,11 @@ describe.each(Object.keys(kinds) as (keyof typeof kinds)[])("%s", (name) => {
 });
 
 test("a handler keeps its number, and those of earlier files stay known", async () => {
-  const database = new Database({ path: join(folder, "names.db"), logger: quietLogger(), onFatal: () => undefined });
+  const database = new SqliteDatabase({
+    path: join(folder, "names.db"),
+    logger: quietLogger(),
+    onFatal: () => undefined,
+  });
   await database.prepare([functionSchema]);
   const numbers = new HandlerNumbers(database);
   const [a, b] = ["a", "b"].map((path) => ({ path, handler: "onCreate" }));

@@ -14,7 +14,7 @@ import {
   restoreBackup,
 } from "../../backup/index.ts";
 import type { Config } from "../../config/index.ts";
-import { Database } from "../../database/index.ts";
+import { SqliteDatabase } from "../../database/index.ts";
 import { AppError, count, messageOf, printable, SetupError } from "../../kernel/index.ts";
 import type { Logger } from "../../logging/index.ts";
 import {
@@ -120,7 +120,7 @@ async function withoutService(options: {
   const places = placesOf(config);
   const recipient = config["backup.recipient"];
   const ofRecipient: Encryption | null = recipient === undefined ? null : { recipient };
-  const database = new Database({
+  const database = new SqliteDatabase({
     path: config.database,
     logger,
     onFatal: (error) => logger.error("The disk refused a write", { error }),

@@ -1,0 +1,133 @@
+import { Database as Driver, SQLiteError, type Statement } from "bun:sqlite";
+import type { QueryParameters, RowReader, Value } from "../store.ts";
+import { damageOf, SqliteFailure } from "./damage.ts";
+
+/** More than enough for every statement of hundreds of collections; a bound all the same. */
+const maxStatements = 4_000;
+/** A prepared statement takes memory with its text, and filters make texts that nobody repeats. */
+const maxCharacters = 1_000_000;
+
+type Binding = Value | { [name: string]: Value };
+type AnyStatement = Statement<unknown, Binding[]>;
+
+/** One SQLite connection with its prepared statements. Nothing outside this folder sees it. */
+export class Connection implements RowReader {
+  readonly #path: string;
+  readonly #driver: Driver;
+  readonly #statements = new Map<string, AnyStatement>();
+  #characters = 0;
+
+  constructor(path: string, options: { readonly: boolean }) {
+    this.#path = path;
+    this.#driver = options.readonly
+      ? new Driver(path, { readonly: true, strict: true })
+      : new Driver(path, { readwrite: true, create: true });
+  }
+
+  get inTransaction(): boolean {
+    return this.#driver.inTransaction;
+  }
+
+  get<T>(sql: string, ...values: Value[]): T | null {
+    // Each of these has its own `try`: a function that is made for each statement costs as much as a short one.
+    try {
+      // The shape of a row is what the SQL text says; its author names it.
+      return this.#prepare(sql).get(...values) as T | null;
+    } catch (thrown) {
+      throw this.#explained(thrown, sql);
+    }
+  }
+
+  all<T>(sql: string, ...values: Value[]): T[] {
+    // Bun's `all` leaves an EXPLAIN running, and with it the snapshot open that it reads from: nothing newer would be seen.
+    if (sql.startsWith("EXPLAIN ")) return [...this.iterate<T>(sql, values)];
+    try {
+      return this.#prepare(sql).all(...values) as T[];
+    } catch (thrown) {
+      throw this.#explained(thrown, sql);
+    }
+  }
+
+  some<T>({ sql, values }: { sql: string; values: readonly Value[] }, isLast: (row: T) => boolean): T[] {
+    const rows: T[] = [];
+    try {
+      for (const row of this.#prepare(sql).iterate(...values) as IterableIterator<T>) {
+        rows.push(row);
+        if (isLast(row)) break;
+      }
+    } catch (thrown) {
+      throw this.#explained(thrown, sql);
+    }
+    return rows;
+  }
+
+  /** Row by row. `parameters` are values for `?`, or by name for `:name`. */
+  *iterate<T>(sql: string, parameters: QueryParameters): IterableIterator<T> {
+    const bindings: Binding[] = isList(parameters) ? [...parameters] : [{ ...parameters }];
+    try {
+      yield* this.#prepare(sql).iterate(...bindings) as IterableIterator<T>;
+    } catch (thrown) {
+      throw this.#explained(thrown, sql);
+    }
+  }
+
+  run(sql: string, ...values: Value[]): number {
+    try {
+      return this.#prepare(sql).run(...values).changes;
+    } catch (thrown) {
+      throw this.#explained(thrown, sql);
+    }
+  }
+
+  /** For statements that are run once: pragmas, DDL. */
+  execute(sql: string): void {
+    try {
+      this.#driver.run(sql);
+    } catch (thrown) {
+      throw this.#explained(thrown, sql);
+    }
+  }
+
+  /** Adds a function of as many values as `work` has parameters. What it throws, the statement throws. */
+  define(name: string, work: (...values: Value[]) => Value): void {
+    this.#driver.function(name, work);
+  }
+
+  close(): void {
+    this.#forgetStatements();
+    this.#driver.close();
+  }
+
+  /** The error of a statement; one about damage names the file, the tables, and what to do. */
+  #explained(thrown: unknown, sql: string): unknown {
+    if (!(thrown instanceof SQLiteError)) return thrown;
+    return damageOf(thrown, { path: this.#path, sql }) ?? thrown;
+  }
+
+  #prepare(sql: string): AnyStatement {
+    let statement = this.#statements.get(sql);
+    if (statement === undefined) {
+      if (this.#statements.size >= maxStatements || this.#characters > maxCharacters) this.#forgetStatements();
+      statement = this.#driver.prepare<unknown, Binding[]>(sql);
+      this.#statements.set(sql, statement);
+      this.#characters += sql.length;
+    }
+    return statement;
+  }
+
+  #forgetStatements(): void {
+    for (const statement of this.#statements.values()) statement.finalize();
+    this.#statements.clear();
+    this.#characters = 0;
+  }
+}
+
+/** SQLite's extended result code, such as `SQLITE_CONSTRAINT_UNIQUE`, or null for any other error. */
+export function sqliteCode(thrown: unknown): string | null {
+  if (thrown instanceof SqliteFailure) return thrown.code;
+  return thrown instanceof SQLiteError ? (thrown.code ?? "SQLITE_ERROR") : null;
+}
+
+function isList(parameters: QueryParameters): parameters is readonly Value[] {
+  return Array.isArray(parameters);
+}

@@ -1,0 +1,46 @@
+import { AppError, messageOf } from "../../kernel/index.ts";
+import type { RefusalCause } from "../store.ts";
+import { sqliteCode } from "./connection.ts";
+import { isDamage } from "./damage.ts";
+
+/** Whether an error says that the database file, or a part of it, cannot be read. */
+export function hasMetDamage(thrown: unknown): boolean {
+  return isDamage(sqliteCode(thrown));
+}
+
+export function stopping(): AppError {
+  return new AppError("unavailable", "The service is stopping.");
+}
+
+/** Whether a write was refused because another row has the same value in a unique column. */
+export function isUniqueViolation(thrown: unknown): boolean {
+  const code = sqliteCode(thrown);
+  return code === "SQLITE_CONSTRAINT_UNIQUE" || code === "SQLITE_CONSTRAINT_PRIMARYKEY";
+}
+
+const outOfService = /^SQLITE_(FULL|IOERR|BUSY|LOCKED|READONLY|CANTOPEN|NOMEM)/;
+
+/** Why the disk did not serve; null where that is not what an error says. */
+export function refusalCause(thrown: unknown): RefusalCause | null {
+  const code = sqliteCode(thrown);
+  if (code === null || !outOfService.test(code) || isDamage(code)) return null;
+  if (code.startsWith("SQLITE_FULL")) return "full";
+  if (code.startsWith("SQLITE_READONLY")) return "read-only";
+  return code.startsWith("SQLITE_IOERR") ? "io-error" : "other";
+}
+
+/** Whether a write was refused because there is no room for it. */
+export function isOutOfRoom(thrown: unknown): boolean {
+  return refusalCause(thrown instanceof AppError ? thrown.cause : thrown) === "full";
+}
+
+/**
+ * Trouble with the disk is `unavailable` (503): the request may be sent again. Anything else stays as it is, damage too:
+ * sending the request again is no use then.
+ */
+export function asUnavailable(thrown: unknown): unknown {
+  if (refusalCause(thrown) === null) return thrown;
+  return new AppError("unavailable", `The disk does not serve the database at the moment: ${messageOf(thrown)}.`, {
+    cause: thrown,
+  });
+}

@@ -1,0 +1,43 @@
+import { SqliteMeter } from "./meter.ts";
+
+/**
+ * Makes commits durable. One flush runs at a time; whoever asks while one runs shares the next, because the running
+ * one may have started before their commit was written.
+ */
+export class Flusher {
+  readonly #sync: () => Promise<void>;
+  readonly #meter: SqliteMeter;
+  #running: Promise<void> | null = null;
+  #next: Promise<void> | null = null;
+
+  /** `sync` resolves when everything that was written to the log before its call is on disk. */
+  constructor(sync: () => Promise<void>, meter: SqliteMeter = new SqliteMeter()) {
+    this.#sync = sync;
+    this.#meter = meter;
+  }
+
+  /** Resolves when all that was committed before the call is on disk. After a failure every flush fails. */
+  flush(): Promise<void> {
+    if (this.#running === null) return this.#start();
+    // A failed flush is final: fsync reports an error once and then forgets the pages that it lost.
+    this.#next ??= this.#running.then(() => this.#start());
+    return this.#next;
+  }
+
+  #start(): Promise<void> {
+    this.#next = null;
+    const start = performance.now();
+    const flush = this.#sync();
+    this.#running = flush;
+    flush.then(
+      () => {
+        this.#meter.flushes.observe(performance.now() - start);
+        if (this.#running === flush) this.#running = null;
+      },
+      () => {
+        this.#meter.flushFailures += 1;
+      },
+    );
+    return flush;
+  }
+}

@@ -1,0 +1,71 @@
+/**
+ * A held state: the database file and the beginning of its log, which together are what one commit left, while writes go
+ * on behind that in the log.
+ *
+ * Copies of both are what a crash in that moment would have left, and SQLite's own recovery makes the state of them. As
+ * long as a connection reads, (1) the log does not start over, so that what is in it stays; (2) checkpoints of any process
+ * copy nothing newer than what it reads, so that each page of the file that changes is in the beginning of the log.
+ *
+ * The file alone is not the state, even where a checkpoint says that it has copied the log up to it: a checkpoint leaves
+ * out each page that is in the log once more behind that.
+ */
+import { fstatSync } from "node:fs";
+import type { HeldState } from "../store.ts";
+import type { CheckpointResult } from "./checkpoint-worker.ts";
+import type { Checkpointer } from "./checkpointer.ts";
+import { Connection } from "./connection.ts";
+import { openReader } from "./open-file.ts";
+
+/** Of the file format of the log, in bytes. */
+const logHeader = 32;
+const pageHeader = 24;
+
+/** Looks at the log with a connection of its own, as SQLite does not let one that reads look. */
+function lookAt(path: string): CheckpointResult {
+  const connection = new Connection(path, { readonly: false });
+  try {
+    connection.execute("PRAGMA busy_timeout = 5000");
+    const result = connection.get<CheckpointResult>("PRAGMA wal_checkpoint(NOOP)");
+    if (result === null) throw new Error("The state of the write-ahead log could not be read");
+    return result;
+  } finally {
+    connection.close();
+  }
+}
+
+export interface HoldOptions {
+  /** Of the database file. */
+  path: string;
+  /** Descriptors of the database file and of its log. */
+  file: number;
+  logFile: number;
+  checkpointer: Checkpointer;
+}
+
+/** Holds the state of the last commit. */
+export async function holdState({ path, file, logFile, checkpointer }: HoldOptions): Promise<HeldState> {
+  let reader: Connection | null = null;
+  let isHeld = true;
+  const release = (): void => {
+    if (!isHeld) return;
+    isHeld = false;
+    reader?.close();
+    checkpointer.leave();
+  };
+  checkpointer.rest();
+  try {
+    // Where nobody writes, the file alone is the state then.
+    await checkpointer.checkpoint();
+    reader = openReader(path);
+    reader.run("BEGIN");
+    reader.get("SELECT 1 FROM sqlite_schema");
+    const pageSize = reader.get<{ page_size: number }>("PRAGMA page_size")?.page_size ?? 0;
+    const { log: pages, checkpointed } = lookAt(path);
+    const log = { file: logFile, size: logHeader + pages * (pageHeader + pageSize), pages };
+    const { size } = fstatSync(file);
+    return { database: { file, size }, log: checkpointed === pages ? null : log, release };
+  } catch (thrown) {
+    release();
+    throw thrown;
+  }
+}

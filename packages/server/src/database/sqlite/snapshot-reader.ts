@@ -1,0 +1,124 @@
+import type { AppError } from "../../kernel/index.ts";
+import type { PausableReads, RowReader, Value } from "../store.ts";
+import type { Connection } from "./connection.ts";
+import { OldState, SqliteLongRead } from "./long-read.ts";
+
+/**
+ * Reads on a connection of their own. All reads of one turn of the event loop share one snapshot, because opening one
+ * costs more than most reads do. It ends with the turn, and with each commit of the writer: a read never sees less than
+ * what was committed before it was asked for.
+ */
+export class SnapshotReader implements RowReader, PausableReads {
+  readonly #openConnection: () => Connection;
+  readonly #longReads = new Set<SqliteLongRead>();
+  readonly #oldStates = new Set<OldState>();
+  readonly #endTurn = (): void => this.end();
+  #connection: Connection;
+  #isOpen = false;
+  /** Its transaction could not be ended: the next read takes another connection. */
+  #isBroken = false;
+  #isHeld = false;
+  /** Opened with a hold, for what comes after a migration. */
+  #next: Connection | null = null;
+
+  constructor(openConnection: () => Connection) {
+    this.#openConnection = openConnection;
+    this.#connection = openConnection();
+  }
+
+  get<T>(sql: string, ...values: Value[]): T | null {
+    this.#begin();
+    return this.#connection.get<T>(sql, ...values);
+  }
+
+  all<T>(sql: string, ...values: Value[]): T[] {
+    this.#begin();
+    return this.#connection.all<T>(sql, ...values);
+  }
+
+  some<T>(statement: { sql: string; values: readonly Value[] }, isLast: (row: T) => boolean): T[] {
+    this.#begin();
+    return this.#connection.some(statement, isLast);
+  }
+
+  /** Begins reads that belong together over many turns. */
+  longRead(): SqliteLongRead {
+    const read = new SqliteLongRead(this, (ended) => this.#longReads.delete(ended));
+    this.#longReads.add(read);
+    return read;
+  }
+
+  /** The next read sees everything that is committed by then. */
+  end(): void {
+    if (!this.#isOpen || this.#isHeld) return;
+    this.#isOpen = false;
+    try {
+      // An error may have ended the transaction already.
+      if (this.#connection.inTransaction) this.#connection.run("COMMIT");
+    } catch {
+      // After a read that has met damage, the COMMIT fails with the same error, and has ended the transaction all the same.
+      this.#isBroken = this.#connection.inTransaction;
+    }
+  }
+
+  /** Until `release`, reads see what is committed now, whatever is committed meanwhile. */
+  hold(): void {
+    this.end();
+    // A transaction sees what was there when it first read.
+    this.get("SELECT 1 FROM sqlite_schema LIMIT 1");
+    this.#isHeld = true;
+    // Now, while a failure takes the migration back: it may be needed when there is no way back any more.
+    this.#next ??= this.#openConnection();
+  }
+
+  /** After a migration, reads that have begun before go on with what they began with. */
+  release({ isMigrated }: { isMigrated: boolean }): void {
+    this.#isHeld = false;
+    if (!isMigrated || this.#longReads.size === 0) {
+      this.end();
+      this.#next?.close();
+      this.#next = null;
+      return;
+    }
+    const state = new OldState(this.#connection, this.#longReads, (closed) => this.#oldStates.delete(closed));
+    this.#oldStates.add(state);
+    this.#longReads.clear();
+    this.#isOpen = false;
+    this.#connection = this.#next ?? this.#openConnection();
+    this.#next = null;
+  }
+
+  /** Resolves once nobody reads a state that is older than a migration; nothing else is held longer than a turn. */
+  async drain(): Promise<void> {
+    await Promise.all([...this.#oldStates].map(({ closed }) => closed));
+  }
+
+  resume(): void {
+    // A list that begins reads the present state.
+  }
+
+  cutOff(reason: AppError): void {
+    for (const state of this.#oldStates) state.close(reason);
+  }
+
+  close(): void {
+    this.end();
+    this.#connection.close();
+    for (const state of this.#oldStates) state.close();
+  }
+
+  #begin(): void {
+    if (this.#isOpen) return;
+    if (this.#isBroken) this.#replace();
+    this.#connection.run("BEGIN");
+    this.#isOpen = true;
+    setImmediate(this.#endTurn);
+  }
+
+  #replace(): void {
+    const broken = this.#connection;
+    this.#connection = this.#openConnection();
+    this.#isBroken = false;
+    broken.close();
+  }
+}

@@ -1,0 +1,98 @@
+/**
+ * The thread side of a `ThreadConnection`: one SQLite connection on a thread, which follows requests one after the other. A
+ * request is a statement, or a task: a function of another module that runs several statements in one snapshot.
+ */
+import type { ErrorCode } from "@socle/protocol";
+import { AppError } from "../../kernel/index.ts";
+import type { RowReader, Value } from "../store.ts";
+import { Connection, sqliteCode } from "./connection.ts";
+import { addFunctions } from "./functions.ts";
+
+declare const self: Worker;
+
+interface ThreadPlace {
+  /** Of the database file. */
+  readonly path: string;
+  /** Its first number is not 0 once nobody waits for the request any more. */
+  readonly stop: Int32Array;
+}
+
+export interface StatementRequest extends ThreadPlace {
+  readonly do: "get" | "all" | "run";
+  readonly sql: string;
+  readonly values: Value[];
+}
+
+export interface TaskRequest extends ThreadPlace {
+  readonly do: "task";
+  readonly input: unknown;
+  /** The version of the tables for which the input was made. */
+  readonly schemaVersion: number;
+}
+
+export type ThreadReply =
+  | { readonly result: unknown }
+  /** The tables are not those for which the task was made. */
+  | { readonly isStale: true }
+  | { readonly refusal: { readonly code: ErrorCode; readonly message: string } }
+  | { readonly error: { readonly message: string; readonly code: string | null } };
+
+type ThreadTask = (reader: RowReader, input: unknown) => unknown;
+
+function open({ path, stop }: ThreadPlace): Connection {
+  const opened = new Connection(path, { readonly: false });
+  opened.execute("PRAGMA busy_timeout = 5000");
+  opened.execute("PRAGMA synchronous = NORMAL");
+  opened.execute("PRAGMA wal_autocheckpoint = 0");
+  // Dirty pages beyond the cache go to the log, and a sort to a file: memory does not grow with the table.
+  opened.execute("PRAGMA cache_size = -16000");
+  addFunctions(opened, () => {
+    if (Atomics.load(stop, 0) !== 0) throw new Error("Nobody waits for this any more");
+  });
+  return opened;
+}
+
+/** The version of the tables that a reader sees: SQLite raises it with each change of the schema. */
+export function schemaVersionOf(reader: RowReader): number {
+  return reader.get<{ schema_version: number }>("PRAGMA schema_version")?.schema_version ?? 0;
+}
+
+function runTask(connection: Connection, { input, schemaVersion }: TaskRequest, task: ThreadTask): ThreadReply {
+  connection.run("BEGIN");
+  try {
+    // The first read opens the snapshot, so the version is that of the rows that follow.
+    connection.get("SELECT 1 FROM sqlite_schema LIMIT 1");
+    if (schemaVersionOf(connection) !== schemaVersion) return { isStale: true };
+    return { result: task(connection, input) };
+  } finally {
+    // Damage ends the transaction by itself.
+    if (connection.inTransaction) connection.run("ROLLBACK");
+  }
+}
+
+/** Follows the requests of this thread until the end. @param task runs the input of a task. */
+export function serveThread(task: ThreadTask): void {
+  let connection: Connection | null = null;
+  const answer = (request: StatementRequest | TaskRequest): ThreadReply => {
+    try {
+      connection ??= open(request);
+      if (request.do === "task") return runTask(connection, request, task);
+      return { result: connection[request.do](request.sql, ...request.values) };
+    } catch (thrown) {
+      if (thrown instanceof AppError) return { refusal: { code: thrown.code, message: thrown.message } };
+      const message = thrown instanceof Error ? thrown.message : String(thrown);
+      return { error: { message, code: sqliteCode(thrown) } };
+    }
+  };
+  const close = (): ThreadReply => {
+    try {
+      connection?.close();
+    } catch {
+      // The thread ends with its connection, whatever state that is in.
+    }
+    return { result: null };
+  };
+  self.onmessage = ({ data }: MessageEvent<StatementRequest | TaskRequest | null>) => {
+    self.postMessage(data === null ? close() : answer(data));
+  };
+}

@@ -1,0 +1,396 @@
+import { AppError, type Awaitable, inTurn, nextTurn } from "../../kernel/index.ts";
+import type { Logger } from "../../logging/index.ts";
+import type { MigrationSite, TransactOptions, Transactor } from "../store.ts";
+import type { Checkpointer } from "./checkpointer.ts";
+import type { Connection } from "./connection.ts";
+import { asUnavailable, hasMetDamage, refusalCause, stopping } from "./errors.ts";
+import type { Flusher } from "./flusher.ts";
+import { JobTransactor, type TransactionConnection } from "./job-transactor.ts";
+import type { SqliteMeter } from "./meter.ts";
+import type { Reserve } from "./reserve.ts";
+import type { SnapshotReader } from "./snapshot-reader.ts";
+import type { ThreadConnection } from "./thread-connection.ts";
+
+/** So that one commit never holds the event loop for long. */
+const maxBatch = 256;
+
+/** Effects of flushed transactions hold the event loop for so long at most; the others come in the next turn. */
+const effectsMs = 8;
+
+/** While a migration runs on a thread. */
+const flushEveryMs = 50;
+
+const lost = "The database could not be written to disk; the service is stopping.";
+
+/** What has ended a transaction, or its thread, may have taken it back already. */
+async function takeBack(connection: TransactionConnection): Promise<void> {
+  try {
+    await connection.run("ROLLBACK");
+  } catch {
+    // There is nothing to take back.
+  }
+}
+
+/** The kind of a transaction that is no plain change. */
+interface TransactionOptions extends TransactOptions {
+  /** The site of a migration, which runs alone. */
+  readonly migration?: MigrationSite;
+}
+
+/** One transaction that waits, runs or has ended; `settle` answers whoever asked for it. */
+interface Job {
+  readonly work: (tx: Transactor) => Awaitable<unknown>;
+  readonly resolve: (value: unknown) => void;
+  readonly reject: (reason: unknown) => void;
+  /** Where a migration runs; null for any other transaction. */
+  readonly migration: MigrationSite | null;
+  /** Whether it makes room, or lets somebody in who does: it may use the reserve of the disk. */
+  readonly makesRoom: boolean;
+  outcome: { value: unknown; tx: JobTransactor } | { error: unknown } | null;
+}
+
+/**
+ * The one writer. Transactions that arrive while the event loop turns share one `BEGIN IMMEDIATE … COMMIT`; each has a
+ * savepoint, so that one that fails takes only itself back. Nobody is answered before the commit is on disk.
+ */
+export class Writer {
+  readonly #connection: Connection;
+  readonly #flusher: Flusher;
+  readonly #checkpointer: Checkpointer;
+  readonly #reader: SnapshotReader;
+  readonly #openThread: () => ThreadConnection;
+  readonly #onFatal: (error: unknown) => void;
+  readonly #meter: SqliteMeter;
+  readonly #logger: Logger;
+  readonly #reserve: Reserve | null;
+  /** Why the reserve was released. */
+  #full: unknown = null;
+  #queue: Job[] = [];
+  /** Those in the queue. */
+  #migrations = 0;
+  /** That of the migration which runs. */
+  #thread: ThreadConnection | null = null;
+  #isOutOfTime = false;
+  readonly #closing = new Set<Promise<void>>();
+  #turning: Promise<void> | null = null;
+  #unsettled = 0;
+  /** Ends with the effects of all batches that are on disk: they run in the order of commits. */
+  #settling: Promise<void> = Promise.resolve();
+  #refusal: AppError | null = null;
+  #hasFailed = false;
+
+  constructor(options: {
+    connection: Connection;
+    flusher: Flusher;
+    checkpointer: Checkpointer;
+    reader: SnapshotReader;
+    /** A connection for a migration that takes long. */
+    openThread: () => ThreadConnection;
+    /** Called once, when a flush has failed and nothing can be promised any more. */
+    onFatal: (error: unknown) => void;
+    meter: SqliteMeter;
+    logger: Logger;
+    reserve: Reserve | null;
+  }) {
+    this.#connection = options.connection;
+    this.#flusher = options.flusher;
+    this.#checkpointer = options.checkpointer;
+    this.#reader = options.reader;
+    this.#openThread = options.openThread;
+    this.#onFatal = options.onFatal;
+    this.#meter = options.meter;
+    this.#logger = options.logger;
+    this.#reserve = options.reserve;
+  }
+
+  transact<T>(work: (tx: Transactor) => Awaitable<T>, options: TransactionOptions = {}): Promise<T> {
+    if (this.#refusal !== null) return Promise.reject(this.#refusal);
+    const { migration = null, makesRoom = false } = options;
+    if (migration !== null) this.#migrations += 1;
+    return new Promise<T>((resolve, reject) => {
+      // `resolve` is only ever called with what `work` answered.
+      const settle = { resolve: resolve as (value: unknown) => void, reject };
+      this.#queue.push({ work, ...settle, migration, makesRoom, outcome: null });
+      this.#turning ??= this.#nextTurn();
+    });
+  }
+
+  /** Refuses what comes from now on, and waits for what was accepted: `graceMs` at most, then the rest is refused, too. */
+  async close(graceMs: number): Promise<void> {
+    this.#refusal ??= stopping();
+    const timer = setTimeout(() => this.giveUp(), graceMs);
+    await this.#settled();
+    clearTimeout(timer);
+    // A thread that was given up ends when its statement does, and the process may end before.
+    if (!this.#isOutOfTime) await Promise.all(this.#closing);
+  }
+
+  /** Refuses what was accepted and is not done, and what comes from now on. */
+  giveUp(): void {
+    this.#refusal ??= stopping();
+    this.#isOutOfTime = true;
+    this.#thread?.abandon(stopping());
+  }
+
+  /** Refuses everything from now on: the database is not this service's any more. */
+  refuse(error: unknown): void {
+    this.giveUp();
+    this.#fail([], error);
+  }
+
+  async #settled(): Promise<void> {
+    while (this.#turning !== null || this.#unsettled > 0) {
+      await (this.#turning ?? new Promise((resolve) => setTimeout(resolve, 1)));
+    }
+  }
+
+  /** Everything that the sockets have to say in this turn of the loop gets into the batch. */
+  #nextTurn(): Promise<void> {
+    return new Promise((resolve) => {
+      setImmediate(() => {
+        this.#turn()
+          // What is committed and what is in memory may differ now.
+          .catch((error: unknown) => this.#fail([], error))
+          .then(() => {
+            this.#turning = this.#queue.length > 0 ? this.#nextTurn() : null;
+            resolve();
+          });
+      });
+    });
+  }
+
+  /** What has waited longest: a migration, or the transactions before the next one. */
+  #turn(): Promise<void> {
+    if (this.#isOutOfTime) {
+      // A thread that was given up may hold the lock until its statement has ended: nothing more is begun.
+      for (const job of this.#queue.splice(0)) job.reject(this.#refusal);
+      return Promise.resolve();
+    }
+    const migrationAt = this.#migrations === 0 ? -1 : this.#queue.findIndex(({ migration }) => migration !== null);
+    const [first] = this.#queue;
+    if (migrationAt !== 0 || first === undefined)
+      return this.#commit(this.#queue.splice(0, migrationAt < 0 ? maxBatch : Math.min(migrationAt, maxBatch)));
+    this.#migrations -= 1;
+    this.#queue.shift();
+    return this.#migrate(first);
+  }
+
+  async #commit(taken: Job[]): Promise<void> {
+    const batch = this.#reserve?.isReleased === true ? this.#onlyMakingRoom(taken) : taken;
+    if (batch.length === 0) return;
+    let done = 0;
+    try {
+      await this.#catchUp();
+      this.#connection.run("BEGIN IMMEDIATE");
+      for (const job of batch) {
+        done += 1;
+        // What changes with the commit (definitions, sessions) must be in force for whoever comes next.
+        if (await this.#attempt(job)) break;
+        if (job.outcome !== null && "error" in job.outcome && hasMetDamage(job.outcome.error)) {
+          this.#setApart(batch, job);
+          return;
+        }
+      }
+      this.#connection.run("COMMIT");
+      this.#queue.unshift(...batch.splice(done));
+    } catch (thrown) {
+      if (this.#makesRoomFor(batch, thrown)) this.#queue.unshift(...batch);
+      else for (const job of batch) job.reject(this.#refused(thrown));
+      this.#takeBack();
+      return;
+    }
+    this.#reader.end();
+    this.#committed(batch);
+  }
+
+  /** While the reserve is used: the others would take the room. */
+  #onlyMakingRoom(batch: Job[]): Job[] {
+    for (const job of batch) if (!job.makesRoom) job.reject(this.#refused(this.#full));
+    return batch.filter(({ makesRoom }) => makesRoom);
+  }
+
+  /** Whether the batch did not fit, and is to be done again with the room of the reserve, as far as it makes room. */
+  #makesRoomFor(batch: Job[], thrown: unknown): boolean {
+    if (refusalCause(thrown) !== "full" || !batch.some(({ makesRoom }) => makesRoom)) return false;
+    // Already released by this very error, of the statement that it ended.
+    if (this.#full !== thrown && this.#reserve?.release() !== true) return false;
+    this.#full = thrown;
+    for (const job of batch) job.outcome = null;
+    return true;
+  }
+
+  /**
+   * A transaction in which a statement has met damage cannot be committed: it is taken back with all that was done in it.
+   * The job that met the damage fails alone; the others are done again.
+   */
+  #setApart(batch: Job[], damaged: Job): void {
+    this.#takeBack();
+    const others = batch.filter((job) => job !== damaged);
+    for (const job of others) job.outcome = null;
+    this.#queue.unshift(...others);
+    if (damaged.outcome !== null && "error" in damaged.outcome) damaged.reject(damaged.outcome.error);
+  }
+
+  /** Makes the pause that the log needs. */
+  async #catchUp(): Promise<void> {
+    const pause = this.#checkpointer.catchUp(performance.now());
+    if (pause === null) return;
+    await pause;
+    // The log starts over with the next write, unless a snapshot reads from it.
+    this.#reader.end();
+  }
+
+  /**
+   * Tables change for everybody in one moment: reads see what was there before until the commit, and from then on the new
+   * tables together with what is kept in memory about them.
+   */
+  async #migrate(job: Job): Promise<void> {
+    let thread: ThreadConnection | null = null;
+    let flushing: Timer | undefined;
+    let isMigrated = false;
+    try {
+      await this.#catchUp();
+      this.#reader.hold();
+      if (job.migration === "thread") thread = this.#openThread();
+      this.#thread = thread;
+      // What it writes is on its way to the disk before its commit is waited for.
+      if (thread !== null)
+        flushing = setInterval(() => void this.#flusher.flush().catch(() => undefined), flushEveryMs);
+      const connection = thread ?? this.#connection;
+      await connection.run("BEGIN IMMEDIATE");
+      const tx = new JobTransactor(connection);
+      try {
+        job.outcome = { value: await job.work(tx), tx };
+        await connection.run("COMMIT");
+        isMigrated = true;
+      } catch (thrown) {
+        await takeBack(connection);
+        throw thrown;
+      } finally {
+        tx.end();
+      }
+    } catch (thrown) {
+      job.reject(this.#refused(thrown));
+    }
+    clearInterval(flushing);
+    this.#reader.release({ isMigrated });
+    if (isMigrated) this.#committed([job]);
+    if (thread !== null) this.#endThread(thread);
+  }
+
+  #endThread(thread: ThreadConnection): void {
+    this.#thread = null;
+    const closing = thread.close().finally(() => this.#closing.delete(closing));
+    this.#closing.add(closing);
+    try {
+      // This connection looks at the tables anew now, rather than when a statement does not fit them.
+      this.#connection.get("SELECT 1 FROM sqlite_schema LIMIT 1");
+    } catch (error) {
+      this.#logger.error("The tables could not be looked at after a migration", { error });
+    }
+    this.#checkpointer.catchUpSoon();
+  }
+
+  #committed(batch: Job[]): void {
+    this.#unsettled += batch.length;
+    try {
+      for (const { outcome } of batch) {
+        if (outcome !== null && "tx" in outcome) for (const effect of outcome.tx.commitEffects) effect();
+      }
+    } catch (error) {
+      // What is kept in memory is not what is committed.
+      this.#fail(batch, error);
+      return;
+    }
+    this.#flusher.flush().then(
+      () => {
+        this.#settling = this.#settling.then(() => this.#settle(batch));
+      },
+      (error) => this.#fail(batch, error),
+    );
+  }
+
+  /** Answers whether the next transaction is to begin after the commit of this one. */
+  async #attempt(job: Job): Promise<boolean> {
+    const tx = new JobTransactor(this.#connection);
+    this.#connection.run("SAVEPOINT job");
+    try {
+      const result = job.work(tx);
+      const value = result instanceof Promise ? await result : result;
+      this.#connection.run("RELEASE job");
+      job.outcome = { value, tx };
+      return tx.endsBatch;
+    } catch (thrown) {
+      job.outcome = { error: this.#refused(thrown) };
+      if (hasMetDamage(thrown)) return false;
+      // Some errors (a full disk) end the whole transaction; then nothing of this batch was written.
+      if (!this.#connection.inTransaction || this.#makesRoomFor([job], thrown)) throw thrown;
+      this.#connection.run("ROLLBACK TO job");
+      this.#connection.run("RELEASE job");
+      return false;
+    } finally {
+      tx.end();
+    }
+  }
+
+  /** The error as the caller gets it; a disk that did not serve is counted. */
+  #refused(thrown: unknown): unknown {
+    const cause = refusalCause(thrown);
+    if (cause !== null) this.#meter.refuse(cause);
+    return asUnavailable(thrown);
+  }
+
+  #takeBack(): void {
+    try {
+      if (this.#connection.inTransaction) this.#connection.run("ROLLBACK");
+    } catch (error) {
+      // Damage ends a transaction and is told again. A transaction that does not end would swallow what comes next.
+      if (this.#connection.inTransaction) throw error;
+    }
+  }
+
+  /** Answers each job when its effects have run, or take longer: then the next job waits for them, and not its own. */
+  async #settle(batch: Job[]): Promise<void> {
+    let until = performance.now() + effectsMs;
+    const tell = (effect: () => unknown): Awaitable<unknown> => {
+      const told = this.#told(effect);
+      if (told === undefined && performance.now() < until) return undefined;
+      return (told ?? nextTurn()).then(() => {
+        until = performance.now() + effectsMs;
+      });
+    };
+    for (const { outcome, resolve, reject } of batch) {
+      if (outcome === null) continue;
+      if ("error" in outcome) {
+        reject(outcome.error);
+      } else {
+        const telling = inTurn(outcome.tx.durableEffects, tell);
+        resolve(outcome.value);
+        if (telling !== undefined) await telling;
+      }
+    }
+    this.#unsettled -= batch.length;
+  }
+
+  /** The change is on disk: whatever its effect throws is no reason to answer otherwise. */
+  #told(effect: () => unknown): Promise<unknown> | undefined {
+    const failed = (error: unknown): void => this.#logger.error("What follows a change failed", { error });
+    try {
+      const result = effect();
+      return result instanceof Promise ? result.catch(failed) : undefined;
+    } catch (error) {
+      failed(error);
+      return undefined;
+    }
+  }
+
+  #fail(batch: Job[], error: unknown): void {
+    const isFirst = !this.#hasFailed;
+    this.#hasFailed = true;
+    this.#refusal = new AppError("unavailable", lost, { cause: error });
+    for (const job of [...batch, ...this.#queue]) job.reject(this.#refusal);
+    this.#queue = [];
+    this.#unsettled -= batch.length;
+    if (isFirst) this.#onFatal(error);
+  }
+}
