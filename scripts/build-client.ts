@@ -1,8 +1,9 @@
 /**
  * `npm run build:client`: `packages/client/dist`, what is published of the client. One file of JavaScript without
- * dependencies, for browsers, Bun and Node from 20 on, and its types with those of the protocol beside them.
+ * dependencies, for browsers, Bun and Node from 20 on, and its types with those of the protocol beside them. The page of
+ * examples/tracker gets a copy.
  */
-import { readFile, rm, writeFile } from "node:fs/promises";
+import { copyFile, readFile, rm, writeFile } from "node:fs/promises";
 import { dirname, join, relative } from "node:path";
 import { Glob } from "bun";
 import { must, root, tool } from "./run.ts";
@@ -32,6 +33,7 @@ export async function buildClient(): Promise<void> {
     sourcemap: "none",
   });
   if (!built.success) throw new AggregateError(built.logs, "The client cannot be built");
+  await copyFile(join(client, "dist/index.js"), join(root, "examples/tracker/public/socle-client.js"));
 }
 
 if (import.meta.main) await buildClient();

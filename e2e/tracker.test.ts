@@ -1,0 +1,91 @@
+/** The page of the example tracker: people in browsers of their own. */
+import { expect, test } from "bun:test";
+import type { Page } from "playwright-core";
+import { openWindow } from "./browser.ts";
+import { startTracker } from "./tracker-kit.ts";
+
+const server = await startTracker();
+
+const problems: string[] = [];
+
+async function openPage(path = ""): Promise<Page> {
+  const page = await (await openWindow()).newPage();
+  page.on("pageerror", (error) => problems.push(String(error)));
+  await page.goto(`${server.url}/${path}`);
+  return page;
+}
+
+async function signUp(page: Page, name: string): Promise<void> {
+  await page.getByRole("button", { name: "I am new here" }).click();
+  await page.getByLabel("Email", { exact: true }).fill(`${name}@example.net`);
+  await page.getByLabel("Password").fill("a long password");
+  await page.getByLabel("Name", { exact: true }).fill(name);
+  await page.getByRole("button", { name: "Make an account" }).click();
+  await page.getByRole("button", { name: "Sign out" }).waitFor();
+}
+
+test("two people work in one workspace, and a third sees nothing of it", async () => {
+  const [carol, eve] = [await openPage(), await openPage()];
+  await signUp(carol, "Carol");
+  await signUp(eve, "Eve");
+  await carol.getByLabel("Name of a new workspace").fill("Garden <b>1</b>");
+  await carol.locator("#new-workspace button").click();
+  await carol.getByRole("heading", { name: "Garden <b>1</b>" }).waitFor();
+  await carol.getByLabel("Name of a new project").fill("Greenhouse");
+  await carol.locator("#new-project button").click();
+  await carol.getByLabel("Title of a new issue").fill("Mend the roof");
+  await carol.getByRole("button", { name: "Create" }).click();
+  await carol.getByRole("region", { name: "To do" }).getByText("Mend the roof").waitFor();
+
+  // By a link, for an address.
+  await carol.getByRole("button", { name: "Members" }).click();
+  await carol.getByLabel("Email, or nothing").fill("dave@example.net");
+  await carol.getByRole("button", { name: "Invite" }).click();
+  const link = await carol.getByLabel("Link of the invitation").inputValue();
+  const token = new URL(link).hash;
+  await eve.goto(`${server.url}/${token}`);
+  await eve.getByText(/This invitation is over/).waitFor();
+  const dave = await openPage(token);
+  await signUp(dave, "Dave");
+  await dave.getByRole("heading", { name: "Garden <b>1</b>" }).waitFor();
+  expect(dave.url()).not.toContain("join");
+  await carol.getByText("Dave", { exact: true }).waitFor();
+  await carol.locator("#members .close").click();
+
+  // What one does arrives at the other.
+  await dave.getByRole("button", { name: "Start “Mend the roof”" }).click();
+  await carol.getByRole("region", { name: "In progress" }).getByText("Mend the roof").waitFor();
+  await carol.getByRole("button", { name: "Mend the roof", exact: true }).click();
+  await carol.getByLabel("Assigned to").selectOption("Dave");
+  await carol.getByLabel("Description").fill("Before winter");
+  await carol.getByLabel("Comment", { exact: true }).fill("Can you?");
+  await carol.getByRole("button", { name: "Send" }).click();
+  await dave.getByText("Greenhouse · Dave").waitFor();
+  await dave.getByRole("button", { name: "Mend the roof", exact: true }).click();
+  await dave.getByText("Can you?").waitFor();
+  expect(await dave.getByLabel("Title", { exact: true }).inputValue()).toBe("Mend the roof");
+  expect(await dave.getByLabel("Description").inputValue()).toBe("Before winter");
+  await dave.locator("#issue .close").click();
+  await dave.getByRole("button", { name: "Close “Mend the roof”" }).click();
+  await carol.locator("#issue .close").click();
+  await carol.getByRole("region", { name: "Done" }).getByText("Mend the roof").waitFor();
+
+  // A role counts at once; who is removed sees nothing any more.
+  await carol.getByRole("button", { name: "Members" }).click();
+  await carol.getByLabel("Role of Dave").selectOption("guest");
+  await dave.getByLabel("Title of a new issue").waitFor({ state: "hidden" });
+  await carol.getByRole("button", { name: "Remove Dave" }).click();
+  await dave.getByText("You are in no workspace yet").waitFor();
+  await carol.locator("#members .close").click();
+  await carol.locator(".foot", { hasText: /^GreenhouseReopen$/ }).waitFor();
+
+  // The third saw nothing all the while, and a reload brings the first one back to where they were.
+  await eve.getByText("You are in no workspace yet").waitFor();
+  expect(await eve.content()).not.toContain("Greenhouse");
+  await carol.reload();
+  await carol.getByRole("region", { name: "Done" }).getByText("Mend the roof").waitFor();
+  await carol.getByRole("button", { name: "Sign out" }).click();
+  await carol.getByRole("heading", { name: "Sign in" }).waitFor();
+  expect(await carol.content()).not.toContain("Greenhouse");
+  expect(problems).toEqual([]);
+});
