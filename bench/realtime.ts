@@ -106,7 +106,7 @@ async function measureDeliveries(
   return `| ${[name, ...cells, median(ratios).toFixed(2), options.aim, pace].join(" | ")} |`;
 }
 
-/** What one more socket costs a record that is for somebody else: nothing, it should be. */
+/** The cost of one more socket for a record that is for another user: it should be zero. */
 async function measureOwnerCost(options: RealtimeOptions): Promise<string> {
   const few = await startSocle(options, "owner", 10);
   const many = await startSocle(options, "owner", 5_000);

@@ -1,5 +1,7 @@
-/** What functions cost the requests that trigger them, how soon and how fast they run, and the memory of their process. */
-
+/**
+ * Benchmark of functions: their cost to the requests that trigger them, their delay and rate, and the memory of their
+ * process.
+ */
 import { Database } from "bun:sqlite";
 import { mkdir } from "node:fs/promises";
 import { executable } from "./executable.ts";
@@ -206,7 +208,7 @@ async function measureBeside(options: Options): Promise<string> {
       const timer = setInterval(() => void create(), 400);
       beside.push((await runLoad(load, options.folder)).p99);
       clearInterval(timer);
-      // What was started last is over, too, before the next round.
+      // The last runs end before the next round.
       await Bun.sleep(6_000);
     }
   } finally {

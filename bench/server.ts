@@ -29,7 +29,7 @@ export async function startServer(
   }
   await (await fetch(`${url}/health`)).arrayBuffer();
   const startMs = performance.now() - started;
-  // What it prints from now on must not fill the pipe.
+  // Later output must not fill the pipe.
   void (async () => {
     while (!(await reader.read()).done);
   })();

@@ -39,7 +39,7 @@ test("checkpoints, queries and migrations on threads, functions, jobs, thumbnail
   const server = await serveBare({ data: cwd }, env);
   const { url } = server;
 
-  // It is what the bare root says: process 1 of another user, and nothing of this machine is in sight.
+  // The service is process 1 of another user, and sees nothing of this machine.
   const status = readFileSync(`/proc/${server.pid}/status`, "utf8");
   expect(/^NSpid:.*\s1$/m.test(status)).toBe(true);
   expect(existsSync(`/proc/${server.pid}/root${process.cwd()}`)).toBe(false);

@@ -12,7 +12,7 @@ cpSync(join(root, "examples/chat"), cwd, { recursive: true, filter: (path) => !p
 
 interface Tab {
   page: Page;
-  /** What went wrong in it. */
+  /** Errors in the page. */
   problems: string[];
 }
 
@@ -65,7 +65,7 @@ test("two tabs see each other's messages and images, also across a restart", asy
   await ann.page.waitForFunction("document.querySelector('#messages img').naturalWidth > 0");
   expect(await shown.evaluate((element: { naturalWidth: number }) => element.naturalWidth)).toBe(640);
 
-  // What is no image is refused, and says why.
+  // A file that is no image is refused with a reason.
   await ann.page.getByLabel("Message").fill("x".repeat(10));
   await ann.page.locator("#write input[type=file]").setInputFiles({ ...image, buffer: Buffer.alloc(11_000_000) });
   await ann.page.getByRole("button", { name: "Send" }).click();

@@ -29,7 +29,7 @@ describe("with a long path", async () => {
     expect([statSync(folder).mode & 0o777, statSync(folder).uid]).toEqual([0o700, own]);
     const run = await socle(["run", "job", "j"], { cwd, env });
     expect(run).toEqual({ code: 0, stdout: "INFO  it ran\nCompleted\n", stderr: "" });
-    // It is the service that ran it.
+    // The service ran it.
     await until(() => server.output().includes("it ran"));
   });
 

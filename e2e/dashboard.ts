@@ -100,7 +100,7 @@ export async function settled(page: Page): Promise<void> {
     if (performance.now() > end) throw new Error(`${page.url()} still loads`);
 }
 
-/** What axe finds, a line each (WCAG 2.2 AA and best practices). */
+/** The violations that axe finds, a line each (WCAG 2.2 AA and best practices). */
 export async function violationsOf(page: Page): Promise<string[]> {
   const { violations } = await new AxeBuilder({ page }).analyze();
   return violations.flatMap(({ id, help, nodes }) =>

@@ -26,7 +26,7 @@ async function list(url: string, name: string): Promise<StoredRecord[]> {
   return ((await (await fetch(`${url}/api/${name}`)).json()) as RecordList).items.reverse();
 }
 
-/** What handlers of a name were given, oldest first. */
+/** The records that handlers of a name were given, oldest first. */
 async function seen(url: string, handler: string): Promise<Seen[]> {
   const records = await list(url, "seen");
   return records.filter((record) => record["handler"] === handler).map((record) => Object(record["about"]) as Seen);

@@ -1,4 +1,4 @@
-/** What the end-to-end tests share: the built executable, started as a user starts it. */
+/** Kit of the end-to-end tests: the built executable, started as a user starts it. */
 import { afterAll } from "bun:test";
 import { closeSync, existsSync, mkdtempSync, openSync, readFileSync, rmSync } from "node:fs";
 import { mkdir } from "node:fs/promises";
@@ -68,7 +68,7 @@ export async function socle(
 export interface Running {
   readonly url: string;
   readonly pid: number;
-  /** What it has printed so far. */
+  /** The output so far. */
   output(): string;
   signal(name: NodeJS.Signals): void;
   /** Its exit code; null when a signal ended it. */

@@ -240,7 +240,7 @@ describe("a large collection", () => {
         try {
           return readlinkSync(`/proc/${server.pid}/fd/${fd}`).endsWith("/socle.db");
         } catch {
-          // It was closed meanwhile.
+          // The descriptor was closed meanwhile.
           return false;
         }
       }).length;

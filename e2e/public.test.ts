@@ -139,7 +139,7 @@ test("files that come and go while they are asked for are there or not, and neve
     const response = await fetch(`${server.url}/deployed.txt`, { headers: { "Accept-Encoding": "identity" } });
     const body = await response.text();
     seen.add(response.status);
-    // Whoever writes in place is read in the middle; what is answered is as long as it says.
+    // A file that is written in place may be read in the middle; the answer is still as long as its header says.
     if (response.status === 200) expect(body.length).toBe(Number(response.headers.get("content-length")));
   }
   isDeploying = false;

@@ -179,7 +179,7 @@ describe("pull", () => {
     expect(pulled.stdout).toMatch(/Changed .*comments\.json\nChanged .*renamed\.json\n.*own\.json is only here/);
     const again = await socle(["schema", "pull", remote.url, "--token", remote.token], { cwd });
     expect(again.stdout).not.toContain("Changed");
-    // What was pulled is what a service makes of it.
+    // A service that starts with the pulled files has the same schema.
     const here = await serve(cwd, { env });
     expect((await (await fetch(`${here.url}/api/posts`)).json()) as object).toEqual({ items: [] });
   });

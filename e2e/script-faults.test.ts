@@ -1,9 +1,11 @@
-/** Handlers that misbehave: the API answers all the while, their run has failed for a reason that is told, others go on. */
+/**
+ * Handlers that misbehave: the API answers all the while, their run has failed for a reason that is told, others go on.
+ */
 import { describe, expect, test } from "bun:test";
 import { peakMiB, post, serve, until } from "./kit.ts";
 import { collection, RunEvents, scriptProject } from "./scripts-kit.ts";
 
-/** What a handler does, and what its failure says. */
+/** Faults of handlers, and the message of each failure. */
 const faults: { readonly [name: string]: readonly [code: string, reason: RegExp] } = {
   loop: ["while (true) {}", /timeout.*endless loop/],
   asyncLoop: ["while (true) await null;", /timeout.*endless loop/],
@@ -53,7 +55,7 @@ const faults: { readonly [name: string]: readonly [code: string, reason: RegExp]
   ],
 };
 
-/** What a handler may do without being at fault. */
+/** Handlers that do something unusual and are not at fault. */
 const harmless: { readonly [name: string]: string } = {
   returns50MB: "return 'x'.repeat(50_000_000);",
   prints1MB: "console.log('y'.repeat(1_000_000)); process.stdout.write('z'.repeat(1_000_000));",
@@ -97,7 +99,7 @@ async function watchApi(): Promise<void> {
 }
 watchApi();
 
-/** What the log says of a failure: the events carry the same words. */
+/** The reason of a failure in the log; events carry the same words. */
 async function failureOf(name: string): Promise<string> {
   const event = await events.first("function.failed", `functions/${name}/${name}.ts`);
   return String(event.payload["error"]);

@@ -113,7 +113,7 @@ describe("files that do not load", async () => {
   });
 });
 
-/** What a new record makes the function say, once it has. */
+/** The text that the function logs for a new record. */
 async function says(server: Running): Promise<string> {
   const before = server.output().length;
   await post(`${server.url}/api/a`, { n: 1 });
@@ -197,7 +197,7 @@ describe("socle dev", async () => {
     expect([...statuses]).toEqual([201]);
     expect(isClosed).toBe(false);
     await until(() => server.output().includes("says round4"));
-    // What is left would otherwise run with the next test's code.
+    // Runs that are left would run with the next test's code.
     while (waiting(cwd) > 0) await Bun.sleep(20);
     socket.close();
   });

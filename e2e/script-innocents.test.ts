@@ -1,4 +1,4 @@
-/** What a run has left behind, or another does, is not laid at the door of a run that has nothing to do with it. */
+/** Tests that a run is not blamed for the leftovers of an earlier run, nor for another run. */
 import { describe, expect, test } from "bun:test";
 import { symlinkSync } from "node:fs";
 import { join } from "node:path";
@@ -6,7 +6,7 @@ import { peakMiB, post, serve, until } from "./kit.ts";
 import { childrenOf, kill } from "./reliability/kills-processes.ts";
 import { collection, RunEvents, scriptProject, waiting, write } from "./scripts-kit.ts";
 
-/** What a handler does after it has returned, while the innocent one runs. */
+/** Work that a handler does after it has returned, while the innocent one runs. */
 const leftovers: { readonly [name: string]: string } = {
   loops: "setTimeout(() => { while (true); }, 50);",
   loopsAfterTimeout: "await Bun.sleep(600); while (true);",

@@ -1,4 +1,4 @@
-/** What the tests of functions and jobs share: a project with code in it, and the events of its runs. */
+/** Kit of the tests of functions and jobs: a project with code in it, and the events of its runs. */
 import { Database } from "bun:sqlite";
 import { afterAll } from "bun:test";
 import { mkdir } from "node:fs/promises";

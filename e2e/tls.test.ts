@@ -32,7 +32,7 @@ function open(server: Running, ca: string | null): Promise<TLSSocket> {
   });
 }
 
-/** Whose certificate a new connection is shown. */
+/** The subject of the certificate that a new connection is shown. */
 async function shownTo(server: Running): Promise<string> {
   const socket = await open(server, null);
   const { subject } = socket.getPeerCertificate();

@@ -1,6 +1,6 @@
 /**
- * `npm run build:all`: the executable for every platform, and SHA256SUMS beside them, in dist/release. Each is looked into;
- * on Linux, the one for this machine is tried in a bare root.
+ * `npm run build:all`: the executable for every platform, and SHA256SUMS beside them, in dist/release. Each is looked
+ * into; on Linux, the one for this machine is tried in a bare root.
  */
 import { chmod, mkdir, mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
@@ -12,7 +12,7 @@ import { lookInto } from "./look-into.ts";
 import { must, root } from "./run.ts";
 
 interface Platform {
-  /** What the file is called by. */
+  /** The name of the platform in the file's name. */
   readonly name: string;
   /** Bun's name of it, and of the npm package that brings its runtime. */
   readonly target: string;

@@ -1,14 +1,17 @@
 /**
- * Checks the comments of the source files: each file opens with one, which names its subject and its job, and no sentence
- * begins with a word that keeps its subject back ("What is stored …" instead of "The stored value …").
+ * Checks the prose of the repository. Each source file opens with a comment, which names its subject and its job. No
+ * sentence of a comment or of the documentation begins with a word that hides its subject: "What is stored …" instead of
+ * "The stored value …". A comment does not begin with "It".
  *
- * Test files may open without a comment: the name of the file beside them says their subject. The check cannot see whether
- * a comment is true, nor comments that stand behind code on its line.
+ * Test files may open without a comment, because the file beside them says their subject. The check cannot see whether a
+ * comment is true, nor comments that stand behind code on its line.
  */
 import { join } from "node:path";
 import { Glob } from "bun";
 
 const sources = ["packages/*/{src,test}/**/*.{ts,tsx,mjs}", "{scripts,e2e,bench,examples}/**/*.{ts,tsx,mjs}"];
+
+const pages = ["*.md", "docs/*.md", "{bench,examples}/**/README.md", "packages/*/README.md"];
 
 /** Folders that are being changed by others; each goes from this list when its files have their comments. */
 const later = /^packages\/server\/src\/(app|auth|database|events|storage)\//;
@@ -22,14 +25,58 @@ export function hasOpening(source: string): boolean {
   return /^(#!.*\n)?\s*\/[/*]/.test(source);
 }
 
-/** Every problem of the comments, as a line that names file and reason. */
+interface Comment {
+  readonly line: number;
+  readonly text: string;
+}
+
+/** The comments that stand on lines of their own; lines of `//` that follow one another are one comment. */
+export function commentsOf(source: string): Comment[] {
+  const blocks = /^[ \t]*\/\*+([\s\S]*?)\*\/|^[ \t]*\/\/.*(?:\n[ \t]*\/\/.*)*/gm;
+  return [...source.matchAll(blocks)].map(({ 0: all, 1: block, index }) => ({
+    line: source.slice(0, index).split("\n").length,
+    text: block?.replaceAll(/^[ \t]*\* ?/gm, "") ?? all.replaceAll(/^[ \t]*\/\/ ?/gm, ""),
+  }));
+}
+
+const paragraphs = /\n\s*\n|\n(?=\s*(?:[-*|#>]|\d+\.)\s|@)/;
+const sentences = /(?<=[.!?])[)"*]*\s+(?=[A-Z`"(*[])/;
+const mark = /^(?:[-*|#>]+|\d+\.|\[.\])\s+/;
+const hidden = /^[("*_]*(What|Whatever|Who|Whoever|Whom|Whose|That)\b/;
+
+/** The sentences of a text that begin with a word that hides their subject. */
+export function hiddenSubjects(text: string): string[] {
+  return text
+    .split(paragraphs)
+    .flatMap((paragraph) => paragraph.trim().split(/\s\|\s/))
+    .flatMap((cell) => cell.replace(mark, "").replaceAll(/\s+/g, " ").split(sentences))
+    .filter((sentence) => hidden.test(sentence));
+}
+
+function problemsIn({ line, text }: Comment): string[] {
+  const found = hiddenSubjects(text);
+  if (/^\s*It\b/.test(text)) found.unshift(text.trim());
+  return found.map((sentence) => `${line}: begins with "${sentence.slice(0, 40).replaceAll("\n", " ")}"`);
+}
+
+/** Documentation without its examples. */
+function proseOf(markdown: string): string {
+  return markdown.replaceAll(/^```.*?^```$/gms, "");
+}
+
+/** Every problem of comments and documentation, as a line that names file and reason. */
 export async function findCommentProblems(root: string): Promise<string[]> {
   const problems: string[] = [];
   for (const file of sources.flatMap((pattern) => [...new Glob(pattern).scanSync(root)])) {
-    if (isBuilt(file)) continue;
+    if (isBuilt(file) || later.test(file)) continue;
     const source = await Bun.file(join(root, file)).text();
-    if (!file.endsWith(".test.ts") && !later.test(file) && !hasOpening(source))
+    if (!file.endsWith(".test.ts") && !hasOpening(source))
       problems.push(`${file}: no comment at the top says what the file is`);
+    problems.push(...commentsOf(source).flatMap((comment) => problemsIn(comment).map((each) => `${file}:${each}`)));
+  }
+  for (const file of pages.flatMap((pattern) => [...new Glob(pattern).scanSync(root)])) {
+    const found = hiddenSubjects(proseOf(await Bun.file(join(root, file)).text()));
+    problems.push(...found.map((sentence) => `${file}: begins with "${sentence.slice(0, 40)}"`));
   }
   return problems.sort();
 }

@@ -2,8 +2,8 @@
  * Checks that each module of the server imports only modules above it in the table of ARCHITECTURE.md, and only through
  * their index.ts; type imports count. Packages likewise import only those that the table of packages allows.
  *
- * What it cannot see: imports whose path is computed at run time, and dependencies that are passed at run time. It reads
- * `import … from "x"`, `export … from "x"`, `import "x"`, `import("x")` and `new URL("x", import.meta.url)`.
+ * The check cannot see imports whose path is computed at run time, nor dependencies that are passed at run time. It
+ * reads `import … from "x"`, `export … from "x"`, `import "x"`, `import("x")` and `new URL("x", import.meta.url)`.
  */
 import { dirname, join, relative, sep } from "node:path";
 import { Glob } from "bun";

@@ -1,4 +1,4 @@
-/** What a load is, whoever generates it. */
+/** A load, independent of its generator. */
 export interface Load {
   /** `http://localhost:PORT` */
   url: string;
@@ -26,7 +26,7 @@ export interface LoadResult {
   errors: number;
 }
 
-/** What the process of listeners is told to do. */
+/** A command to the process of listeners. */
 export type ListenerCommand =
   | {
       do: "connect";

@@ -18,7 +18,7 @@ async function bytesOf(folder: string): Promise<number> {
   let bytes = 0;
   for (const item of await readdir(folder, { recursive: true, withFileTypes: true })) {
     if (!item.isFile()) continue;
-    // It may be gone by now.
+    // The file may be gone by now.
     bytes += (await stat(join(item.parentPath, item.name)).catch(() => null))?.size ?? 0;
   }
   return bytes;
@@ -78,7 +78,9 @@ export interface Latencies {
   readonly failures: string[];
 }
 
-/** One client who does nothing wrong: reads, writes and asks after the service's health, one request after the other. */
+/**
+ * One client who does nothing wrong: reads, writes and asks after the service's health, one request after the other.
+ */
 export class Bystander {
   readonly #url: string;
   readonly #headers: Record<string, string>;

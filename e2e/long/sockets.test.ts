@@ -33,7 +33,7 @@ test(`${deafCount} sockets that never read are cut off with their buffers full, 
     for (let n = 0; n < 1_500; n++) await post(`${server.url}/api/items`, { text });
   };
   await write();
-  // What the same writes take without them is not theirs.
+  // The memory that the same writes take without sockets is subtracted.
   const base = await peakMiB(server, write);
   const deaf = await Promise.all(Array.from({ length: deafCount }, () => subscribe(server.url, () => undefined)));
   let closed = 0;

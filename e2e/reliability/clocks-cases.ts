@@ -1,4 +1,6 @@
-/** The faults of a clock: it is far ahead at a start, is set back, steps back and forth under load, repeats a second. */
+/**
+ * The faults of a clock: it is far ahead at a start, is set back, steps back and forth under load, repeats a second.
+ */
 import { expect } from "bun:test";
 import { ClockWorld, dayMs, hourMs, type Item, minuteMs, secondMs, yearMs } from "./clocks-world.ts";
 import { Caller, password, type Tokens } from "./kills-caller.ts";
@@ -21,7 +23,10 @@ async function grow(world: ClockWorld): Promise<void> {
   for (let n = 0; n < 6; n++) await world.create("x".repeat(300_000));
 }
 
-/** The clock is a year ahead at a start, and right at the next. @param settleMs what the retention gets to go wrong. Answers its steps. */
+/**
+ * The clock is a year ahead at a start, and right at the next. @param settleMs what the retention gets to go wrong.
+ * Answers its steps.
+ */
 export async function yearAhead(settleMs: number): Promise<number> {
   const world = await ClockWorld.open();
   world.offset = beforeMinute(yearMs);
@@ -37,7 +42,7 @@ export async function yearAhead(settleMs: number): Promise<number> {
   await world.start();
   await world.create();
   await runsAgain(world);
-  // It never falls, so it stays ahead.
+  // `updatedAt` never falls, so it stays ahead.
   const risen = await world.update(await world.update(ahead));
   expect(Date.parse(risen.updatedAt)).toBeGreaterThan(Date.now() + yearMs / 2);
   await grow(world);
@@ -118,7 +123,10 @@ export async function hourBack(): Promise<number> {
   return 8;
 }
 
-/** A second comes again and again, as corrections of a clock make it: no time falls, and nothing is told. Answers its steps. */
+/**
+ * A second comes again and again, as corrections of a clock make it: no time falls, and nothing is told. Answers its
+ * steps.
+ */
 export async function repeatedSecond(times: number): Promise<number> {
   const world = await ClockWorld.open();
   await world.start();

@@ -1,4 +1,7 @@
-/** Faults of a disk that lie in its bytes: damaged pages, flipped bits of the database and of its log. A row of the table for each kind. */
+/**
+ * Faults of a disk that lie in its bytes: damaged pages, flipped bits of the database and of its log. A row of the
+ * table for each kind.
+ */
 import { rmSync, truncateSync } from "node:fs";
 import { join } from "node:path";
 import { inParallel } from "../kit.ts";
@@ -68,7 +71,7 @@ export async function flippedDatabase(data: DiskData, random: () => number, coun
 const logHead = 32;
 const frameBytes = 24 + pageBytes;
 
-/** Whatever a change writes, in the order of their places; what the service does by itself at its start is left out. */
+/** All that a change writes, in the order of the log; the service's own writes at its start are left out. */
 function stateOf(folder: string): string {
   return withDatabase(folder, (database) =>
     [
@@ -102,8 +105,8 @@ async function intactState(data: DiskData, at: number): Promise<string> {
 
 /**
  * Flips bits of the log that a kill has left.
- * @param data was killed, before a checkpoint: a database file that is newer than the part of the log that can be read is as
- * good as damaged.
+ * @param data was killed, before a checkpoint: a database file that is newer than the part of the log that can be read
+ * is as good as damaged.
  */
 export async function flippedLog(data: DiskData, random: () => number, count: number): Promise<Tally> {
   const all = new Tally();

@@ -1,4 +1,7 @@
-/** A service whose disk fails under load: it is started, hurt, perhaps started again, and compared with what it has acknowledged. */
+/**
+ * A service whose disk fails under load: it is started, hurt, perhaps started again, and compared with what it has
+ * acknowledged.
+ */
 import { Database } from "bun:sqlite";
 import { cpSync, mkdirSync } from "node:fs";
 import { join } from "node:path";
@@ -94,7 +97,7 @@ export class Live<T extends Running = Running> {
     return Promise.race([this.#server.exited, Bun.sleep(0).then(() => undefined)]);
   }
 
-  /** It has ended by itself, as it should: with a reason in the log, and no crash. */
+  /** Asserts that the service ended by itself, with a reason in the log and without a crash. */
   async ended(reason: RegExp): Promise<void> {
     let code: number | null | undefined;
     const hasEnded = await this.until("the service ends", async () => {
@@ -123,7 +126,9 @@ export class Live<T extends Running = Running> {
     for (const problem of await this.load.check()) this.problem(problem);
   }
 
-  /** Stops everything, and compares once more after another start. @param folder where the data are, to be looked at. */
+  /**
+   * Stops everything, and compares once more after another start. @param folder where the data are, to be looked at.
+   */
   async finish(folder: string): Promise<void> {
     await this.load.stop();
     await this.check();

@@ -1,6 +1,7 @@
 /**
- * A service on damaged data is asked for all that it has, and to change some of it. What it may do: refuse the start with one
- * clear line, or answer with an error where the damage is met. What it may not: crash, say something wrong, or stop the rest.
+ * Look at a service on damaged data: reads everything and changes some of it. The service may refuse the start with one
+ * clear line, or answer with an error where it meets the damage. It must not crash, answer wrong data, or stop the
+ * rest.
  */
 import { join } from "node:path";
 import { type Running, serve, socle } from "../kit.ts";
@@ -170,7 +171,10 @@ class Examination {
   }
 }
 
-/** Words that only a crash or an error that nobody has caught leaves in the output; rows that are nonsense may fail as such. */
+/**
+ * Words that only a crash or an error that nobody has caught leaves in the output; rows that are nonsense may fail as
+ * such.
+ */
 const crash = /FATAL|panic|Segmentation|uncaught|unhandled|A defect/i;
 
 function refusal(folder: string, output: string): string[] {
@@ -232,7 +236,10 @@ export async function startAndStop(folder: string): Promise<Look> {
   return { isStarted: true, isMet: false, problems: await stopped(server) };
 }
 
-/** The findings of `socle verify`, or the reason why it cannot look. Bytes that belong to no file are what a crash may leave. */
+/**
+ * The findings of `socle verify`, or the reason why it cannot look. Bytes that belong to no file are what a crash may
+ * leave.
+ */
 export async function verified(folder: string): Promise<string[]> {
   const { code, stdout, stderr } = await socle(["verify"], { cwd: folder });
   if (code === 0) return [];

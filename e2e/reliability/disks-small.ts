@@ -1,6 +1,6 @@
 /**
- * A small disk: a tmpfs in a mount namespace of its own, which no privilege is needed for. The service runs inside; the test
- * reads and fills the disk from outside. It ends with the process that made it.
+ * A small disk: a tmpfs in a mount namespace of its own, which no privilege is needed for. The service runs inside; the
+ * test reads and fills the disk from outside. It ends with the process that made it.
  */
 import { rmSync, statfsSync, statSync, truncateSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -26,7 +26,7 @@ export interface SmallDisk {
 
 export async function smallDisk(megabytes: number): Promise<SmallDisk> {
   const inside = temporaryFolder();
-  // It ends when its input does, so also with this process.
+  // The shell ends with its input, so also with this process.
   const script = `mount -t tmpfs -o size=${megabytes}m none "$1" && echo ready && exec cat`;
   const holder = Bun.spawn(["unshare", "--user", "--map-root-user", "--mount", "sh", "-c", script, "sh", inside], {
     stdin: "pipe",

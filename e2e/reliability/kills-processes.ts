@@ -7,7 +7,7 @@ function read(pid: string, file: string): string {
   try {
     return readFileSync(`/proc/${pid}/${file}`, "latin1");
   } catch {
-    // It has ended.
+    // The process has ended.
     return "";
   }
 }

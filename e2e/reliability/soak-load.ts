@@ -1,6 +1,6 @@
 /**
- * The load of the soak: everything that a service does, at a steady pace, with as much deleted as is made. What is not
- * answered as it should be is remembered.
+ * The load of the soak: everything that a service does, at a steady pace, with as much deleted as is made. Wrong
+ * answers are remembered.
  */
 import { png } from "../../packages/server/test/images.ts";
 import { Caller, password, type Tokens } from "./kills-caller.ts";

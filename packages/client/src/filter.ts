@@ -1,9 +1,9 @@
-/** What can stand in a filter as a value. */
+/** A value in a filter. */
 export type FilterValue = string | number | boolean | null | Date | readonly FilterValue[];
 
 /**
- * Writes a filter with values in it, each as the filter language has it: whatever somebody typed stays a value. An array
- * becomes a list, for `in`.
+ * Writes a filter with values in it, each as the filter language has it: whatever somebody typed stays a value. An
+ * array becomes a list, for `in`.
  * @example filter`title ~ ${text} && status in ${["new", "open"]}`
  * @throws TypeError for what the language has no value for: a number that is not finite, an empty array, undefined.
  */

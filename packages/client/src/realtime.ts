@@ -8,8 +8,8 @@ export type Listener = (event: Event) => void;
 
 export interface SubscribeOptions {
   /**
-   * Called when the channel is heard from here on without what came before: the first time, and after a break that was
-   * too long to bring what was missed. What is known from before may be old: the time to read a list.
+   * Called when events arrive from now on and earlier ones do not: after the first subscription, and after a break that
+   * was too long to replay. Data from before may be stale: read the list again.
    */
   onReset?: () => void;
   /** Called when the service refuses the channel; it is not tried again. */
@@ -38,7 +38,7 @@ const answerWithinMs = 10_000;
 /** `WebSocket.OPEN`. */
 const open = 1;
 
-/** What somebody's listener throws is told as an uncaught error, and takes nothing from the other listeners. */
+/** Calls a listener. Its exception becomes an uncaught error and does not stop the other listeners. */
 function callSafely(listener: () => void): void {
   try {
     listener();
@@ -54,9 +54,9 @@ function carries(channel: string, type: string): boolean {
 }
 
 /**
- * One socket for all subscriptions. It is opened with the first, comes back when it breaks, and asks for what was missed.
- * A channel that a wildcard carries anyway is not asked for: then each wire brings its events in order, and the last one
- * is where to resume.
+ * One socket for all subscriptions. It is opened with the first, comes back when it breaks, and asks for what was
+ * missed. A channel that a wildcard carries anyway is not asked for: then each wire brings its events in order, and the
+ * last one is where to resume.
  */
 export class Realtime {
   readonly #transport: Transport;
@@ -137,7 +137,7 @@ export class Realtime {
     socket.addEventListener("close", ({ code }) => {
       if (socket === this.#socket) this.#lost(!wasOpen || code === TOKEN_EXPIRED_CLOSE_CODE);
     });
-    // It is followed by "close"; `ws` ends the program when nobody listens.
+    // "close" follows. `ws` ends the program when "error" has no listener.
     socket.addEventListener("error", () => undefined);
   }
 
@@ -179,7 +179,7 @@ export class Realtime {
       this.#wires.delete(channel);
       this.#send({ action: "unsubscribe", channel });
     }
-    // Whoever joins a channel that is heard already hears it from now on.
+    // A new listener of a channel that is live already hears it from now on.
     queueMicrotask(() => {
       for (const [channel, { isLive }] of this.#wires) if (isLive) this.#reset(channel);
     });

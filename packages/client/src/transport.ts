@@ -20,7 +20,9 @@ export interface SendOptions {
   /** Aborts the request: it rejects with the signal's reason. */
   signal?: AbortSignal | undefined;
   headers?: Readonly<Record<string, string>>;
-  /** Called while the body is sent, with the part that has left: 0 to 1. Browsers only; elsewhere it is never called. */
+  /**
+   * Called while the body is sent, with the part that has left: 0 to 1. Browsers only; elsewhere it is never called.
+   */
   onProgress?: ((part: number) => void) | undefined;
 }
 
@@ -48,7 +50,7 @@ export class Transport {
     return this.#tokens;
   }
 
-  /** Goes on with tokens that came from elsewhere. Whoever gave them keeps them: `onTokens` is not called. */
+  /** Uses tokens that the caller has and keeps: `onTokens` is not called. */
   adopt(tokens: Tokens | null): void {
     this.#tokens = tokens;
   }
@@ -82,7 +84,10 @@ export class Transport {
     return (await (await this.send(method, path, body, options)).json()) as T;
   }
 
-  /** Replaces tokens that were refused. Callers that fail together share one refresh. Answers whether there are new ones. */
+  /**
+   * Replaces tokens that were refused. Callers that fail together share one refresh. Answers whether there are new
+   * ones.
+   */
   refresh(used: Tokens): Promise<boolean> {
     if (this.#tokens !== used) return Promise.resolve(this.#tokens !== null);
     const body = { refreshToken: used.refreshToken };

@@ -67,7 +67,7 @@ export interface MigrationStep {
   records: number;
 }
 
-/** What a migration does, or would do, to one collection. */
+/** The effect of a migration on one collection, done or planned. */
 export interface MigrationPlan {
   collection: string;
   action: "create" | "update" | "delete";
@@ -235,7 +235,10 @@ export type ConfigSource = "default" | "file" | "environment" | "command line";
 export interface ConfigEntry {
   /** Dotted: `limits.body`. */
   key: string;
-  /** As it is used: paths are absolute, times milliseconds, sizes bytes; a rate is as it is written. Null when it is not set, and for a secret. */
+  /**
+   * As it is used: paths are absolute, times milliseconds, sizes bytes; a rate is as it is written. Null when it is not
+   * set, and for a secret.
+   */
   value: JsonValue;
   /** The value where nothing sets the key; null when there is none. */
   default: JsonValue;

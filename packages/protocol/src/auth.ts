@@ -17,7 +17,7 @@ export interface Credentials {
   password: string;
 }
 
-/** What register, login and refresh answer. */
+/** The answer of register, login and refresh. */
 export interface TokenResponse {
   /** A JWT for `Authorization: Bearer …`. */
   accessToken: string;

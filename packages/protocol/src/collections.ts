@@ -12,11 +12,13 @@ export const FIELD_TYPES = [
 ] as const;
 export type FieldType = (typeof FIELD_TYPES)[number];
 
-/** Who may do an operation (spec, "Permissions"). */
+/** The callers that may do an operation (spec, "Permissions"). */
 export const PERMISSION_RULES = ["public", "authenticated", "owner", "admin"] as const;
 export type PermissionRule = (typeof PERMISSION_RULES)[number];
 
-/** The operations a rule is given for. One that is left out takes the rule of the one before it; the first is public. */
+/**
+ * The operations a rule is given for. One that is left out takes the rule of the one before it; the first is public.
+ */
 export const OPERATIONS = ["read", "create", "update", "delete"] as const;
 export type Operation = (typeof OPERATIONS)[number];
 

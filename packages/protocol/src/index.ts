@@ -1,4 +1,4 @@
-/** What goes over the wire. This package imports nothing, so that a server and any client can share it. */
+/** Types and names that go over the wire. The package imports nothing, so that a server and any client can share it. */
 export * from "./admin.ts";
 export * from "./auth.ts";
 export * from "./collections.ts";

@@ -1,7 +1,7 @@
 /** Parameters and pages of list queries. */
 import type { StoredRecord } from "./collections.ts";
 
-/** What of a record is answered. */
+/** The part of a record that is answered. */
 export interface RecordSelection {
   /** Names and paths, with commas between them: `id,title,author.name`. Without it, all fields. */
   fields?: string;

@@ -11,7 +11,7 @@ export const MAX_FRAME_SIZE = 64 * 1024;
 /** The close code of a socket whose token has expired or whose session has ended. */
 export const TOKEN_EXPIRED_CLOSE_CODE = 4401;
 
-/** What a client sends, as JSON text (spec, "Realtime"). */
+/** A frame of a client, as JSON text (spec, "Realtime"). */
 export type ClientFrame =
   | {
       action: "subscribe";
@@ -33,7 +33,7 @@ export const REALTIME_ERROR_CODES = [
 ] as const;
 export type RealtimeErrorCode = (typeof REALTIME_ERROR_CODES)[number];
 
-/** What the service sends, as JSON text. */
+/** A frame of the service, as JSON text. */
 export type ServerFrame =
   | { type: "event"; event: Event }
   | { type: "subscribed" | "unsubscribed"; channel: string }
@@ -61,13 +61,13 @@ export const SYSTEM_CHANNELS: readonly string[] = [
   "system.collection.created",
 ];
 
-/** What a channel carries: the types of its events, and the collection they are about (null: not about records). */
+/** The content of a channel: the types of its events, and the collection they are about (null: not about records). */
 export interface Channel {
   readonly collection: string | null;
   readonly types: readonly string[];
 }
 
-/** What the name of a channel stands for, or null when it is none. Whether the collection exists is not asked. */
+/** Parses the name of a channel; null when it is none. The collection need not exist. */
 export function parseChannel(name: string): Channel | null {
   if (SYSTEM_CHANNELS.includes(name)) return { collection: null, types: [name] };
   const [collection = "", change = "", ...rest] = name.split(".", 3);

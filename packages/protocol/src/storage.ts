@@ -1,7 +1,7 @@
 /** Metadata of stored files, their visibility and their limits. */
 
 export const VISIBILITIES = ["public", "protected"] as const;
-/** Who may download a file: anyone, or its owner and admins (spec, "Storage endpoints"). */
+/** The callers that may download a file: anyone, or its owner and admins (spec, "Storage endpoints"). */
 export type Visibility = (typeof VISIBILITIES)[number];
 
 /** The largest file, in bytes; a file of just this size is fine (spec, "Limits"). */
@@ -18,7 +18,7 @@ export interface StoredFile {
   /** Bytes. */
   size: number;
   visibility: Visibility;
-  /** Who uploaded it; null when that was the service itself. */
+  /** The uploader; null for the service itself. */
   userId: string | null;
   createdAt: string;
   /** Where its content is, from the root of the service: `/api/storage/fil_…`. */

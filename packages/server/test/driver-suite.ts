@@ -1,4 +1,4 @@
-/** What every storage driver must do; each driver's test runs it. */
+/** Conformance suite of storage drivers; each driver's test runs it. */
 import { expect, test } from "bun:test";
 import { mkdir } from "node:fs/promises";
 import { join } from "node:path";

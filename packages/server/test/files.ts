@@ -1,4 +1,4 @@
-/** What the tests of files share: a service with two users and an admin, uploads and downloads without a socket. */
+/** Kit of the tests of files: a service with two users and an admin, uploads and downloads without a socket. */
 import { readdirSync } from "node:fs";
 import { join } from "node:path";
 import { fileForm, formType } from "./forms.ts";

@@ -1,4 +1,4 @@
-/** What tests of indexes share: what SQLite says about those of a table. */
+/** Kit of the tests of indexes: the indexes that SQLite has on a table. */
 import type { Service } from "../src/app/index.ts";
 import { identifier } from "../src/database/index.ts";
 

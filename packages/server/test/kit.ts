@@ -1,4 +1,4 @@
-/** What tests of the server share: a service on a fresh database in a temporary folder, and HTTP without a socket. */
+/** Kit of the server's tests: a service on a fresh database in a temporary folder, and HTTP without a socket. */
 import { afterAll } from "bun:test";
 import { mkdtempSync, rmSync } from "node:fs";
 import { mkdir } from "node:fs/promises";
@@ -51,7 +51,7 @@ export interface TestApi {
   parts: ApiParts;
   config: Config;
   log: string[];
-  /** What is in the log with this message. */
+  /** The log entries with this message. */
   entries(message: string): LogEntry[];
   /** The whole HTTP API but its socket. A body that is no string is sent as JSON. */
   request<T = Body>(method: string, path: string, options?: RequestOptions): Promise<Answer<T>>;
@@ -75,7 +75,7 @@ export async function openApi(options: {
   collections?: readonly object[];
   settings?: Record<string, string>;
   folder?: string;
-  /** What is served beside the API; nothing without these. */
+  /** Files served beside the API; none by default. */
   files?: StaticFiles;
   readiness?: () => Promise<readonly string[]>;
   dashboard?: Dashboard;

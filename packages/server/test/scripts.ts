@@ -1,4 +1,4 @@
-/** What the tests of functions and jobs share: a service on a fresh database with the processes of user code. */
+/** Kit of the tests of functions and jobs: a service on a fresh database with the processes of user code. */
 import { afterAll } from "bun:test";
 import { mkdir } from "node:fs/promises";
 import { dirname, join } from "node:path";

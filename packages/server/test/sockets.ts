@@ -1,4 +1,4 @@
-/** What the tests of realtime share: the service behind a real socket, and clients that keep what they hear. */
+/** Kit of the tests of realtime: the service behind a real socket, and clients that keep what they hear. */
 import { afterAll } from "bun:test";
 import type { Event, ServerFrame } from "@socle/protocol";
 import { HttpServer } from "../src/http/index.ts";
@@ -70,7 +70,7 @@ export class TestSocket {
     if (answer.type !== "subscribed") throw new Error(`${channel}: ${JSON.stringify(answer)}`);
   }
 
-  /** The events so far. What was sent before this call has arrived: a ping has come back after it. */
+  /** The events so far. Every event sent before this call has arrived, because a ping has come back after it. */
   async events(): Promise<Event[]> {
     await this.ask({ action: "ping" });
     return this.frames.flatMap((frame) => (frame.type === "event" ? [frame.event] : []));

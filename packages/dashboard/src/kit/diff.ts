@@ -43,7 +43,7 @@ function byName(value: unknown): Values | null {
   return Object.fromEntries(named);
 }
 
-/** What can be compared part by part; null for what is compared as a whole. */
+/** The parts of a value, to compare one by one; null for a value that is compared as a whole. */
 function partsOf(value: unknown): Values | null {
   return isObject(value) ? value : byName(value);
 }
@@ -68,7 +68,7 @@ function comparedParts(path: readonly string[], before: Values, after: Values): 
   return changes.length > 0 ? changes : [{ field: path.join("."), kind: "changed", before, after }];
 }
 
-/** What changed between two objects, part by part. Null stands for one that was not there, or is no longer. */
+/** The changes between two objects, part by part. Null stands for an object that does not exist before or after. */
 export function differencesOf(before: Values | null, after: Values | null): readonly FieldChange[] {
   if (isSame(before, after)) return [];
   return comparedParts([], before ?? {}, after ?? {});

@@ -18,7 +18,7 @@ interface LiveRowsProps<T> {
   /** Set to true, it moves the list there. */
   isAtEdge: boolean;
   onEdge: (isAtEdge: boolean) => void;
-  /** What stands in a row: no controls, for the row itself is one. */
+  /** The content of a row, without controls: the row itself is one. */
   render: (row: T) => ReactNode;
   onOpen: (row: T) => void;
   openKey?: string | undefined;

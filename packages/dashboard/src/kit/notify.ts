@@ -7,7 +7,7 @@ export function notifyDone(message: string): void {
   notifications.show({ message, color: "verdigris", autoClose: 3_000 });
 }
 
-/** What failed, and why: `notifyError("The user was not deleted", error)`. */
+/** Shows an error with its reason: `notifyError("The user was not deleted", error)`. */
 export function notifyError(title: string, error: unknown): void {
   notifications.show({ title, message: messageOf(error), color: "red", autoClose: 10_000, role: "alert" });
 }

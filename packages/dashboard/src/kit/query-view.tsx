@@ -1,4 +1,4 @@
-/** What a query brings, or its state: a skeleton, an error with a retry, the data. */
+/** View of a query: its data or its state: a skeleton, an error with a retry, the data. */
 import type { UseQueryResult } from "@tanstack/react-query";
 import type { ReactNode } from "react";
 import { ErrorState, RowsSkeleton } from "./states.tsx";

@@ -1,7 +1,7 @@
-/** What is read out of the log entries of one run: the stack of its last error, the fields that say something new. */
+/** Log entries of one run, as they are shown: the stack of its last error, the fields that say something new. */
 import type { LogEntry } from "@socle/protocol";
 
-/** What the page around the log says already, and the stack, which stands with the error. */
+/** Fields that are not shown: the page around the log has them, and the error shows the stack. */
 const known: ReadonlySet<string> = new Set(["file", "runId", "eventId", "stack"]);
 
 /** The other fields as JSON; empty without any. */

@@ -1,4 +1,4 @@
-/** What a run of a function or of a job has written into the log, and its error with the stack. */
+/** Log of one run of a function or job, and its error with the stack. */
 import { Anchor, Text } from "@mantine/core";
 import type { LogEntry } from "@socle/protocol";
 import type { UseQueryResult } from "@tanstack/react-query";

@@ -1,4 +1,4 @@
-/** What several pages read from the service: collections, users, the overview. A page's own queries stand beside it. */
+/** Queries that several pages share: collections, users, the overview. A page's own queries stand beside it. */
 import { SocleError } from "@socle/client";
 import { keepPreviousData, QueryClient, queryOptions } from "@tanstack/react-query";
 import { client } from "./client.ts";

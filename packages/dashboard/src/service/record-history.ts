@@ -30,7 +30,7 @@ function kindOf(event: EventEntry): HistoryEntry["kind"] {
 /** @param events those of one record, newest first. The answer is in the same order. */
 export function historyOf(events: readonly EventEntry[]): readonly HistoryEntry[] {
   const entries: HistoryEntry[] = [];
-  // What is known of the record before the event that comes next; null for nothing.
+  // The record before the next event, as far as it is known; null when nothing is.
   let known: Values | null = null;
   for (const event of [...events].reverse()) {
     const kind = kindOf(event);

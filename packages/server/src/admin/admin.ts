@@ -54,7 +54,7 @@ export interface AdminOptions {
   limits: LimitMeter;
 }
 
-/** Everything that is for admins only, by its noun. Who may is for the caller to ask. */
+/** Operations for admins only, by noun. The caller checks that it serves an admin. */
 export class Admin {
   readonly schema: SchemaAdmin;
   readonly users: UserAdmin;

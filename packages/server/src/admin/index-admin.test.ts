@@ -7,7 +7,7 @@ const { api, send, create, lastName } = await openSchemaWorld();
 const { request, service } = api;
 const unique = (...fields: string[]) => ({ fields, unique: true });
 
-/** What PUT answers: its status, and the indexes that are stored then. */
+/** The status that PUT answers, and the indexes that are stored then. */
 async function put(name: string, body: object): Promise<unknown> {
   const answer = await send("PUT", `/collections/${name}`, body);
   if (answer.status !== 200) return [answer.status, messageOf(answer)];

@@ -30,7 +30,7 @@ function escaped(text: string): string {
   return text.replaceAll("\\", "\\\\").replaceAll('"', '\\"').replaceAll("\n", "\\n");
 }
 
-/** What is measured beside the overview. */
+/** Measures beside those of the overview. */
 interface Measures {
   readonly requests: ReturnType<RequestMeter["totals"]>;
   readonly inFlight: number;

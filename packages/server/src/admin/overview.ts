@@ -97,7 +97,7 @@ export class Overviews {
   async #counts(): Promise<Overview["collections"]> {
     const counts: Overview["collections"] = [];
     for (const { name } of this.#options.collections.all()) {
-      // It may have gone meanwhile.
+      // The collection may have gone meanwhile.
       const collection = this.#options.collections.get(name);
       if (collection === undefined) continue;
       counts.push({ name, records: await this.#options.records.count(collection) });

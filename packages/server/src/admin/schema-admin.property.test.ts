@@ -6,8 +6,8 @@ import { randomSeed } from "../../test/random.ts";
 import { identifier } from "../database/index.ts";
 
 /**
- * Whatever sequence of changes a collection has gone through, each was either refused and changed nothing, or the
- * collection is what a fresh one with the same definition is, into which the old values were put.
+ * Property of migrations: after any sequence of changes, each change was either refused and changed nothing, or the
+ * collection equals a fresh one with the same definition and the old values.
  */
 const {
   request,
@@ -72,7 +72,7 @@ const indexes: fc.Arbitrary<IndexChoice[]> = fc.array(
   { maxLength: 3 },
 );
 
-/** What is left of a choice where only these fields are there. */
+/** The part of a choice that names only these fields. */
 function indexesOf(choices: readonly IndexChoice[], fields: readonly FieldDefinition[]): IndexDefinition[] {
   const found = new Map<string, IndexDefinition>();
   for (const { fields: chosen, unique, isShort } of choices) {
@@ -100,7 +100,7 @@ interface Change {
 const change: fc.Arbitrary<Change> = fc.subarray(names).chain((chosen) =>
   fc.record({
     fields: fc.tuple(...chosen.map(field)),
-    // That a field was itself says nothing.
+    // A field is never its own origin.
     origins: fc.tuple(
       ...chosen.map((name) =>
         fc.option(fc.constantFrom(...names.filter((other) => other !== name)), { nil: null, freq: 2 }),

@@ -26,7 +26,7 @@ import {
   wholeChange,
 } from "./schema-change.ts";
 
-/** What a change would do, and the schema that it would do it to. */
+/** The plan of a change, and the schema that it starts from. */
 interface PlannedSchema {
   readonly changes: MigrationPlan[];
   readonly fingerprint: string;
@@ -86,20 +86,20 @@ export class SchemaAdmin {
     return this.#migrateOne(parsed.definition.name, admin, additionOf(parsed));
   }
 
-  /** What `create` would do. It throws what `create` would throw. */
+  /** The migration that `create` would run. Throws as `create` does. */
   async planCreate(body: unknown, waiter: Waiter): Promise<MigrationPlan> {
     return this.#planOne(additionOf(await parseDefinition(body)), waiter);
   }
 
   /**
-   * Migrates a collection. What the body leaves out stays as it is.
+   * Migrates a collection. Attributes that the body leaves out stay as they are.
    * @throws AppError `not_found`, `bad_request`.
    */
   update(name: string, body: Record<string, unknown>, admin: SignedIn): Promise<CollectionEntry> {
     return this.#migrateOne(name, admin, changeOf(name, body));
   }
 
-  /** What `update` would do. It throws what `update` would throw. */
+  /** The migration that `update` would run. Throws as `update` does. */
   planUpdate(name: string, body: Record<string, unknown>, waiter: Waiter): Promise<MigrationPlan> {
     return this.#planOne(changeOf(name, body), waiter);
   }
@@ -109,7 +109,7 @@ export class SchemaAdmin {
     await this.#migrate(admin, removalOf(name));
   }
 
-  /** What `delete` would do. It throws what `delete` would throw. */
+  /** The migration that `delete` would run. Throws as `delete` does. */
   planDelete(name: string, waiter: Waiter): Promise<MigrationPlan> {
     return this.#planOne(removalOf(name), waiter);
   }
@@ -139,7 +139,7 @@ export class SchemaAdmin {
     return { changes, fingerprint };
   }
 
-  /** What `updateSchema` would do to the schema of the fingerprint. It throws what `updateSchema` would throw. */
+  /** The migrations that `updateSchema` would run on the schema of the fingerprint. Throws as `updateSchema` does. */
   async planSchema(body: Record<string, unknown>, expected: Expected, waiter: Waiter): Promise<PlannedSchema> {
     return this.#plan(wholeChange(await parseSchema(body), expected), waiter).catch(namingCollection);
   }
@@ -153,7 +153,10 @@ export class SchemaAdmin {
     return entry.promise;
   }
 
-  /** @param build tells the change by what is stored; asked again in the transaction, when nothing else changes any more. */
+  /**
+   * @param build tells the change by what is stored; asked again in the transaction, when nothing else changes any
+   * more.
+   */
   async #migrate(admin: SignedIn, build: ChangeBuilder, { before, onCommit }: MigrationHooks = {}): Promise<void> {
     const expected = await build(this.#collections.definitions());
     const site = await this.#collections.siteOf(expected, this.#collections.plan(expected));

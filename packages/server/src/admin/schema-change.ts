@@ -18,9 +18,9 @@ export type ChangeBuilder = (definitions: Definitions) => Awaitable<SchemaChange
 /** The fingerprints of the schemas that the caller is ready to change; null for any. */
 export type Expected = readonly string[] | null;
 
-/** What PUT of a collection may hold. */
+/** The attributes that PUT of a collection takes. */
 const attributes = ["name", "fields", "permissions", "indexes"];
-/** What GET answers beside these, and PUT lets be: so it can be sent back. */
+/** Attributes that GET answers beside these. PUT ignores them, so that an answer can be sent back. */
 const answered = ["$schema", "definition", "createdAt", "updatedAt", "records"];
 
 export function additionOf(parsed: ParsedDefinition): ChangeBuilder {
@@ -53,7 +53,7 @@ export function changeOf(name: string, body: Record<string, unknown>): ChangeBui
   };
 }
 
-/** What is not defined is dropped. */
+/** A collection that is not defined is dropped. */
 export function wholeChange(define: ParsedDefinition[], expected: Expected): ChangeBuilder {
   const names = new Set(define.map(({ definition }) => definition.name));
   return (definitions) => {

@@ -87,7 +87,7 @@ test("runs: newest first, in pages; one that has failed is run again, by its id,
   for (const id of ["run_", "x", `${failed?.runId}0`, String(failed?.runId).replace(/^run_0/, "run_1")])
     expect([id, (await retry(id)).status]).toEqual([id, 404]);
 
-  // It fails again, and can be retried again.
+  // The run fails again, and can be retried again.
   expect((await retry(failed?.runId)).status).toBe(202);
   await until(() => opened.log.filter((line) => line.includes("not yet: bad")).length === 2);
   await scripts.functions.settled();

@@ -124,7 +124,7 @@ export class ScriptAdmin {
     );
     const run = this.#jobs.runByHand(name);
     if (run === undefined) throw missingJob(name);
-    // Whoever has the id finds the run, whatever ends now.
+    // A caller that has the id finds the run, even after a crash.
     await run.noted;
     return { runId: run.runId };
   }

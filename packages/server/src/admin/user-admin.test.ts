@@ -29,7 +29,7 @@ describe("the list", () => {
       ["bert@list.example", "anna@list.example"],
       4,
     ]);
-    // What is a pattern elsewhere is text here.
+    // Wildcards of SQL are plain text here.
     expect(await emails("?search=%25")).toEqual([["carla%2@list.example"], 1]);
     expect(await emails("?search=_")).toEqual([["carla_1@list.example"], 1]);
     expect(await emails("?search='%20OR%201=1")).toEqual([[], 0]);

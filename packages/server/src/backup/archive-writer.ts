@@ -82,7 +82,7 @@ export class ArchiveWriter {
     this.#file = new PacedFile(path);
     this.#createdAt = createdAt;
     this.#written = this.#write(encryption);
-    // Whoever adds an entry must not wait for a reader that has failed.
+    // A caller that adds an entry must not wait for a reader that has failed.
     this.#failed = this.#written.then(() => new Promise<never>(() => undefined));
     this.#failed.catch(() => undefined);
   }
@@ -92,7 +92,9 @@ export class ArchiveWriter {
     return new ArchiveWriter(path, options.encryption, options.createdAt);
   }
 
-  /** Adds an entry of exactly `size` bytes. @throws Error when there are more or fewer, or the file cannot be written. */
+  /**
+   * Adds an entry of exactly `size` bytes. @throws Error when there are more or fewer, or the file cannot be written.
+   */
   async add(
     name: string,
     size: number,

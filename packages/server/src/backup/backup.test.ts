@@ -140,7 +140,7 @@ describe("a backup that fails", () => {
     let size = 1_000;
     const holdState = async (): Promise<HeldState> => {
       const held = await service.database.holdState();
-      // It is over its bound when the state is held, and before that was copied.
+      // The log is over its bound when the state is held, before the state was copied.
       size += 1;
       while (!isSeen) await Bun.sleep(1);
       const release = (): void => {

@@ -38,7 +38,7 @@ export class FolderTarget implements BackupTarget {
   }
 
   async deliver(): Promise<void> {
-    // It has been written where it is kept.
+    // The backup was written in its final place.
   }
 
   #look(name: string): KeptBackup | null {

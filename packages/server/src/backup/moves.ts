@@ -32,7 +32,7 @@ export function hasMoves(folder: string): boolean {
 export function finishMoves(folder: string): boolean {
   if (!hasMoves(folder)) return false;
   const path = join(folder, listName);
-  // It was written by `makeMoves`, and renamed when it was whole.
+  // `makeMoves` wrote the file, and renamed it when it was complete.
   const moves = JSON.parse(readFileSync(path, "utf8")) as Move[];
   for (const [from, to] of moves) {
     // Made before the crash: where the target is there, the source may be something new by now.

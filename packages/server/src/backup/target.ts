@@ -18,7 +18,7 @@ export interface BackupTarget {
   remove(name: string): Promise<void>;
   /** The path that a new backup is written to. */
   pathFor(name: string): string;
-  /** Brings a new backup from there to where it is kept. What was interrupted goes on when it is tried again. */
+  /** Brings a new backup from there to its final place. A second try resumes an interrupted delivery. */
   deliver(
     name: string,
     options: { signal: AbortSignal; onProgress: (done: number, total: number) => void },

@@ -161,7 +161,7 @@ async function strayFiles(database: DatabaseFile, driver: StorageDriver, aside: 
   for await (const id of driver.list()) {
     if (database.get("SELECT 1 FROM _files WHERE id = ?", id) !== null) continue;
     const isMarked = database.get("SELECT 1 FROM _file_remains WHERE id = ?", id) !== null;
-    // It may have become a file, or have gone, since the list was made.
+    // The bytes may have become a file, or have gone, since the list was made.
     if (database.get("SELECT 1 FROM _files WHERE id = ?", id) !== null || (await driver.size(id)) === null) continue;
     if (aside !== null) {
       await moveAside(driver, id, aside);

@@ -1,7 +1,7 @@
 /** Interface of a command: its name, options and help, and the terminal it runs on. */
 import type { ParseArgsConfig } from "node:util";
 
-/** What a command gets from the process: nothing in this folder touches `process` itself. */
+/** The process as a command sees it: nothing in this folder touches `process` itself. */
 export interface Terminal {
   /** How this program was called, as the shell had it: `./socle`, `socle`. */
   readonly program: string;
@@ -27,7 +27,10 @@ export interface Terminal {
   ask(question: string): Promise<string>;
   /** Resolves with the first SIGINT or SIGTERM; the second ends the process at once. */
   untilSignal(): Promise<string>;
-  /** Resolves with the first error that nobody caught, which would otherwise end the process with its stack on standard error. */
+  /**
+   * Resolves with the first error that nobody caught, which would otherwise end the process with its stack on standard
+   * error.
+   */
   untilDefect(): Promise<unknown>;
   /** Calls `listener` at each SIGHUP, which would otherwise end the process. */
   onHangup(listener: () => void): void;
@@ -45,8 +48,8 @@ export interface Command {
   /** As it is typed: `admin create`. */
   readonly name: string;
   /**
-   * The positional arguments, as the help shows them: `EMAIL`. All are needed but `[FILE]`; a last one `PACKAGE...` takes
-   * several.
+   * The positional arguments, as the help shows them: `EMAIL`. All are needed but `[FILE]`; a last one `PACKAGE...`
+   * takes several.
    */
   readonly args: readonly string[];
   readonly summary: string;

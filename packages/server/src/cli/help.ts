@@ -6,7 +6,7 @@ function column(rows: readonly (readonly [string, string])[]): string {
   return rows.map(([left, right]) => `  ${left.padEnd(width)}  ${right}\n`).join("");
 }
 
-/** What `socle help` prints. */
+/** The text of `socle help`. */
 export function overview(commands: readonly Command[]): string {
   const rows = commands.map(
     (command) => [`socle ${[command.name, ...command.args].join(" ")}`, command.summary] as const,
@@ -14,7 +14,7 @@ export function overview(commands: readonly Command[]): string {
   return `Socle, a backend in one file.\n\n${column(rows)}\nMore about one of them: socle help COMMAND\n`;
 }
 
-/** What `socle help COMMAND` prints. */
+/** The text of `socle help COMMAND`. */
 export function helpOf(command: Command): string {
   const usage = ["socle", command.name, ...command.args].join(" ");
   const rows = Object.entries(command.options).map(

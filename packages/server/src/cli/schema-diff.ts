@@ -35,7 +35,7 @@ function describe({ step, field = "", fields = [], unique, from = "", to = "", o
   }
 }
 
-/** What a migration would do, for people: `+` comes, `-` goes, `>` is renamed, `~` changes. Nothing for no change. */
+/** The steps of a migration, a line each: `+` adds, `-` removes, `>` renames, `~` changes. Empty for no change. */
 export function schemaDiff(changes: readonly MigrationPlan[]): string {
   const parts = changes
     .filter(({ steps }) => steps.length > 0)

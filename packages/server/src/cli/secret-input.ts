@@ -1,4 +1,4 @@
-/** What the keys of a terminal in raw mode make of a line that is not shown. */
+/** Secret input: a line that is typed on a terminal in raw mode and not shown. */
 export class SecretInput {
   #characters: string[] = [];
   /** Of a key that sends several characters: those so far. */

@@ -1,4 +1,4 @@
-/** What `socle init` writes: path → content. It starts as it stands. */
+/** Files that `socle init` writes: path → content. The project starts without a change. */
 export const template: { readonly [path: string]: string } = {
   "config.json": `{
   // Every key can also be given by the environment: SERVICE_PORT, SERVICE_AUTH_REGISTRATION, …
@@ -8,7 +8,7 @@ export const template: { readonly [path: string]: string } = {
   "database": "./data/socle.db",
   "storage": "./data/storage",
   "auth": {
-    // Who may register by themselves? With false, nobody.
+    // Whether people may register by themselves.
     "registration": true
     // "accessTokenTtl": "1h",
     // "refreshTokenTtl": "30d",

@@ -64,7 +64,7 @@ function policiesOf(definition: CollectionDefinition, expressionOf: ExpressionOf
 }
 
 async function toCollection(row: Row, expressionOf: ExpressionOf): Promise<Collection> {
-  // It was checked when it was stored.
+  // The definition was validated when it was stored.
   const definition = JSON.parse(row.definition) as CollectionDefinition;
   const patterns = new Map<string, Pattern>();
   for (const field of definition.fields)
@@ -77,7 +77,7 @@ async function toCollection(row: Row, expressionOf: ExpressionOf): Promise<Colle
     patterns,
     createdAt: row.createdAt,
     updatedAt: row.updatedAt,
-    // It was written from one.
+    // The text was written from a `Places`.
     places: JSON.parse(row.places) as Places,
   };
 }
@@ -100,7 +100,7 @@ function placesAfter({ after, steps }: Plan, before: Collection | null, place: n
 /** Definitions by name. */
 export type Definitions = ReadonlyMap<string, CollectionDefinition>;
 
-/** What is to become of collections, in one migration. */
+/** A change of collections, in one migration. */
 export interface SchemaChange {
   readonly define: readonly ParsedDefinition[];
   /** Names of those that are to go with their records. */
@@ -117,7 +117,7 @@ export class MigrationError extends AppError {
   }
 }
 
-/** What is wrong with a definition is said with its collection; a disk that does not work is about none. */
+/** Names the collection in a problem of its definition; a failed disk concerns none. */
 function rethrow(collection: string, thrown: unknown): never {
   const isRefusal = thrown instanceof AppError && thrown.code === "bad_request";
   throw isRefusal ? new MigrationError(collection, thrown.message, thrown.details) : thrown;
@@ -185,7 +185,7 @@ export class Collections {
     await this.#database.transact(async (tx) => {
       const place = await this.#events.lastPlace(tx);
       for (const row of await tx.all<Pick<Row, "definition">>(older)) {
-        // It was checked when it was stored.
+        // The definition was validated when it was stored.
         const definition = JSON.parse(row.definition) as CollectionDefinition;
         const narrower = narrowerThan(resolveRules(definition.permissions).read);
         const widened = Object.fromEntries(narrower.map((rule) => [rule, place]));
@@ -234,8 +234,9 @@ export class Collections {
   }
 
   /**
-   * What a change comes to, before any record is looked at: from the definitions in force, or from others.
-   * @throws AppError `bad_request` when a definition, or another one, contradicts; `not_found` for what is to be dropped.
+   * The plans of a change, before any record is read: from the definitions in force, or from others.
+   * @throws AppError `bad_request` when a definition, or another one, contradicts; `not_found` for what is to be
+   * dropped.
    */
   plan({ define, drop }: SchemaChange, current: Definitions = this.definitions()): Plan[] {
     const plans = this.#planDefinitions({ define, drop }, current);
@@ -315,9 +316,9 @@ export class Collections {
   }
 
   /**
-   * Brings collections to these definitions, and drops others with their records, inside the caller's transaction, which
-   * is a migration; requests see the new ones from its commit. Relations may point among them, in any order. Answers
-   * what was done.
+   * Brings collections to these definitions, and drops others with their records, inside the caller's transaction,
+   * which is a migration; requests see the new ones from its commit. Relations may point among them, in any order.
+   * Answers what was done.
    * @throws AppError `bad_request` when data or another definition contradicts, `not_found`; nothing has changed then.
    */
   async migrate(tx: Transactor, change: SchemaChange, principal: Principal): Promise<Plan[]> {

@@ -30,8 +30,8 @@ interface Contradiction {
 }
 
 /**
- * What the records of a collection say about a migration, before anything is changed: each field of the new definition
- * is an expression over the columns of the old one.
+ * The check of one collection's records. Each field of the new definition is an expression over the columns of the old
+ * one.
  */
 export class DataCheck {
   readonly #reader: Reader;

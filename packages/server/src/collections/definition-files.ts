@@ -105,7 +105,7 @@ async function readChanged(
   const rows = (await reader?.all<AppliedFile>("SELECT file, fingerprint, renames FROM _definition_files")) ?? [];
   const applied = new Map(rows.map((row) => [row.file, row]));
   const changed: ParsedFile[] = [];
-  // What was applied was checked then.
+  // Applied definitions were validated then.
   for (const read of files)
     if (applied.get(read.file)?.fingerprint !== read.fingerprint) changed.push(await parseFile(read));
   return { changed, applied };
@@ -143,7 +143,7 @@ export async function applyDefinitionFiles(options: {
   for (const [i, plan] of plans.entries()) {
     if (plan.steps.length === 0) continue;
     const fields = { collection: plan.after.name, changes: describe(plan) };
-    // It may have come through the API since the file was applied last.
+    // The field may have come through the API since the file was applied last.
     const isLossy = plan.steps.some(({ step }) => step === "drop");
     if (isLossy) options.logger.warn(`Applied ${changed[i]?.file}, which dropped what it does not name`, fields);
     else options.logger.info(`Applied ${changed[i]?.file}`, fields);

@@ -4,7 +4,7 @@ import { AppError, quote } from "../kernel/index.ts";
 import type { ParsedDefinition } from "./definition.ts";
 import { findRenames, newNames, type Renames } from "./renames.ts";
 
-/** What both forms of an index say. */
+/** An index, of either form. */
 export interface Index {
   readonly fields: readonly string[];
   readonly unique: boolean;
@@ -23,7 +23,7 @@ function read(index: IndexDefinition): Index {
   return { fields: index.fields, unique: index.unique === true };
 }
 
-/** What a definition asks for beside what is indexed without asking. */
+/** The indexes that a definition asks for. The service makes others unasked. */
 export function indexesOf({ indexes = [] }: CollectionDefinition): Index[] {
   return indexes.map(read);
 }
@@ -34,7 +34,8 @@ function renamed(index: IndexDefinition, fields: string[]): IndexDefinition {
 }
 
 /**
- * A definition that says nothing about indexes, with those of the stored one, under the names that their fields have now.
+ * A definition that says nothing about indexes, with those of the stored one, under the names that their fields have
+ * now.
  * @throws AppError `bad_request` when a field of one is gone.
  */
 export function keepIndexes(before: CollectionDefinition, parsed: ParsedDefinition): ParsedDefinition {

@@ -6,7 +6,7 @@ const reservedFields = ["id", "createdat", "updatedat"];
 
 const form = "a name starts with a letter, goes on with letters, digits or _, and has at most 63 characters";
 
-/** What is wrong with the name of a collection or a field, or null. */
+/** The problem of a name of a collection or a field, or null. */
 export function nameProblem(kind: "collection" | "field", name: unknown): string | null {
   if (typeof name !== "string") return `a ${kind} needs a "name", a string`;
   if (!NAME_PATTERN.test(name)) return `${quote(name)} is not a ${kind} name: ${form}`;

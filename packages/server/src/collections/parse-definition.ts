@@ -2,9 +2,9 @@
 import type { ParsedDefinition } from "./definition.ts";
 
 /**
- * Reads a collection definition from JSON. What checks it (zod among it) is loaded with the first one: a service whose
- * definitions have not changed does without, and is 2 MB smaller.
- * @throws AppError `bad_request` whose message lists everything that is wrong.
+ * Reads a collection definition from JSON. A service whose definitions have not changed never loads the validator, and
+ * is 2 MB smaller.
+ * @throws AppError `bad_request` whose message lists every problem.
  */
 export async function parseDefinition(input: unknown): Promise<ParsedDefinition> {
   const definition = await import("./definition.ts");

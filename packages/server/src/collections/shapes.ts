@@ -2,7 +2,7 @@
 import type * as z from "zod/mini";
 import { nearest, quote } from "../kernel/index.ts";
 
-/** What an object holds that its shape does not know. */
+/** The problems of an object's attributes that its shape does not have. */
 export function unknownAttributes(object: object, shape: object, where: string): string[] {
   const known = Object.keys(shape).filter((name) => name !== "$schema");
   return Object.keys(object)
@@ -14,7 +14,7 @@ export function unknownAttributes(object: object, shape: object, where: string):
     });
 }
 
-/** What zod says about an object, in words that name the attribute and its value. */
+/** The problems that zod finds in an object, each with the attribute and its value. */
 export function shapeProblems(error: z.core.$ZodError, value: object, where: string): string[] {
   return error.issues.map((issue) => {
     const [attribute = ""] = issue.path.map(String);

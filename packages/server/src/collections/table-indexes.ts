@@ -25,8 +25,8 @@ export function isSameIndex(a: TableIndex, b: TableIndex): boolean {
 }
 
 /**
- * What is indexed without asking (unique fields, relations, and the owner where it is searched by), and what the
- * definition asks for. None is there twice, and a unique one serves as the other kind, too.
+ * The indexes of a collection's table: those of unique fields and relations, that of the owner where a rule searches by
+ * it, and those that the definition asks for. No two have the same columns; a unique one serves both purposes.
  */
 export function tableIndexes(definition: CollectionDefinition): TableIndex[] {
   const wanted: TableIndex[] = definition.fields

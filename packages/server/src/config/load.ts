@@ -23,7 +23,7 @@ export interface LoadedConfig {
   file: { path: string; isThere: boolean };
   /** Every key with its value and where that comes from; no secrets. Made when it is asked for. */
   effective: () => EffectiveConfig;
-  /** What the log should say once there is one. */
+  /** Warnings for the log, which does not exist yet. */
   warnings: string[];
   notes: string[];
 }
@@ -39,7 +39,7 @@ const pathPaths: readonly KeyPath[] = [
   "tls.key",
 ];
 
-/** The variables that hold secrets. Whoever has read the configuration has no more need of them. */
+/** The variables that hold secrets. They are not needed once the configuration is read. */
 export const secretVariables: readonly string[] = paths
   .filter((path) => keys[path].kind === secret)
   .map(environmentName);

@@ -7,7 +7,7 @@ export interface ValueKind<T> {
   parse(value: unknown): T | undefined;
   /** Turns the text of an environment variable into what the file would have. */
   fromText(text: string): unknown;
-  /** What is allowed, in the words of an error message. */
+  /** The allowed values, as an error message names them. */
   readonly allowed: string;
   /** The unit in which the service counts it; absent for what is no amount of anything. */
   readonly unit?: "bytes" | "milliseconds";
@@ -166,8 +166,8 @@ export function size(min: number, max: number): ValueKind<number> {
 }
 
 /**
- * How often something may happen: `count` times in `perMs` milliseconds. At once, it may happen ten seconds' worth of a rate
- * per second, and `count` times of any other.
+ * How often something may happen: `count` times in `perMs` milliseconds. At once, it may happen ten seconds' worth of a
+ * rate per second, and `count` times of any other.
  */
 export interface Rate {
   readonly count: number;

@@ -1,4 +1,6 @@
-/** Expressions: conditions over a record whose names are known and whose types fit, and the values that they compare. */
+/**
+ * Expressions: conditions over a record whose names are known and whose types fit, and the values that they compare.
+ */
 import type { ValueType } from "../fields/index.ts";
 import type { ExpressionSchema, SchemaField } from "./schema.ts";
 import type { Call, Macro } from "./syntax.ts";
@@ -12,7 +14,10 @@ export type Member = string | number | null;
 /** A way from a record to a value: through relations, to a field, and on into its JSON. */
 export interface Path {
   readonly type: "path";
-  /** How many backward steps lie between the record where it begins and the record that is compared; 0 for the record itself. */
+  /**
+   * How many backward steps lie between the record where it begins and the record that is compared; 0 for the record
+   * itself.
+   */
   readonly up: number;
   readonly hops: readonly Hop[];
   readonly field: SchemaField;
@@ -69,7 +74,7 @@ export interface ExpressionCaller {
   readonly email: string | null;
 }
 
-/** What constants stand for, in the moment in which an expression is used. */
+/** The values of constants such as `@now` at the time of an evaluation. */
 export interface EvaluationContext {
   /** Milliseconds since 1970. */
   readonly now: number;

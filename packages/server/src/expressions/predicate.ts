@@ -18,7 +18,7 @@ export interface Fields {
   readonly [field: string]: JsonValue;
 }
 
-/** What a predicate needs beside the record. */
+/** The input of a predicate beside the record. */
 interface Surroundings extends EvaluationContext {
   /** The records that backward steps have left, the last one last. */
   readonly outer?: readonly Fields[];
@@ -170,7 +170,9 @@ function some({ from, target, pointer, item }: Some): Predicate {
   };
 }
 
-/** An expression as a predicate over a record in memory. It says of each record what the same expression says as SQL. */
+/**
+ * An expression as a predicate over a record in memory. It says of each record what the same expression says as SQL.
+ */
 export function toPredicate(expression: Expression): Predicate {
   switch (expression.type) {
     case "and": {

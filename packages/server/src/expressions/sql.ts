@@ -1,10 +1,11 @@
 /**
  * Expressions as SQL conditions.
  *
- * A path through relations becomes a correlated subquery; where it is compared with a constant for equality, it becomes a lookup
- * the other way round: the records that fulfil the condition are found once, by an index where there is one, and then those
- * that point to them. A backward step becomes EXISTS, or, where an index finds the records that fulfil its condition, such a
- * lookup. Each collection that is entered adds the condition under which the caller may read its records.
+ * A path through relations becomes a correlated subquery; where it is compared with a constant for equality, it becomes
+ * a lookup the other way round: the records that fulfil the condition are found once, by an index where there is one,
+ * and then those that point to them. A backward step becomes EXISTS, or, where an index finds the records that fulfil
+ * its condition, such a lookup. Each collection that is entered adds the condition under which the caller may read its
+ * records.
  */
 import { identifier, stopProbe } from "../database/index.ts";
 import { isAscii } from "../kernel/index.ts";
@@ -175,8 +176,8 @@ class Compiler {
   }
 
   /**
-   * The caller is one of those that the records name, where a term of `item` says so: the records are read once for all callers,
-   * and not once for each. Null where no term does, or the caller is a constant.
+   * The caller is one of those that the records name, where a term of `item` says so: the records are read once for all
+   * callers, and not once for each. Null where no term does, or the caller is a constant.
    */
   #callersIn({ from, target, pointer, item }: Some): Sql | null {
     const { caller } = this.#options;
@@ -450,8 +451,8 @@ function opposite(condition: Sql, negated: boolean): Sql {
 }
 
 /**
- * Whether an index finds the records that fulfil a condition: one of its terms compares an indexed field with a constant, and
- * none begins at another record.
+ * Whether an index finds the records that fulfil a condition: one of its terms compares an indexed field with a
+ * constant, and none begins at another record.
  */
 function isSelective(item: Expression): boolean {
   let isInside = true;
@@ -505,7 +506,7 @@ const swapped: { readonly [operator in Ordering | "="]: Ordering | "=" } = {
   "<=": ">=",
 };
 
-/** Whether a text holds another. What is ASCII needs no function of ours, which takes three times as long. */
+/** Whether a text contains another. ASCII does without our own SQL function, which takes three times as long. */
 function holds(text: Sql, wanted: Operand, toValue: (operand: Operand) => Sql): Sql {
   if (wanted.type === "value" && typeof wanted.value === "string" && isAscii(wanted.value))
     return join(["instr(lower(", text, "), ", { text: "?", values: [constant(wanted.value.toLowerCase())] }, ") > 0"]);
@@ -521,7 +522,10 @@ export function pathSql(path: Path, alias: string, options: SqlOptions = {}): Sq
   return root(alias, options).path(path);
 }
 
-/** An expression as an SQL condition over the table with this alias: it holds where it is true, not where it is false or NULL. */
+/**
+ * An expression as an SQL condition over the table with this alias: it holds where it is true, not where it is false or
+ * NULL.
+ */
 export function toSql(expression: Expression, alias: string, options: SqlOptions = {}): Sql {
   return root(alias, options).compile(expression, false);
 }

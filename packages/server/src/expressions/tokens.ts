@@ -48,7 +48,7 @@ export function isName(text: string): boolean {
   return name.test(text);
 }
 
-/** What people write who come from other languages. */
+/** Operators of other languages, and ours for each. */
 const hints: { readonly [text: string]: string } = {
   "==": 'write "="',
   "<>": 'write "!="',

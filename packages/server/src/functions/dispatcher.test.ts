@@ -100,7 +100,7 @@ describe("again", () => {
     const [first] = opened.running;
     if (first === undefined) throw new Error("nothing runs");
     const { end: _, ...head } = first;
-    // It was written down that it has failed, and at once that it is to be made again: the end comes after that.
+    // The failure and the retry are stored before the attempt is told that it ended.
     opened.dispatcher.reopened(head);
     await first.end("stays");
     expect(opened.started).toEqual(["a x", "a x"]);

@@ -1,7 +1,7 @@
 /**
  * The dispatcher: decides which delivery runs next. Files take turns, so that none waits for the queue of another.
  * Deliveries about one record run in the order of commits: those of an event start when all of the event before it are
- * over. That holds for all deliveries of one file; between files, for those that are in memory.
+ * over. This order holds for all deliveries of one file; between files, for those in memory.
  *
  *     in the table ──► in the queue of its file, held by its record's chain ──► ready ──► running ──► over
  *          ▲                         ▲                                                       │
@@ -81,8 +81,8 @@ export class Dispatcher {
   }
 
   /**
-   * A delivery that had failed waits again, behind the others of its record. While its file is not loaded, it stays in the
-   * table.
+   * A delivery that had failed waits again, behind the others of its record. While its file is not loaded, it stays in
+   * the table.
    */
   reopened(delivery: DeliveryHead): void {
     const { id, path, subject } = delivery;
@@ -160,7 +160,9 @@ export class Dispatcher {
     });
   }
 
-  /** Reads the table, as far as there is room in memory. Nothing starts before the queue of every file has been filled. */
+  /**
+   * Reads the table, as far as there is room in memory. Nothing starts before the queue of every file has been filled.
+   */
   async #fill(): Promise<void> {
     if (this.#isFilling || this.#isStopped) return;
     this.#isFilling = true;
@@ -270,7 +272,9 @@ export class Dispatcher {
       this.#fillSoon();
   }
 
-  /** Takes a delivery out of its chain. When it was the last of its event, those of the record's next event are ready. */
+  /**
+   * Takes a delivery out of its chain. When it was the last of its event, those of the record's next event are ready.
+   */
   #leave(delivery: DeliveryHead): void {
     const queue = this.#queues.get(delivery.path);
     if (queue !== undefined) queue.known -= 1;

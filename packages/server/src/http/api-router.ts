@@ -32,9 +32,9 @@ export interface ApiParts {
   access: AccessLog;
   limits: LimitMeter;
   metricsToken: Secret | undefined;
-  /** What is served where no route is; null for nothing. */
+  /** Files served where no route matches; null for none. */
   files: StaticFiles | null;
-  /** What is served under `/_/`; null for nothing. */
+  /** The dashboard, served under `/_/`; null for none. */
   dashboard: Dashboard | null;
   /** Why the service is not ready; empty when it is. */
   readiness: () => Promise<readonly string[]>;

@@ -54,8 +54,8 @@ export class Certificate {
   }
 
   /**
-   * Looks at the files now. What cannot be served is not: the old pair stays. It is an ERROR once it is found a second
-   * time, because one file is written before the other, or at once when somebody has asked for the look.
+   * Reads the files now. A pair that cannot be served is not used: the old one stays. The failure is logged as an ERROR
+   * the second time, because one file is written before the other, or at once when an operator asked for the check.
    */
   async look(isAsked = false): Promise<void> {
     try {
@@ -112,7 +112,10 @@ function textOf(name: string, file: string): Promise<string> {
   });
 }
 
-/** The result of `parse`; its error says which part of OpenSSL was not content, and of that only the reason is for people. */
+/**
+ * The result of `parse`; its error says which part of OpenSSL was not content, and of that only the reason is for
+ * people.
+ */
 function parsed<T>(problem: string, parse: () => T): T {
   try {
     return parse();

@@ -2,7 +2,7 @@
 
 import type { Principal } from "../kernel/index.ts";
 
-/** What an answer can be recognised by. */
+/** Validators of an answer: its tag and its time. */
 export interface Validators {
   /** Strong, with its quotes. */
   readonly etag: string;
@@ -20,7 +20,7 @@ function secondsOf(time: number): number {
 
 export const jsonType = "application/json";
 
-/** The headers of what may be kept by whoever asked for it, and must be asked for again before it is shown. */
+/** Headers of an answer that its caller may cache and must revalidate before each use. */
 export function cacheHeaders(tag: string | null, principal: Principal, type?: string): Record<string, string> {
   const headers: Record<string, string> = { "Cache-Control": principal === null ? "no-cache" : "private, no-cache" };
   if (tag !== null) headers["ETag"] = tag;
@@ -51,8 +51,8 @@ function dateOf(header: string | null): number | null {
 }
 
 /**
- * What the conditions of a GET or HEAD come to: answer as usual, 304 because the client has it, or 412 because it wants
- * something that is no more.
+ * The status for the conditions of a GET or HEAD: 200 to answer as usual, 304 when the client has the current content,
+ * 412 when it asks for a version that is gone.
  */
 export function checkConditions(headers: Headers, { etag, modifiedAt }: Validators): 200 | 304 | 412 {
   const modified = secondsOf(modifiedAt);

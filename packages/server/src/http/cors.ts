@@ -1,8 +1,10 @@
-/** What a page of another origin may send. */
+/** Headers that a page of another origin may send. */
 const allowedHeaders =
   "Authorization, Content-Type, If-Match, If-Modified-Since, If-None-Match, If-Range, If-Unmodified-Since, Range";
 
-/** Cross-origin headers (Fetch standard, "CORS protocol"). Tokens travel in a header, so credentials are never allowed. */
+/**
+ * Cross-origin headers (Fetch standard, "CORS protocol"). Tokens travel in a header, so credentials are never allowed.
+ */
 export class Cors {
   readonly #any: boolean;
   readonly #origins: ReadonlySet<string>;
@@ -13,8 +15,8 @@ export class Cors {
   }
 
   /**
-   * Whether a socket may be opened. The browser does not ask before it opens one (RFC 6455, 10.2), so the server looks at
-   * the origin. A page that this service serves itself may, and so may what is no browser.
+   * Whether a socket may be opened. The browser does not ask before it opens one (RFC 6455, 10.2), so the server looks
+   * at the origin. A page that this service serves itself may, and so may what is no browser.
    */
   allowsSocket(request: Request): boolean {
     const origin = request.headers.get("origin");

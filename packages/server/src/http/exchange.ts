@@ -81,7 +81,7 @@ export class Exchange {
   }
 
   /**
-   * Who asks; null without a token. At once when the token was seen before.
+   * The caller; null without a token. The answer is no promise when the token was seen before.
    * @throws AppError `unauthorized` for a header that holds no valid token.
    */
   principal(): SignedIn | null | Promise<SignedIn | null> {
@@ -101,7 +101,7 @@ export class Exchange {
     return token;
   }
 
-  /** What stands behind the `?`, as it was sent; "" without one. */
+  /** The query string after the `?`, as it was sent; "" without one. */
   get search(): string {
     const { url } = this.request;
     const start = url.indexOf("?");

@@ -22,9 +22,9 @@ export function openingOf({ first }: RecordPages): Uint8Array {
 }
 
 /**
- * The body of a long list, in pieces: (1) the opening, (2) each later page, (3) the ending. It holds one page at a time,
- * and what has gone already as long as `collecting` has room for it; null collects nothing. It is no generator: the frame
- * of one that waits would keep what has gone in memory.
+ * The body of a long list, in pieces: (1) the opening, (2) each later page, (3) the ending. It holds one page at a
+ * time, and what has gone already as long as `collecting` has room for it; null collects nothing. It is no generator:
+ * the frame of one that waits would keep what has gone in memory.
  */
 export class ListPieces implements Pieces {
   #opening: Uint8Array | null;
@@ -88,7 +88,7 @@ class Gone {
       return;
     }
     this.#bytes += piece.byteLength;
-    // What was yielded is the receiver's.
+    // A copy: the yielded bytes belong to the receiver.
     this.#pieces.push(piece.slice());
   }
 

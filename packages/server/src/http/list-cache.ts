@@ -9,7 +9,7 @@ export interface KeptList {
   readonly body: Uint8Array;
 }
 
-/** What an entry takes beside its body and its key. */
+/** Bytes of an entry beside its body and its key. */
 const overhead = 500;
 
 /** Answers to lists, by their address. It forgets those that were not asked for the longest once they take too much. */

@@ -217,7 +217,7 @@ describe("nobody gets what another was answered", () => {
   });
 
   test("a role that changes takes effect at once", async () => {
-    // Whose change was the last one of all, has the same in their own list and in the whole one.
+    // The user of the very last change has the same version in their own list and in the whole one.
     await add("own", { text: "last of bob" }, bob.accessToken);
     for (const path of ["/api/own", "/api/own?limit=9"]) {
       const own = await get(path, bob.accessToken);

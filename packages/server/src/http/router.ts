@@ -22,7 +22,9 @@ export type Handler = (exchange: Exchange) => Answer | Promise<Answer>;
 const withBody: readonly string[] = ["POST", "PUT", "PATCH"] satisfies Method[];
 const noParams: Record<string, string> = {};
 
-/** Lets go of the body of a method that reads none. The runtime would keep what comes of it until the answer is made. */
+/**
+ * Lets go of the body of a method that reads none. The runtime would keep what comes of it until the answer is made.
+ */
 function dropUnreadBody(request: Request): void {
   const { method, headers } = request;
   if (withBody.includes(method)) return;
@@ -76,7 +78,7 @@ function matchPath(pattern: string, parts: readonly string[]): Record<string, st
 }
 
 /**
- * Dispatches requests. What clients usually send is matched by Bun's own router; everything else (a trailing slash,
+ * Dispatches requests. Bun's own router matches the usual ones; everything else (a trailing slash,
  * OPTIONS, a wrong method, an unknown path) comes to `fallback`, which knows the same table.
  */
 export class Router {
@@ -171,8 +173,8 @@ export class Router {
   }
 
   /**
-   * What is left when even a handler's own error handling failed, or its answer did: a file may be deleted after it was
-   * found and before it is sent.
+   * The answer when a handler's error handling failed, or its answer did: a file may be deleted between the moment it
+   * was found and the moment it is sent.
    */
   crashed(error: unknown): Response {
     const requestId = this.#nextId();

@@ -23,7 +23,7 @@ function realPathOf(path: string): string {
   }
 }
 
-/** What the API and the dashboard keep for themselves. */
+/** First parts of paths that the API and the dashboard reserve. */
 const reserved = ["api", "_"];
 
 /** The parts of a path as names of files; null when one of them cannot be, or is hidden. */
@@ -122,7 +122,7 @@ export class StaticFiles {
         );
   }
 
-  /** What is at a path, if anything. A link that leads out of the folder leads nowhere. */
+  /** The file at a path, if any. A link that leads out of the folder is no file. */
   async find(pathname: string): Promise<Found | null> {
     const names = this.#namesOf(pathname);
     if (names === null) return null;

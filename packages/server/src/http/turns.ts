@@ -50,9 +50,9 @@ interface Place {
 
 /**
  * Bodies are read a few at a time. Each that is being read costs memory several times over (what the runtime has
- * received, what is parsed, what is written); one that waits is held back by its connection. A slow client does not keep
- * the others waiting: its turn ends while nothing comes, and after a while in any case. A client that sends next to
- * nothing does not keep its place: its body is ended with a `SlowBody`.
+ * received, what is parsed, what is written); one that waits is held back by its connection. A slow client does not
+ * keep the others waiting: its turn ends while nothing comes, and after a while in any case. A client that sends next
+ * to nothing does not keep its place: its body is ended with a `SlowBody`.
  */
 export class Turns {
   readonly #gate: FairGate;
@@ -166,7 +166,7 @@ export class Turns {
       }
     } finally {
       release();
-      // What is still to come is not wanted; that it cannot be refused any more is no matter.
+      // The rest of the body is not needed. A failure to cancel it does not matter.
       reader.cancel().catch(() => undefined);
     }
   }

@@ -5,7 +5,7 @@ import { AppError, messageOf, quote } from "../kernel/index.ts";
 import { cleanName, type Upload } from "../storage/index.ts";
 import type { ReadInTurns } from "./turns.ts";
 
-/** What the form may weigh beside its file. */
+/** Bytes that the form may have beside its file. */
 const allowance = 256 * 1024;
 /** Longer names no file system has. */
 const longestName = 255;
@@ -14,7 +14,7 @@ const maxFieldSize = 1_024;
 
 const multipart = /^multipart\/form-data\s*;/i;
 
-/** What was gathered from a form, besides the file's bytes. */
+/** The parts of a form, without the file's bytes. */
 interface Form {
   /** The names of the files that came as "file", in their order. */
   readonly files: string[];
@@ -61,8 +61,8 @@ export function leastFileSize(request: Request): number {
 }
 
 /**
- * Reads a multipart form (RFC 7578) with one `file` and a `visibility`, when it has a turn. The file goes to `upload` as
- * it comes; the body is read no faster than it is written.
+ * Reads a multipart form (RFC 7578) with one `file` and a `visibility`, when it has a turn. The file goes to `upload`
+ * as it comes; the body is read no faster than it is written.
  * @throws AppError `bad_request`, `validation_error` or `payload_too_large`.
  */
 export async function readUploadForm(
@@ -130,8 +130,8 @@ async function receive(stream: AsyncIterable<Uint8Array>, upload: Upload): Promi
 }
 
 /**
- * Gives the body to the parser, each piece when the one before was taken. A parser that is destroyed may never call back
- * for its last piece: `over` ends the wait for it.
+ * Gives the body to the parser, each piece when the one before was taken. A parser that is destroyed may never call
+ * back for its last piece: `over` ends the wait for it.
  */
 async function pump(
   body: ReadableStream<Uint8Array> | null,

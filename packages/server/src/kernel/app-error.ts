@@ -2,7 +2,7 @@
 import type { ErrorCode, ErrorDetail } from "@socle/protocol";
 import type { LimitName } from "./limits.ts";
 
-/** What an error may carry beside its message. */
+/** Attributes of an error beside its message. */
 export interface AppErrorOptions {
   details?: ErrorDetail[];
   /** Seconds after which it is worth trying again (`rate_limited`, `unavailable`). */

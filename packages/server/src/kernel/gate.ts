@@ -29,7 +29,7 @@ export class Gate {
 
   give(): void {
     const next = this.#waiting.shift();
-    // Whoever waits takes the place over.
+    // A waiting caller takes the slot over.
     if (next === undefined) this.#free += 1;
     else next();
   }

@@ -1,4 +1,4 @@
-/** What the ids of each kind of thing start with. */
+/** Prefixes of ids. */
 type IdPrefix = "rec" | "usr" | "ses" | "fil" | "run";
 
 /**

@@ -31,7 +31,7 @@ export function actingFor(actor: string | null, depth: number): System {
   return { ...system, actor, depth };
 }
 
-/** Who asks: a signed-in user, the service itself, or null for somebody without a token. */
+/** The caller: a signed-in user, the service itself, or null for a caller without a token. */
 export type Principal = SignedIn | System | null;
 
 /** Admins bypass all collection rules (spec, "Authentication" 6). */

@@ -1,4 +1,4 @@
-/** What ASCII letters are to SQLite's `lower`; everything else stays. */
+/** Lower case as SQLite's `lower` has it: of ASCII letters alone. */
 function lowerAscii(text: string): string {
   return text.replace(/[A-Z]+/g, (letters) => letters.toLowerCase());
 }

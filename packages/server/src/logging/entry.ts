@@ -28,7 +28,7 @@ export function plain(_key: string, value: unknown): unknown {
 /** An entry as the admin API answers it: of plain values, and the request it is about on its own. */
 export function toWire({ fields, ...entry }: LogEntry): WireEntry {
   if (fields === undefined) return { ...entry };
-  // What JSON makes of an object is one.
+  // JSON makes an object of an object.
   const { requestId, ...others } = JSON.parse(JSON.stringify(fields, plain)) as { [name: string]: unknown };
   return {
     ...entry,

@@ -49,7 +49,7 @@ test("a reader that stops holds nothing up: memory is bounded, and what was drop
   const output = new LogOutput({ descriptor: writer, droppedLine });
   const line = `${"x".repeat(1_023)}\n`;
   for (let n = 0; n < 10_000; n++) output.add(line);
-  // This line runs although nothing was read. What waits is 1 MiB, what the pipe holds and one write.
+  // This line runs although nothing was read. At most 1 MiB waits, beside the content of the pipe and one write.
   await output.drained(1);
   const text = await readUntil(reader, (so) => so.endsWith("\n") && so.includes("dropped"));
   const rows = text.trimEnd().split("\n");

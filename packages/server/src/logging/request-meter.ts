@@ -4,7 +4,7 @@ import type { RequestMinute } from "@socle/protocol";
 /** Upper bounds of the histogram's buckets, in milliseconds; one bucket more is for what took longer. */
 export const latencyBounds = [0.25, 0.5, 1, 2.5, 5, 10, 25, 50, 100, 250, 500, 1_000, 2_500, 5_000, 10_000] as const;
 const buckets = latencyBounds.length + 1;
-/** What clients make up is one method: counters must not grow with it. */
+/** Methods that are counted. Any other counts as "other", so that clients cannot add counters. */
 const methods = ["GET", "POST", "PUT", "PATCH", "DELETE", "HEAD", "OPTIONS", "other"];
 const otherMethod = methods.length - 1;
 const methodPlaces = new Map(methods.slice(0, -1).map((method, place) => [method, place]));

@@ -1,6 +1,7 @@
 /**
- * Cursors: the position of a record in one list of one caller, as text. A cursor holds the id of the record and the values that
- * the list is sorted by, which the caller may read anyway, and a signature (HMAC-SHA-256) that binds it to its list.
+ * Cursors: the position of a record in one list of one caller, as text. A cursor holds the id of the record and the
+ * values that the list is sorted by, which the caller may read anyway, and a signature (HMAC-SHA-256) that binds it to
+ * its list.
  */
 import type { Value } from "../database/index.ts";
 import { isSameSecret } from "../kernel/index.ts";
@@ -50,7 +51,7 @@ export class Cursors {
         "cursor",
         "it is none that this list gave: collection, filter, sort and caller must be those of the page before, and the text as it was",
       );
-    // It was signed, so it was written above.
+    // The signature proves that the function above wrote the text.
     const [id, values, digest = null] = JSON.parse(text) as [string, Value[] | null, string?];
     return { id, values, digest };
   }

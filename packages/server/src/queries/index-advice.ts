@@ -42,7 +42,10 @@ function isMixed({ keys }: Sort): boolean {
   return new Set(keys.map(({ isDescending }) => isDescending)).size > 1;
 }
 
-/** What is compared for equality, then what the list is sorted by, else what is compared for order. */
+/**
+ * Advice for the list's own collection: fields compared for equality, then the sort fields, else the fields compared
+ * for order.
+ */
 function ownAdvice({ collection, entered, sort }: ListQuery, searched: readonly Searched[]): string | null {
   const { definition } = collection;
   const own = searched.filter(({ path }) => path.hops.length === 0 && path.valueType !== "json");
@@ -62,7 +65,7 @@ function ownAdvice({ collection, entered, sort }: ListQuery, searched: readonly 
   return `add ${listOf(fields)} to "indexes" of "${collection.name}"`;
 }
 
-/** What would help to find the records elsewhere through which the list is searched. */
+/** Advice for the other collections that the filter reaches. */
 function reachedAdvice(searched: readonly Searched[]): string[] {
   const advice = searched.flatMap(({ path, isEqual }) => {
     const target = path.hops.at(-1)?.target.name;

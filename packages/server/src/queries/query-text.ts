@@ -5,7 +5,7 @@ import { AppError, nearest, quote } from "../kernel/index.ts";
 const queryParameters = ["filter", "sort", "limit", "cursor", "offset", "count", "fields", "expand"] as const;
 type QueryParameter = (typeof queryParameters)[number];
 
-/** The parameters of one request, as text. What has no value counts as not given. */
+/** The parameters of one request, as text. An empty parameter counts as not given. */
 export type QueryText = { readonly [name in QueryParameter]?: string };
 
 function isQueryParameter(name: string): name is QueryParameter {
@@ -36,7 +36,7 @@ export function readQueryText(
   return isQuery ? found : null;
 }
 
-/** What is wrong with a parameter. */
+/** The error for a parameter. */
 export function refuseParameter(name: QueryParameter, problem: string): AppError {
   return new AppError("bad_request", `"${name}": ${problem}${problem.endsWith("?") ? "" : "."}`);
 }

@@ -1,6 +1,6 @@
 /**
- * Running a plan: the statements of a query, on the event loop or on a reader thread. All statements of one run read the
- * same snapshot. What is answered is text, so that a thread does the work of making it.
+ * Running a plan: the statements of a query, on the event loop or on a reader thread. All statements of one run read
+ * the same snapshot. The answer is text, so that a thread does the work of serialising it.
  */
 import type { RowReader, Value } from "../database/index.ts";
 import { type CursorPosition, digestOf } from "./cursor.ts";
@@ -119,7 +119,9 @@ export interface RecordOutcome {
 const ownerAlias = "_owner";
 const updatedAlias = "_updated";
 
-/** Reads one record; null when there is none. The owner is read with it: a right may have ended while the query waited. */
+/**
+ * Reads one record; null when there is none. The owner is read with it: a right may have ended while the query waited.
+ */
 function runRecord(run: Run, { selection, id }: RecordInput): RecordOutcome | null {
   const { table } = selection;
   const sql = `SELECT ${selection.columns}, ${table}._owner AS ${ownerAlias}, ${table}.updatedAt AS ${updatedAlias} FROM ${table} WHERE id = ?`;

@@ -17,8 +17,8 @@ const pageBytes = 16 * 1024;
 export interface RecordPages {
   readonly first: StoredRecord[];
   /**
-   * Pages are read while the consumer takes them, so that memory does not grow with the list. Whoever stops before the
-   * end calls its `return`.
+   * Pages are read while the consumer takes them, so that memory does not grow with the list. A consumer that stops
+   * before the end calls `return`.
    */
   readonly rest: LaterPages | null;
 }
@@ -53,9 +53,8 @@ function readPage(
 
 /**
  * Reads the pages behind a place. A record that is created meanwhile is newer than the list and not in it; one that is
- * changed or deleted meanwhile is as the moment finds it; a migration is not seen. When the caller's right ends, so does
- * the list. It is no generator: the frame of one
- * that waits would keep the last page in memory.
+ * changed or deleted meanwhile is as the moment finds it; a migration is not seen. When the caller's right ends, so
+ * does the list. It is no generator: the frame of one that waits would keep the last page in memory.
  */
 class TablePages implements LaterPages {
   readonly #reader: LongRead;
@@ -110,7 +109,8 @@ class TablePages implements LaterPages {
 }
 
 /**
- * Reads a collection, or the records of it that the caller owns. The right to go on is looked at before each later page.
+ * Reads a collection, or the records of it that the caller owns. The right to go on is looked at before each later
+ * page.
  * @throws AppError when the caller may read nothing of it.
  */
 export async function readWhole(

@@ -150,7 +150,7 @@ export class Connection implements Replayed, Buffered {
       if (channel === null && name.startsWith(`${collection}.`)) this.#hold(name, null);
   }
 
-  /** What may be heard changes with the listener's role. */
+  /** Takes a new role of the listener, and joins the topics that it allows. */
   changeListener(listener: Listener): void {
     const live = [...this.#types.values()].filter(({ isLive }) => isLive);
     for (const subscription of live) this.pause(subscription);
@@ -264,7 +264,10 @@ export class Connection implements Replayed, Buffered {
     if (channel !== null) this.#feed.channels.release(channel);
   }
 
-  /** Holds a channel's types. Those that are new are live from here on, unless a replay is to bring them up to date first. */
+  /**
+   * Holds a channel's types. Those that are new are live from here on, unless a replay is to bring them up to date
+   * first.
+   */
   #hold(name: string, since: number | null): TypeSubscription[] {
     const held = this.#channels.get(name) ?? null;
     const channel = held ?? this.#feed.channels.hold(name);

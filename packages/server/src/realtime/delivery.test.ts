@@ -21,7 +21,7 @@ const server = await openServer({ collections: collections.map((name) => definit
 const { records, events } = server.service;
 await server.admin();
 
-/** Who listens: nobody in particular, two users, and one who has two sockets. */
+/** The listeners: one without a user, and two users, one of them with two sockets. */
 const listeners = ["nobody", "ann", "bob", "bob"];
 const users = new Map<string, { id: string; token: string; role: Role; principal: SignedIn }>();
 for (const name of ["ann", "bob"]) {
@@ -86,9 +86,9 @@ interface ModelSocket {
   readonly channels: Set<string>;
   readonly heard: Heard[];
   client: TestSocket | null;
-  /** What its earlier connections have heard. */
+  /** Events that its earlier connections have heard. */
   before: Event[];
-  /** What was sent while it was away, and the last event before. */
+  /** Events that were sent while it was away, and the last event before. */
   missed: { event: Heard; owner: string; collection: string }[];
   droppedAt: string | null;
   /** The rules that were widened while it was away, by collection. */

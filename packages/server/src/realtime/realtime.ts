@@ -103,7 +103,7 @@ export class Realtime {
     return new Connection({ listener: principal, expiresAt, address }, this.#feed);
   }
 
-  /** What `Bun.serve` is to do with sockets. Slow ones are cut off natively. */
+  /** The WebSocket handlers for `Bun.serve`. Bun cuts off slow sockets natively. */
   handlers(): Bun.WebSocketHandler<Connection> {
     return {
       maxPayloadLength: MAX_FRAME_SIZE,
@@ -153,8 +153,8 @@ export class Realtime {
   }
 
   /**
-   * To admins by their topic; to each other listener by what the change means for them: the record has come into their sight,
-   * has gone out of it, or has changed before their eyes.
+   * To admins by their topic; to each other listener by what the change means for them: the record has come into their
+   * sight, has gone out of it, or has changed before their eyes.
    */
   #publishWhere(event: LoggedEvent, collection: Collection): Awaitable<unknown> {
     const sending = this.#send(eventText(event.toText()), [`${event.type}/admins`]);

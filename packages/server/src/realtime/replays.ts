@@ -5,7 +5,7 @@ import { errorText, eventText, FrameError } from "./frames.ts";
 import type { TypeSubscription } from "./type-subscription.ts";
 import type { Feed, Replayed } from "./types.ts";
 
-/** What a socket has missed on a channel and is to get before it hears the channel live. */
+/** Events that a socket has missed on a channel and gets before it hears the channel live. */
 interface Replay {
   readonly channel: string;
   /** The place of the last event that was received. */
@@ -20,8 +20,9 @@ const width = 256;
  * The replays of one socket, one after the other. Each goes through these phases:
  *
  * 1. **Pause.** Types of the channel that the socket hears live are paused, so that all their events come in order.
- * 2. **Backfill.** The log is read in short steps from `since` on. What the listener may hear now is sent, except for
- *    what was sent while it listened (under the rules of that moment); each event waits until the socket has taken enough of those before.
+ * 2. **Backfill.** The log is read in short steps from `since` on. Events that the listener may hear now are sent,
+ *    except those that were sent while it listened (under the rules of that moment). Each event waits until the socket
+ *    has taken enough of those before.
  * 3. **Cut-over.** When a step ends where the log stands, the types go live in the same moment, before any other event
  *    can be sent: nothing is missed, nothing comes twice.
  */
@@ -41,7 +42,7 @@ export class Replays {
     if (same === undefined) {
       this.#waiting.push(replay);
     } else {
-      // It keeps its turn, and starts early enough for both.
+      // The earlier replay keeps its turn, and starts early enough for both.
       same.since = Math.min(same.since, replay.since);
       same.subscriptions = replay.subscriptions;
     }
@@ -89,8 +90,8 @@ export class Replays {
   }
 
   /**
-   * Sends what may be heard and was not sent before, one payload in memory at a time. Answers false when one of them was
-   * trimmed meanwhile, or turned out not to be for this listener.
+   * Sends what may be heard and was not sent before, one payload in memory at a time. Answers false when one of them
+   * was trimmed meanwhile, or turned out not to be for this listener.
    */
   async #send(events: readonly EventHead[], held: readonly TypeSubscription[]): Promise<boolean> {
     const byType = new Map(held.map((subscription) => [subscription.type, subscription]));
@@ -121,8 +122,8 @@ export class Replays {
   }
 
   /**
-   * The log was trimmed faster than the socket took it, or a rule was widened meanwhile: every channel that carries one of
-   * the types has a gap.
+   * The log was trimmed faster than the socket took it, or a rule was widened meanwhile: every channel that carries one
+   * of the types has a gap.
    */
   #breakOff(types: readonly string[]): void {
     for (const channel of this.#connection.channelsOf(types)) {

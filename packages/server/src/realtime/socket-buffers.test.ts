@@ -1,4 +1,7 @@
-/** Tests of events that are too large for one turn of the event loop: each socket gets them once, whatever it does meanwhile. */
+/**
+ * Tests of events that are too large for one turn of the event loop: each socket gets them once, whatever it does
+ * meanwhile.
+ */
 import { expect, test } from "bun:test";
 import { quietLogger } from "../../test/kit.ts";
 import { openServer, until } from "../../test/sockets.ts";
@@ -67,7 +70,7 @@ test("a large event leaves the event loop to others; whoever changes what they h
   third.topic = "elsewhere";
   buffers.ending(fourth);
   sockets.delete(fourth);
-  // Who joins now has the event behind them.
+  // A socket that joins now does not get the event.
   fifth.topic = "t";
   while (count() < 6) {
     await nextTurn();

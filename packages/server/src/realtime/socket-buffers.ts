@@ -9,7 +9,9 @@ const lookEvery = 16;
 /** The part of the bound that stays free after sockets were cut off, so that the next event does not cut off more. */
 const headroom = 4;
 
-/** An event that comes to more bytes than these, in all sockets together, is sent in several turns of the event loop. */
+/**
+ * An event that comes to more bytes than these, in all sockets together, is sent in several turns of the event loop.
+ */
 const undivided = 4 * 1024 ** 2;
 
 /** How long such an event holds the event loop at a time. */
@@ -69,9 +71,9 @@ export class SocketBuffers {
   }
 
   /**
-   * Sends a text to the sockets of some topics, of which no socket has joined two: all at once, if it is not too much for
-   * one turn of the event loop and they have room for it even if nobody reads; else one socket after the other. Nothing
-   * else is to be published before it ends.
+   * Sends a text to the sockets of some topics, of which no socket has joined two: all at once, if it is not too much
+   * for one turn of the event loop and they have room for it even if nobody reads; else one socket after the other.
+   * Nothing else is to be published before it ends.
    */
   publish(publisher: Publisher, topics: readonly string[], text: string): Awaitable<unknown> {
     const joined = topics.filter((topic) => publisher.subscriberCount(topic) > 0);
@@ -103,7 +105,7 @@ export class SocketBuffers {
   /** One socket after the other, so that the slowest are cut off before the next one is sent anything. */
   async #sendToEach(topics: readonly string[], text: string): Promise<void> {
     this.#look();
-    // Who joins a topic from now on has this event behind them.
+    // A socket that joins a topic from now on does not get this event.
     const sockets = [...this.#sockets].filter((socket) => topics.some((topic) => socket.hasJoined(topic)));
     for (const socket of sockets) this.#owed.set(socket, text);
     let until = performance.now() + sliceMs;

@@ -8,7 +8,7 @@ export class TypeSubscription {
   channels = 0;
   /** Whether the socket has joined the type's topics; until then a replay brings its events. */
   isLive = false;
-  /** What was sent while the socket listened: the events after place `from`, up to place `to`. */
+  /** The events that were sent while the socket listened: those after place `from`, up to place `to`. */
   from: number;
   to: number;
 

@@ -6,7 +6,7 @@ import type { Inboxes } from "./inbox.ts";
 import type { TypeSubscription } from "./type-subscription.ts";
 import type { Replayed as ReplayedEvent } from "./visibility.ts";
 
-/** What is needed of a server's end of a WebSocket; Bun's `ServerWebSocket` has it. */
+/** The server's end of a WebSocket, as far as it is used here; Bun's `ServerWebSocket` has it. */
 export interface Socket {
   send(text: string, compress: boolean): unknown;
   subscribe(topic: string): unknown;
@@ -30,7 +30,9 @@ export interface Buffered {
   cutOff(): void;
 }
 
-/** What a connection needs of the whole: where the log stands, what is in it, who may hear it. */
+/**
+ * The feed of events, as a connection sees it: the position of the log, its events, and the permission to hear them.
+ */
 export interface Feed {
   /** The place of the newest event that was sent to the topics. */
   readonly place: number;
@@ -55,7 +57,7 @@ export interface Feed {
   flooded(address: string): void;
   /** A socket was sent some bytes by itself. */
   sent(bytes: number): void;
-  /** What a socket hears is about to change: it gets at once what it is still to get of the event that is being sent. */
+  /** Called before a socket changes its topics: it gets at once its share of the event that is being sent. */
   catchUp(socket: Buffered): void;
   /** A socket is about to end: it gets nothing more. */
   ending(socket: Buffered): void;
@@ -70,7 +72,7 @@ export interface Feed {
   report(thrown: unknown): void;
 }
 
-/** What a replay needs of the connection that it is for. */
+/** The connection, as a replay sees it. */
 export interface Replayed {
   readonly listener: Listener;
   send(text: string): void;

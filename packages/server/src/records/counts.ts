@@ -33,7 +33,7 @@ export class RecordCounts {
 
   #count({ name, table, createdAt }: Collection): Counted {
     const counted: Counted = { createdAt, ready: Promise.resolve(), records: 0 };
-    // What is read is of this moment; what is committed from now on is added.
+    // The count is of this moment. Commits from now on are added to it.
     const reading = this.#database.reader.get<{ n: number }>(`SELECT count(*) AS n FROM ${identifier(table)}`);
     this.#counted.set(name, counted);
     counted.ready = (async () => {

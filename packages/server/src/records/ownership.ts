@@ -5,8 +5,8 @@ import { isAdmin, type Principal } from "../kernel/index.ts";
 import type { RecordTable } from "./record-table.ts";
 
 /**
- * Who owns a new record: its creator. An owner field shows that; only an admin may name somebody else, or nobody. In
- * `values`, the field's place then holds the owner.
+ * The owner of a new record: its creator. An owner field shows the owner; only an admin may name another user, or null.
+ * In `values`, the field's position then holds the owner.
  */
 export function ownerOfNew(
   table: RecordTable,
@@ -30,7 +30,9 @@ export function ownerOfNew(
   return owner;
 }
 
-/** Who owns a record after a change. In `values`, the owner field's place is undefined unless the owner changes. */
+/**
+ * The owner of a record after a change. In `values`, the owner field's position is undefined unless the owner changes.
+ */
 export function ownerOfChanged(
   table: RecordTable,
   principal: Principal,

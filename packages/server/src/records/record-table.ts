@@ -13,7 +13,7 @@ export interface OwnedRow {
 
 const owned = "_owned_by";
 
-/** What no two records may have in common: the value of a unique field, or those of a unique index. */
+/** A unique key: the value of a unique field, or the values of a unique index. */
 export interface UniqueKey {
   readonly fields: readonly string[];
   /**
@@ -43,7 +43,7 @@ export class RecordTable {
   readonly byId: string;
   readonly byIdWithOwner: string;
   readonly exists: string;
-  /** Who owns a record, as `OwnedRow` has it. */
+  /** The owner of a record, as `OwnedRow` has it. */
   readonly owner: string;
   /** The time of the newest record. */
   readonly newest: string;
@@ -126,7 +126,10 @@ export class RecordTable {
     });
   }
 
-  /** The newest records, at most `limit` (in the text: a literal is measurably quicker). Parameter: the owner if `byOwner`. */
+  /**
+   * The newest records, at most `limit` (in the text: a literal is measurably quicker). Parameter: the owner if
+   * `byOwner`.
+   */
   firstPage(byOwner: boolean, limit: number): string {
     const where = byOwner ? ` WHERE ${ownerColumn} = ?` : "";
     return `SELECT ${this.#columns} FROM ${this.sqlName}${where} ORDER BY _seq DESC LIMIT ${limit}`;

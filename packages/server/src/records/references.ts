@@ -19,7 +19,7 @@ interface Candidate {
   readonly values: readonly (Value | undefined)[];
   readonly createdAt?: string;
   readonly updatedAt?: string;
-  /** What is wrong with it already; a value that was refused is not known. */
+  /** The problems so far; the value of a field with a problem is not known. */
   readonly problems?: readonly ErrorDetail[];
 }
 
@@ -66,7 +66,7 @@ export class References {
     }
   }
 
-  /** What another record has that only one may have; a problem for each field. */
+  /** Unique values that another record has; a problem for each field. */
   async duplicates(tx: Transactor, table: RecordTable, candidate: Candidate): Promise<ErrorDetail[]> {
     const { id, values, createdAt, updatedAt, problems = [] } = candidate;
     const known = new Map([

@@ -43,7 +43,7 @@ const post = (collection: string, body: object, token?: string): Promise<Answer>
 const put = (collection: string, id: string, body: object, token?: string): Promise<Answer> =>
   request("PUT", `/api/${collection}/${id}`, { body, ...(token !== undefined && { token }) });
 
-/** What a violation of an index answers. */
+/** The answer to a violation of an index. */
 function taken(message: string, ...fields: string[]): [number, unknown[]] {
   return [400, fields.map((field) => ({ field, rule: "unique", message: `${message} taken by another record` }))];
 }

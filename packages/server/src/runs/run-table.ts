@@ -8,13 +8,14 @@
  *     failedAt   the time at which the last attempt failed; null for a run that waits or is under way
  *     error      the reason, with failedAt
  *
- * A row is written before the first attempt and removed when the run has completed. That a run is under way is known in
- * memory alone: after a crash it waits, and is run again. Each kind of run adds columns for what its runs are about.
+ * A row is written before the first attempt and removed when the run has completed. A run that is under way
+ * is known as such in memory alone: after a crash it waits, and is run again. Each kind of run adds columns for what
+ * its runs are about.
  *
- * Kinds with a queue of a different nature have a table of their own: `_deliveries` is written in the transaction of each
- * change and read in the order of commits, `_job_queue` by the clock. One table for both costs more than it saves: with
- * the columns and indexes that runs by the clock need, a delivery takes 3.6 µs to insert and delete instead of 2.2, and
- * counting a million that wait 11 ms instead of 0.5.
+ * Kinds with a queue of a different nature have a table of their own: `_deliveries` is written in the transaction of
+ * each change and read in the order of commits, `_job_queue` by the clock. One table for both costs more than it saves:
+ * with the columns and indexes that runs by the clock need, a delivery takes 3.6 µs to insert and delete instead of
+ * 2.2, and counting a million that wait 11 ms instead of 0.5.
  */
 import type { Reader, Transactor } from "../database/index.ts";
 import type { Awaitable } from "../kernel/index.ts";

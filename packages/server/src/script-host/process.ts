@@ -116,7 +116,7 @@ export class ScriptProcess {
 
   /** The attempt's time is up, or nobody waits for it any more. */
   abort({ id }: Attempt): void {
-    // It may be among those that are not sent yet.
+    // The invocation may be among those that are not sent yet.
     this.#sendInvocations();
     this.#host.send({ type: "abort", attempt: id });
   }

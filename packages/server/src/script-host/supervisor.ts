@@ -3,8 +3,8 @@
  *
  *     starting ── files loaded ──► ready ── the process ends ──► lost ── after a pause ──► starting
  *
- * and stopped, from each of them. The attempts follow scheduler.ts; those that a lost process had started are settled, or
- * go to quarantine.
+ * and stopped, from each of them. The attempts follow scheduler.ts; those that a lost process had started are settled,
+ * or go to quarantine.
  */
 import { count, messageOf } from "../kernel/index.ts";
 import type { Logger } from "../logging/index.ts";
@@ -133,7 +133,7 @@ export class Supervisor {
     if (this.load > 0) await this.#drained.promise;
   }
 
-  /** Ends the process. Whatever waits or is under way is settled as stopped. */
+  /** Ends the process. Attempts that wait or are under way are settled as stopped. */
   stop(): void {
     this.#state = "stopped";
     this.#process?.close();

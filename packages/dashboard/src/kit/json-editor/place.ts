@@ -31,7 +31,7 @@ export function jsonErrorPlace(text: string): Place | null {
         return offset === null;
       },
     });
-    // What the grammar lets pass stands in a text or a number: only its value tells.
+    // An error that the grammar does not see is in a string or a number.
     return placeOf(text, offset ?? text.length);
   }
 }

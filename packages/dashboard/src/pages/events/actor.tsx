@@ -1,4 +1,4 @@
-/** Who caused an event: the email of a user, or the service itself. */
+/** Actor of an event: the email of a user, or the service itself. */
 import { useQuery } from "@tanstack/react-query";
 import { userQuery } from "../../service/queries.ts";
 import { text } from "../../texts/index.ts";

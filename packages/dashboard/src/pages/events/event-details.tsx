@@ -26,7 +26,7 @@ import { aboutUser, changeOf } from "./user-events.ts";
 /** Events of the collection that are looked through for the one before. */
 const lookBack = 1_000;
 
-/** What an update of a record changed: held against the event before it, as far as that is found. */
+/** The changes of an update, against the event before it if that is found. */
 function changesQuery(event: EventEntry, collection: string) {
   return queryOptions({
     queryKey: ["events", "changes", event.id],

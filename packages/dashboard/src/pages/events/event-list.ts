@@ -1,4 +1,6 @@
-/** The list of events, newest first: what was read and what came, each once, and which of them a filter lets through. */
+/**
+ * The list of events, newest first: what was read and what came, each once, and which of them a filter lets through.
+ */
 import type { EventEntry } from "@socle/protocol";
 import type { EventSearch } from "./search.ts";
 import { aboutUser } from "./user-events.ts";
@@ -52,7 +54,7 @@ export function collectionOf({ type, source }: EventEntry): string | null {
   return /^([A-Za-z]\w*)\.(created|updated|deleted)$/.exec(type)?.[1] ?? null;
 }
 
-/** What an event is about, in one line: a record, a user, a collection, a file. */
+/** The subject of an event, in one line: a record, a user, a collection, a file. */
 export function subjectOf({ payload }: EventEntry): string {
   for (const name of ["target", "email", "id", "filePath", "name", "userId"]) {
     const value = payload[name];

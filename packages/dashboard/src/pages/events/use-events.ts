@@ -37,7 +37,9 @@ export function useEvents(search: EventSearch): Events {
   const timer = useRef<ReturnType<typeof setTimeout> | undefined>(undefined);
   useEffect(() => () => clearTimeout(timer.current), []);
 
-  /** Puts events into the list of the filter for which they were read; nothing when the filter has changed meanwhile. */
+  /**
+   * Puts events into the list of the filter for which they were read; nothing when the filter has changed meanwhile.
+   */
   const put = (readKey: string, events: readonly EventEntry[], total?: number): void => {
     if (current.current.key !== readKey) return;
     setFound((before) => {
@@ -84,7 +86,7 @@ export function useEvents(search: EventSearch): Events {
         if (batch.current.length < maxBatch) batch.current.push(event);
         timer.current ??= setTimeout(flush, batchMs);
       }, options),
-    // What came before the stream was open, or during a break, is read.
+    // Events from before the stream opened, or during a break, are read.
     onGap: () => void read(),
     isPaused: false,
     key: String(attempt),

@@ -29,7 +29,7 @@ export function FunctionsPage() {
       <ScriptProblems files={files} />
       <Tabs
         value={search.tab ?? "handlers"}
-        // What is filtered in one view means nothing in the other.
+        // The filter of one view does not apply to the other.
         onChange={(tab) => void navigate({ search: tab === "runs" ? { tab } : {}, replace: true })}
         className={classes["tabs"]}
         keepMounted={false}

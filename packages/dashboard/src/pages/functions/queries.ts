@@ -1,4 +1,4 @@
-/** What the functions' page reads: handlers, their last failures, runs. */
+/** Queries of the functions' page: handlers, their last failures, runs. */
 import type { FunctionRun } from "@socle/protocol";
 import { keepPreviousData, queryOptions } from "@tanstack/react-query";
 import { offsetOf, pageSize } from "../../kit/index.ts";
@@ -57,7 +57,9 @@ export function runListQuery({ status, file, page }: FunctionSearch) {
 /** Runs of the same file, among which a run is looked for. */
 const nearby = 200;
 
-/** The API has no address for one run: it is looked for in the newest of its file, or of all when the file is unknown. */
+/**
+ * The API has no address for one run: it is looked for in the newest of its file, or of all when the file is unknown.
+ */
 export function runQuery(runId: string, filePath: string | undefined) {
   return queryOptions({
     queryKey: ["functions", "run", runId, filePath],

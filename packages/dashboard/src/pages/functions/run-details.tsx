@@ -1,4 +1,4 @@
-/** What the drawer shows of one run of a function: its state, its error with the place, its log, its ends before. */
+/** Drawer of one run of a function: its state, its error with the place, its log, its ends before. */
 import { Anchor, Button, Group, Text } from "@mantine/core";
 import type { FunctionRun } from "@socle/protocol";
 import { IconHistory, IconRefresh } from "@tabler/icons-react";

@@ -1,4 +1,7 @@
-/** The first rows as they would be stored, each cell with its problem: everything that can be told before something is sent. */
+/**
+ * The first rows as they would be stored, each cell with its problem: everything that can be told before something is
+ * sent.
+ */
 import type { JsonValue } from "@socle/protocol";
 import { text } from "../../texts/index.ts";
 import { brokenRule } from "./mapping/rules.ts";
@@ -29,7 +32,7 @@ export async function previewOf(
   const mapped = plan.mappings.filter(({ source }) => source.kind !== "skip");
   const seen = new Map<string, Set<JsonValue>>();
 
-  /** What only the other records, or the other rows, forbid. */
+  /** The problem that a value has with other records or other rows. */
   const conflict = async (at: number, value: JsonValue): Promise<string | null> => {
     const mapping = mapped[at];
     if (mapping === undefined || value === null || typeof value === "boolean") return null;

@@ -5,7 +5,7 @@ import type { ImportPlan } from "./run/prepare.ts";
 import { readRows } from "./source/source.ts";
 import type { LoadedSource } from "./use-source.ts";
 
-/** Whoever is typing or choosing is not done yet. */
+/** Waits until the user has stopped typing or choosing. */
 const pauseMs = 300;
 
 export function useFileCheck({ file, format, columns }: LoadedSource, plan: ImportPlan): FileCheck | null {

@@ -1,4 +1,7 @@
-/** A schedule of cron in words: "30 6 * * MON-FRI" → "Monday to Friday at 06:30". What has no simple words stays as it is. */
+/**
+ * A schedule of cron in words: "30 6 * * MON-FRI" → "Monday to Friday at 06:30". A schedule without simple words stays
+ * as it is.
+ */
 import { text } from "../../texts/index.ts";
 
 const words = text.jobs.cron;
@@ -77,7 +80,10 @@ function onDays(times: string | null, on: { days: string; months: string; weekda
   return names === null ? null : words.yearly(numbers, names, times);
 }
 
-/** The step after a star, where it fits into the whole without a rest: elsewhere the distances differ, and "every n" would be wrong. */
+/**
+ * The step after a star, where it fits into the whole without a rest: elsewhere the distances differ, and "every n"
+ * would be wrong.
+ */
 function stepOf(field: string, whole: number): number | null {
   const step = Number(/^\*\/(\d+)$/.exec(field)?.[1] ?? Number.NaN);
   return step >= 1 && step < whole && whole % step === 0 ? step : null;

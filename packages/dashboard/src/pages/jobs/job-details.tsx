@@ -1,4 +1,4 @@
-/** What the drawer shows of a job: its options, its last runs, one run with error and log, all attempts. */
+/** Drawer of a job: its options, its last runs, one run with error and log, all attempts. */
 import { Text } from "@mantine/core";
 import type { JobEntry, JobRun } from "@socle/protocol";
 import { useQuery } from "@tanstack/react-query";

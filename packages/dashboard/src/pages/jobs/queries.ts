@@ -1,4 +1,4 @@
-/** What the jobs' page reads: jobs with their last run, the attempts of one job. */
+/** Queries of the jobs' page: jobs with their last run, the attempts of one job. */
 import type { JobEntry } from "@socle/protocol";
 import { queryOptions } from "@tanstack/react-query";
 import { client } from "../../service/client.ts";

@@ -6,7 +6,7 @@ export interface LogLine {
   /** Rises in the order in which the page came to know them. */
   readonly key: number;
   readonly entry: LogEntry;
-  /** What a search looks into, in lower case. */
+  /** The text that is searched, in lower case. */
   readonly words: string;
 }
 
@@ -33,8 +33,8 @@ export function withCome(lines: readonly LogLine[], come: readonly LogEntry[]): 
 }
 
 /**
- * Adds entries that were read: those that the stream brought, too, are the same. An entry has no id, and may well have come
- * twice: as many of each are kept as the side with more of them has.
+ * Adds entries that were read: those that the stream brought, too, are the same. An entry has no id, and may well have
+ * come twice: as many of each are kept as the side with more of them has.
  */
 export function withRead(lines: readonly LogLine[], read: readonly LogEntry[]): readonly LogLine[] {
   const known = new Map<string, number>();
@@ -42,7 +42,7 @@ export function withRead(lines: readonly LogLine[], read: readonly LogEntry[]): 
     const identity = JSON.stringify(entry);
     known.set(identity, (known.get(identity) ?? 0) + 1);
   }
-  // What is older than everything here was given up when the memory was full.
+  // An entry that is older than all of these was dropped when the memory was full.
   const oldest = lines.length < maxLines ? "" : (lines[0]?.entry.timestamp ?? "");
   const missing = read.filter((entry) => {
     const identity = JSON.stringify(entry);

@@ -77,7 +77,7 @@ export function useLog(): Log {
         await client.admin.tailLogs(take, options);
       } catch (thrown) {
         if (!options.signal.aborted) setStreamError(thrown);
-        // What is there can be read without the stream.
+        // The entries so far can be read without the stream.
         if (!options.signal.aborted && thrown instanceof SocleError) void read();
         throw thrown;
       }

@@ -1,4 +1,7 @@
-/** What has happened lately: warnings and errors of the log, runs of functions and jobs. Each panel reads, and fails, by itself. */
+/**
+ * Panels of recent activity: warnings and errors of the log, runs of functions and jobs. Each panel reads, and fails,
+ * by itself.
+ */
 import { Anchor, Badge, Text } from "@mantine/core";
 import type { LogEntry } from "@socle/protocol";
 import { useQuery } from "@tanstack/react-query";

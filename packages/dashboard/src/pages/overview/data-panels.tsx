@@ -1,4 +1,4 @@
-/** What the service holds: records by collection, bytes on disk, the queue of functions. */
+/** Panels of stored data: records by collection, bytes on disk, the queue of functions. */
 import { Anchor, Text, VisuallyHidden } from "@mantine/core";
 import type { Overview } from "@socle/protocol";
 import { Link } from "@tanstack/react-router";

@@ -1,4 +1,4 @@
-/** What the grid shows instead of rows: nothing there yet, nothing found, an error. */
+/** Notices that the grid shows instead of rows: nothing there yet, nothing found, an error. */
 import { Button, Code } from "@mantine/core";
 import type { CollectionEntry, FieldDefinition, JsonValue } from "@socle/protocol";
 import { IconDatabase, IconFilterOff, IconMoodPuzzled, IconPlus } from "@tabler/icons-react";

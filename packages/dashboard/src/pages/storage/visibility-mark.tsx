@@ -1,4 +1,4 @@
-/** Who may download a file, as a word with an icon. */
+/** Visibility of a file, as a word with an icon. */
 import type { Visibility } from "@socle/protocol";
 import { IconLock, IconWorld } from "@tabler/icons-react";
 import { Mark } from "../../kit/index.ts";

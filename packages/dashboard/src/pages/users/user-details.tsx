@@ -1,4 +1,4 @@
-/** What the drawer shows of one user: role, sessions, password, links, deletion. */
+/** Drawer of one user: role, sessions, password, links, deletion. */
 import { Badge, Button, Group, Text } from "@mantine/core";
 import type { UserEntry } from "@socle/protocol";
 import { IconActivity, IconFolder, IconTrash, IconUserSearch } from "@tabler/icons-react";

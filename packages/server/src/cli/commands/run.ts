@@ -19,7 +19,7 @@ async function run(request: RunRequest, { options, terminal }: Invocation): Prom
   try {
     await scripts.start({ hasSchedules: false });
     const error = await scripts.run(request, onLog);
-    // What it has changed may make functions run.
+    // The changes of the run may trigger functions.
     await scripts.functions.settled();
     return report(error, terminal);
   } catch (thrown) {

@@ -53,7 +53,7 @@ export const schemaPull: Command = {
     }),
 };
 
-/** What the service has, checked: it may be of another version. */
+/** The definitions of the service, validated: it may be of another version. */
 async function readSchema(remote: Remote): Promise<{ definitions: CollectionDefinition[]; tag: string | null }> {
   const { body, headers } = await remote.send("GET", schemaPath);
   const collections = isObject(body) ? body["collections"] : null;
@@ -105,7 +105,7 @@ export const schemaPush: Command = {
           return 1;
         }
       }
-      // Whatever was changed there since the plan was shown is not overwritten.
+      // Changes made there since the plan was shown are not overwritten.
       await remote.send("PUT", schemaPath, { body: schema, headers: ifMatch(tag) });
       terminal.out("Done\n");
       return 0;
@@ -117,9 +117,9 @@ export const schemaPush: Command = {
 };
 
 /**
- * The definitions of this installation, with what its files say about renames. A field that is there already was renamed
- * before: asking again would take the next field of the old name, or swap two back. It is sent with `null` then, so that no
- * rename is guessed.
+ * The definitions of this installation, with what its files say about renames. A field that is there already was
+ * renamed before: asking again would take the next field of the old name, or swap two back. It is sent with `null`
+ * then, so that no rename is guessed.
  */
 async function localSchema(
   folder: string,
@@ -151,6 +151,6 @@ async function localSchema(
 function changesOf(body: unknown): MigrationPlan[] {
   const changes = isObject(body) ? body["changes"] : null;
   if (!Array.isArray(changes)) throw new SetupError("the service does not answer with a plan");
-  // It was made by a service of this version, or one that says the same.
+  // A service of this version made the plan, or one that uses the same format.
   return changes as MigrationPlan[];
 }

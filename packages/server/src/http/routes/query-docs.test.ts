@@ -6,7 +6,7 @@ import { openApi } from "../../../test/kit.ts";
 interface Example {
   /** As the page has it, not encoded. */
   readonly address: string;
-  /** What it says of the answer. */
+  /** The answer that the page shows. */
   readonly expected: string;
 }
 

@@ -1,4 +1,6 @@
-/** Whoever may not read a record must not learn of it through a query either: not its values, not that it is there. */
+/**
+ * Tests that a query tells nothing about a record that the caller may not read: neither its values nor its existence.
+ */
 import { describe, expect, test } from "bun:test";
 import { type Answer, openApi } from "../../../test/kit.ts";
 import { relation, string } from "../../../test/query-world.ts";
@@ -105,7 +107,7 @@ describe.each(callers)("%s", (_, token) => {
       const told = guesses.map(({ status, body }) => (status === 200 ? body["total"] : status));
       const isLearnt = told[0] !== told[1];
       expect([path, isLearnt]).toEqual([path, may[who] ?? false]);
-      // Whoever may read nothing there is told that they may not, and not an empty list.
+      // A caller who may read nothing there gets an error, not an empty list.
       const negated = await query({ filter: `!(${path} ${right})`, count: "exact" }, token);
       if (!isLearnt && negated.status === 200) expect<unknown>(negated.body["total"]).toBe(2);
     }

@@ -129,7 +129,7 @@ test("a right is looked at before the version, and the version before the body",
   const read = await request("GET", path, { token: ann.accessToken });
   expect(read.headers.get("cache-control")).toBe("private, no-cache");
   expect(read.headers.get("vary")).toContain("Authorization");
-  // Who may not read the record gets no 304 either.
+  // A caller who may not read the record gets no 304 either.
   const tag = read.headers.get("etag") ?? "";
   expect((await request("GET", path, { headers: { "If-None-Match": tag }, token: bob.accessToken })).status).toBe(403);
 });

@@ -25,7 +25,7 @@ export function recordRoutes(options: {
   const { records, queries, bodyLimit, rates } = options;
   const lists = new Lists({ queries, cacheSize: options.listCacheSize });
 
-  /** What the service keeps for itself is no collection that is missing: there is nothing at such a path. */
+  /** A path that the service reserves is answered as an unknown path, not as a missing collection. */
   function collectionOf(name: string): Collection {
     try {
       return records.collection(name);
@@ -36,8 +36,8 @@ export function recordRoutes(options: {
   }
 
   /**
-   * Collection (404), token (401) and role (401, 403), in this order, before the body is read. The transaction of a change looks
-   * at them again, because a right may end while a body comes.
+   * Collection (404), token (401) and role (401, 403), in this order, before the body is read. The transaction of a
+   * change looks at them again, because a right may end while a body comes.
    */
   async function admit(exchange: Exchange, operation: Operation): Promise<[Collection, Principal]> {
     const collection = collectionOf(exchange.param("collection"));

@@ -12,7 +12,7 @@ import { leastFileSize, readUploadForm } from "../upload-form.ts";
 /** Uploads that are read at a time. */
 const uploadsAtATime = 4;
 
-/** Whatever somebody has uploaded, it runs nothing and loads nothing in the name of this origin. */
+/** An uploaded file runs no code and loads nothing in the name of this origin. */
 const sandbox = "default-src 'none'; img-src 'self' data:; media-src 'self'; style-src 'unsafe-inline'; sandbox";
 
 function headersOf(file: StoredFile): Record<string, string> {

@@ -1,4 +1,7 @@
-/** Which column of a file, or which constant, gives the value of which field, and how it is read. First guessed, then changed by hand. */
+/**
+ * Which column of a file, or which constant, gives the value of which field, and how it is read. First guessed, then
+ * changed by hand.
+ */
 import type { CollectionEntry, FieldDefinition } from "@socle/protocol";
 import type { Cell } from "../source/source.ts";
 
@@ -13,7 +16,7 @@ export type DateOrder = (typeof DATE_ORDERS)[number];
 
 /** How cells become values; each type of field uses its own of these. */
 export interface Conversion {
-  /** What an empty cell is. */
+  /** The value of an empty cell. */
   readonly empty: "null" | "text";
   /** 1.234,5 rather than 1,234.5. */
   readonly decimalComma: boolean;
@@ -60,7 +63,7 @@ export function keysOf(fields: readonly FieldDefinition[]): string[] {
   return ["id", ...fields.filter(isKey).map(({ name }) => name)];
 }
 
-/** What a relation to a collection can be looked up by. */
+/** The fields by which a record of a collection can be looked up for a relation. */
 export function relationKeys(target: string | undefined, collections: readonly CollectionEntry[]): string[] {
   if (target === "users") return ["id", "email"];
   return keysOf(collections.find(({ name }) => name === target)?.fields ?? []);

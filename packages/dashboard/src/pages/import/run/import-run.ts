@@ -1,6 +1,6 @@
 /**
- * One run of an import: rows go out a few at a time, and what stops them (a limit of the service, a lost session, a broken connection)
- * makes the run wait rather than fail. It knows nothing of React; whoever shows it subscribes.
+ * One run of an import: rows go out a few at a time, and what stops them (a limit of the service, a lost session, a
+ * broken connection) makes the run wait rather than fail. It knows nothing of React; whoever shows it subscribes.
  */
 import { SocleError } from "@socle/client";
 import { text } from "../../../texts/index.ts";
@@ -98,7 +98,7 @@ export class ImportRun {
     this.#set({ phase: "running" });
   }
 
-  /** What is out is waited for; nothing more is sent. */
+  /** Sends no more rows, and waits for the requests that are under way. */
   cancel(): void {
     this.#isCancelled = true;
   }

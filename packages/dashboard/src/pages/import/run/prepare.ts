@@ -5,7 +5,7 @@ import { type CellKind, convert, convertCell, type LookupKey, unprotect } from "
 import type { FieldMapping, Match } from "../mapping/mapping.ts";
 import type { Cell, SourceRow } from "../source/source.ts";
 
-/** What an import does with the rows of a file. */
+/** The plan of an import: how rows of a file become records. */
 export interface ImportPlan extends CellKind {
   readonly collection: string;
   readonly mappings: readonly FieldMapping[];

@@ -31,7 +31,7 @@ export class Speed {
     let partBefore = 0;
     for (const [second, done] of this.#seconds) {
       if (second < from) this.#seconds.delete(second);
-      // What was done at the end of the second before the window.
+      // The part that was done at the end of the second before the window.
       else if (second === from) partBefore = done.part;
       else rows += done.rows;
     }

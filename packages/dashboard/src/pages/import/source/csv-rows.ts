@@ -1,6 +1,6 @@
 /**
- * Rows of CSV out of text that comes in pieces. Papa Parse finds the cells; an empty cell that stands in quotes is told from one that
- * does not: `a,,""` is a text, null, and the empty text.
+ * Rows of CSV out of text that comes in pieces. Papa Parse finds the cells; an empty cell that stands in quotes is told
+ * from one that does not: `a,,""` is a text, null, and the empty text.
  */
 import Papa, { type ParseResult } from "papaparse";
 
@@ -43,7 +43,7 @@ export function guessCsvShape(sample: string, quote = '"'): CsvShape {
 
 function guessNewline(sample: string, quote: string): CsvShape["newline"] {
   const mark = quote.replace(/[$()*+.?[\\\]^{|}]/g, "\\$&");
-  // What stands in quotes may have newlines of its own.
+  // Newlines inside quotes end no row.
   const bare = quote === "" ? sample : sample.replace(new RegExp(`${mark}[^${mark}]*(?:${mark}|$)`, "g"), "");
   const pairs = bare.match(/\r\n/g)?.length ?? 0;
   const feeds = (bare.match(/\n/g)?.length ?? 0) - pairs;

@@ -15,7 +15,7 @@ function texts(value: unknown): string[] {
   return Array.isArray(value) ? value.filter((each): each is string => typeof each === "string") : [];
 }
 
-/** What the storage holds, whatever that is: anything that makes no sense counts as not there. */
+/** The stored state of the columns. Parts that are malformed are ignored. */
 export function readColumnState(stored: string | null): ColumnState {
   let value: unknown;
   try {

@@ -9,7 +9,7 @@ export interface RowPage {
   readonly nextCursor: string | null;
 }
 
-/** What has happened to one record since the last merge. */
+/** The last change of a record since the last merge. */
 export type Change =
   | { readonly type: "created" | "updated"; readonly record: StoredRecord }
   | { readonly type: "deleted"; readonly id: string };
@@ -110,7 +110,9 @@ export function withoutRows(pages: readonly RowPage[], ids: ReadonlySet<string>)
   });
 }
 
-/** The pages after records were deleted to which relations of theirs point: under `expand` there is no name any more. */
+/**
+ * The pages after records were deleted to which relations of theirs point: under `expand` there is no name any more.
+ */
 export function withoutTargets(
   pages: readonly RowPage[],
   fields: readonly string[],

@@ -49,7 +49,7 @@ export function shownJson(value: JsonValue, isCut: boolean): string {
   return isCut && typeof value === "string" ? value : oneLine(value).slice(0, longestShown);
 }
 
-/** What a relation's record brought under `expand`, or undefined. */
+/** The record of a relation from `expand`, or undefined. */
 export function expanded(record: StoredRecord, field: string): { [name: string]: JsonValue } | null | undefined {
   const all = record["expand"];
   if (typeof all !== "object" || all === null || Array.isArray(all)) return undefined;

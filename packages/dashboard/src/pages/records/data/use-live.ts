@@ -151,7 +151,7 @@ export function useLive(options: {
     };
     const stop = client.subscribe(`${collection}.*`, hear, {
       onReset: () => {
-        // What a request has just brought is not asked for again.
+        // Data that a request has just brought is not read again.
         const read = queryClient.getQueryState(latest.current.queryKey)?.dataUpdatedAt ?? 0;
         if (read > 0 && Date.now() - read > 1_000)
           void queryClient.invalidateQueries({ queryKey: recordsKey(collection) });

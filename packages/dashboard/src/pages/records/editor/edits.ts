@@ -1,7 +1,7 @@
 /**
- * What was changed in a form and not saved yet: for each touched field the new value, and what the record had when the
- * change began. From the record and the edits everything else follows: what is changed, what is sent, what somebody else
- * has changed meanwhile.
+ * Edits of a form that are not saved yet: for each touched field the new value, and the record's value when the change
+ * began. The changed fields, the body of the request and the conflicts with others' changes follow from the record and
+ * the edits.
  */
 import type { FieldDefinition, JsonValue, StoredRecord } from "@socle/protocol";
 import { parseDateTime } from "./datetimes.ts";
@@ -52,7 +52,7 @@ export function formatJson(value: JsonValue): string {
   return value === null ? "" : JSON.stringify(value, null, 2);
 }
 
-/** What is read of a text is kept: a form asks for it at each key. */
+/** Parsed texts are kept, because a form asks for them at each key. */
 const read = new WeakMap<Edit, Parsed>();
 
 /** The value of an edit, or why the field cannot take it. Numbers and times that are not finished are texts. */
@@ -101,7 +101,7 @@ export interface Body {
   readonly problems: { readonly [field: string]: ValueProblem };
 }
 
-/** What a request carries: the changed fields and nothing else. */
+/** The body of the request: the changed fields and nothing else. */
 export function bodyOf(fields: readonly FieldDefinition[], edits: Edits, record: StoredRecord | null): Body {
   const values: { [field: string]: JsonValue } = {};
   const problems: { [field: string]: ValueProblem } = {};

@@ -30,7 +30,7 @@ export interface RecordDrawerProps {
   onDeleted?: (recordId: string) => void;
 }
 
-/** What the editor inside decides: how it closes, and which keys it takes. */
+/** Decisions of the editor inside the drawer: how it closes, and which keys it takes. */
 export interface DrawerHandlers {
   close: () => void;
   press: (event: KeyboardEvent<HTMLElement>) => void;

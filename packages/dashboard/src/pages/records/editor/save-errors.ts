@@ -6,7 +6,7 @@ import { text } from "../../../texts/index.ts";
 
 export interface SaveErrors {
   readonly fields: { readonly [field: string]: string };
-  /** What has no field of its own. */
+  /** Messages that belong to no field. */
   readonly general: readonly string[];
   /** Names the request in the log, where the service has failed. */
   readonly requestId: string | null;

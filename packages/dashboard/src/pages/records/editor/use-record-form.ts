@@ -22,7 +22,7 @@ import { useDraft } from "./use-draft.ts";
 interface FormOptions {
   collection: CollectionEntry;
   recordId: string;
-  /** What the service has; null for a new record. */
+  /** The stored record; null for a new one. */
   record: StoredRecord | null;
   isDeleted: boolean;
   /** `isStaying` where the save asked to go on with the record. */

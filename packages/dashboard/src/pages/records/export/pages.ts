@@ -1,4 +1,4 @@
-/** All records of a query, page by page. What the service asks for (a pause, a new sign-in) is waited for. */
+/** All records of a query, page by page. The export waits when the service asks for a pause or a new sign-in. */
 import { SocleError } from "@socle/client";
 import type { RecordPage, RecordQuery, StoredRecord } from "@socle/protocol";
 
@@ -17,7 +17,7 @@ export interface PageSource {
 
 const sleepFor = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms));
 
-/** What the query finds, in its order. @throws SocleError, or the signal's reason. */
+/** The records of a query, in its order. @throws SocleError, or the signal's reason. */
 export async function* queriedPages(
   source: PageSource,
   query: RecordQuery,

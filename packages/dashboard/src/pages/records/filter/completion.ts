@@ -1,4 +1,4 @@
-/** What may stand at a place of an expression: fields and paths, operators, values. */
+/** Completion of an expression: fields and paths, operators, or values, by what may follow at the position. */
 import type { FieldDefinition, FieldType } from "@socle/protocol";
 import { systemFields } from "./builder.ts";
 import { comparisons, type Token, tokensOf } from "./expression.ts";
@@ -60,7 +60,7 @@ export function typeOfPath(schema: Schema, collection: string, path: string): Fi
 
 type Expected = "field" | "operator" | "value" | "join";
 
-/** What comes after these pieces, and the path that a value is compared with. */
+/** The kind of token that may follow these, and the path that a value is compared with. */
 function expectedAfter(tokens: readonly Token[]): { expected: Expected; path: string | null } {
   let expected: Expected = "field";
   let path: string | null = null;

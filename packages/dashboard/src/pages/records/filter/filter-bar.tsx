@@ -1,4 +1,6 @@
-/** The bar above the grid: quick search, conditions as chips, or the expression as text. All are views of one filter. */
+/**
+ * The bar above the grid: quick search, conditions as chips, or the expression as text. All are views of one filter.
+ */
 import { ActionIcon, Button, CloseButton, Group, Menu, Text, TextInput, Tooltip } from "@mantine/core";
 import { useDebouncedCallback } from "@mantine/hooks";
 import type { CollectionEntry } from "@socle/protocol";
@@ -49,7 +51,7 @@ export function FilterBar(props: FilterBarProps) {
   useEffect(() => {
     if (isAnswered && filter !== "" && applied.current === filter) rememberFilter(name, filter);
   }, [isAnswered, filter, name]);
-  // What is still being typed is no filter to remember.
+  // An unfinished filter is not remembered.
   const build = (next: Builder, isKept = true): void => {
     const wanted = fromBuilder(next, fields);
     if (isKept) apply(wanted);

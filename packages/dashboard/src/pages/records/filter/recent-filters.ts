@@ -11,7 +11,7 @@ export function withRecent(recent: readonly string[], filter: string): string[] 
   return [filter, ...recent.filter((each) => each !== filter)].slice(0, most);
 }
 
-/** What a storage holds; empty for anything that is no list of texts. */
+/** The stored filters; empty when the storage holds no list of strings. */
 export function readRecent(stored: string | null): string[] {
   try {
     const value: unknown = JSON.parse(stored ?? "[]");

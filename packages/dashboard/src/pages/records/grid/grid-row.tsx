@@ -18,7 +18,7 @@ export const inlineEditor = preloadable<InlineEditorProps>(
   async () => (await import("./inline-editor.tsx")).InlineEditor,
 );
 
-/** What rows tell the grid. The object is the same for the grid's whole life. */
+/** Actions that rows call on the grid. The object is the same for the grid's whole life. */
 export interface RowActions {
   readonly activate: (place: CellPlace) => void;
   readonly open: (id: string) => void;

@@ -1,4 +1,4 @@
-/** The control over a cell while its value is changed. What was typed stays when the service refuses it. */
+/** The control over a cell while its value is changed. The typed text stays when the service refuses it. */
 import { Loader } from "@mantine/core";
 import { SocleError } from "@socle/client";
 import type { JsonValue, StoredRecord } from "@socle/protocol";

@@ -1,6 +1,6 @@
 /**
- * A text that matches a pattern, for patterns as definitions have them: characters, classes, groups, alternatives, repetitions. What it
- * does not know gives null, and whoever asks tries the result against the pattern.
+ * Sample text for a pattern of a definition: characters, classes, groups, alternatives, repetitions. Anything else
+ * gives null. The caller tests the sample against the pattern.
  */
 
 /** A text for a part of the pattern, and where the part ends. */

@@ -5,7 +5,7 @@ import { type AdminRoute, readAdminBody, waiterOf } from "./for-admins.ts";
 
 /** `/api/admin/collections` and `/api/admin/schema.json`: definitions, and migrations by changing them. */
 export function collectionRoutes({ schema }: Admin, bodyLimit: number): AdminRoute[] {
-  /** What the caller has seen of the schema, when that matters. */
+  /** The fingerprints of the schema that the caller has seen (If-Match); null for any. */
   const expected = (request: Request): string[] | null => {
     const header = request.headers.get("if-match");
     if (header === null || header.trim() === "*") return null;

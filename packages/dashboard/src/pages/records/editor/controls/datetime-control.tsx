@@ -1,4 +1,6 @@
-/** The control for `datetime`: a text input that takes typed and pasted times, and a calendar with seconds beside it. */
+/**
+ * The control for `datetime`: a text input that takes typed and pasted times, and a calendar with seconds beside it.
+ */
 import { ActionIcon, Group, Popover, TextInput } from "@mantine/core";
 import { useLocalStorage } from "@mantine/hooks";
 import type { JsonValue } from "@socle/protocol";
@@ -88,7 +90,7 @@ export function DatetimeControl(props: ControlProps) {
       value={shown}
       placeholder={field.required === true ? text.editor.timePlaceholder : text.editor.notSet}
       onChange={(event) => change(event.currentTarget.value)}
-      // What is left behind is written in full.
+      // The time is written in full when the control loses the focus.
       onBlur={() => time !== null && setTyped(writeDateTime(time, zone))}
       rightSection={icons}
       rightSectionWidth={canClear(props) ? 56 : 32}

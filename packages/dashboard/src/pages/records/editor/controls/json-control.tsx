@@ -1,4 +1,7 @@
-/** The control for `json`: the shared editor. What was typed is kept as text, because it is no JSON at each moment. */
+/**
+ * The control for `json`: the shared editor. The typed text is kept as text, because it is not valid JSON at each
+ * moment.
+ */
 import { Group, Input } from "@mantine/core";
 import { useEffect, useState } from "react";
 import { JsonEditor } from "../../../../kit/index.ts";

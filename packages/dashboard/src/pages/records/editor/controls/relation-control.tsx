@@ -17,7 +17,7 @@ import { type ControlProps, isCompact } from "./control.ts";
 import classes from "./controls.module.css";
 import { PICKER_LIMIT, Picker, type PickerItem, PickerName } from "./picker.tsx";
 
-/** What is shown of a chosen record or user. */
+/** The shown part of a chosen record or user. */
 interface Chosen extends PickerItem {
   readonly details: readonly { readonly name: string; readonly value: string }[];
 }
