@@ -12,6 +12,7 @@ export { asSetupError, makeFolder, syncFolder } from "./open-file.ts";
 export { serveThread } from "./thread-server.ts";
 export {
   identifier,
+  literal,
   type QueryParameters,
   type Reader,
   type RowReader,
