@@ -52,7 +52,7 @@ test("two people work in one workspace, and a third sees nothing of it", async (
   await carol.getByText("Dave", { exact: true }).waitFor();
   await carol.locator("#members .close").click();
 
-  // What one does arrives at the other.
+  // Changes by one arrive at the other.
   await dave.getByRole("button", { name: "Start “Mend the roof”" }).click();
   await carol.getByRole("region", { name: "In progress" }).getByText("Mend the roof").waitFor();
   await carol.getByRole("button", { name: "Mend the roof", exact: true }).click();

@@ -47,6 +47,7 @@ export interface MigrationStep {
     | "unique"
     | "retarget"
     | "rules"
+    | "values"
     | "index"
     | "permissions"
     | "order";

@@ -62,6 +62,8 @@ export interface FieldDefinition {
   collection?: string;
   /** For a relation to `users`: the field shows who owns the record. One per collection. */
   owner?: boolean;
+  /** For a string: the texts that it may be, in their order, by which it sorts. */
+  values?: string[];
 }
 
 /**

@@ -1,4 +1,4 @@
-/** Who makes a workspace becomes its owner. A second run finds the membership of the first. */
+/** The creator of a workspace becomes its owner. A second run finds the membership of the first. */
 export const options: FunctionOptions = { retries: 5 };
 
 export const onCreate: OnCreate<"workspaces"> = async ({ record, db, auth }) => {

@@ -26,6 +26,8 @@ function describe({ step, field = "", fields = [], unique, from = "", to = "", o
       return `~ ${field} points to ${to} instead of ${from}`;
     case "rules":
       return `~ ${field} has other rules`;
+    case "values":
+      return `~ ${field} has other values`;
     case "index":
       return `~ ${fields.join(", ")}: ${on === true ? (unique === true ? "a" : "an") : "the"} ${unique === true ? "unique " : ""}index ${on === true ? "comes" : "goes"}`;
     case "permissions":

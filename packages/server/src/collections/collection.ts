@@ -44,11 +44,21 @@ export function columnName(field: FieldDefinition): string {
   return field.owner === true ? ownerColumn : plainColumn(field.name);
 }
 
+/** The generated column that holds the position of a field's text among its `values`; null for a field without them. */
+export function orderColumn({ name, values }: FieldDefinition): string | null {
+  return values === undefined ? null : `_order_${plainColumn(name)}`;
+}
+
+/** The column of a field that an index contains, and that sorts. */
+export function indexColumn(field: FieldDefinition): string {
+  return orderColumn(field) ?? columnName(field);
+}
+
 /** The columns of what an index names: fields, and times of the record. */
 export function columnsOf({ fields }: CollectionDefinition, names: readonly string[]): string[] {
   return names.map((name) => {
     const field = fields.find((each) => each.name === name);
-    return field === undefined ? name : columnName(field);
+    return field === undefined ? name : indexColumn(field);
   });
 }
 

@@ -93,10 +93,26 @@ export class DataCheck {
         const old = this.#column(originOf(this.#plan, name));
         return this.#refuseWhere({ field: name, rule: "relation", why, state: "a value in it" }, `${old} IS NOT NULL`);
       }
+      case "values":
+        return this.#refuseOthers(field, value);
       case "rules":
         return this.#refuseBounds(field, value, step.stricter);
       default:
     }
+  }
+
+  /** Refuses records with a text that is none of the values, and names those texts. */
+  async #refuseOthers({ name, values }: FieldDefinition, value: string): Promise<void> {
+    if (values === undefined) return;
+    const condition = `${value} NOT IN (${values.map(() => "?").join(", ")})`;
+    const others = await this.#reader.all<{ value: string }>(
+      `SELECT DISTINCT substr(${value}, 1, 100) AS value FROM ${this.#table} WHERE ${condition} LIMIT ${maxExamples + 1}`,
+      ...values,
+    );
+    const shown = others.slice(0, maxExamples).map((row) => quote(row.value));
+    const state = `another value: ${shown.join(", ")}${others.length > maxExamples ? ", …" : ""}`;
+    const why = `cannot have "values" ${quote(values)}:`;
+    await this.#refuseWhere({ field: name, rule: "type", why, state }, condition, ...values);
   }
 
   async #refuseBounds(field: FieldDefinition, value: string, rules: readonly BoundRule[]): Promise<void> {
@@ -226,7 +242,7 @@ export class DataCheck {
   }
 }
 
-type DataRule = "required" | "unique" | "relation" | BoundRule;
+type DataRule = "required" | "type" | "unique" | "relation" | BoundRule;
 
 function byName(fields: readonly FieldDefinition[]): Map<string, FieldDefinition> {
   return new Map(fields.map((field) => [field.name, field]));

@@ -10,7 +10,7 @@ import {
 } from "@socle/protocol";
 import * as z from "zod/mini";
 import { checkSyntaxOf, ExpressionError } from "../expressions/index.ts";
-import { typeOf, typesWith } from "../fields/index.ts";
+import { attributeProblems, typeOf, typesWith } from "../fields/index.ts";
 import { AppError, allOf, isObject, messageOf, nearest, oneOf, quote } from "../kernel/index.ts";
 import { isWord } from "../permissions/index.ts";
 import { nameProblem } from "./names.ts";
@@ -34,6 +34,7 @@ const fieldShape = {
   unique: z.optional(z.boolean("must be true or false")),
   collection: z.optional(z.string("must be the name of a collection")),
   owner: z.optional(z.boolean("must be true or false")),
+  values: z.optional(z.array(z.string("must be an array of texts"), "must be an array of texts")),
   renamedFrom: z.optional(z.nullable(z.string("must be the name of a field, or null"))),
 };
 const rule = z.optional(z.string(`must be ${oneOf([...PERMISSION_RULES, "an expression"])}`));
@@ -116,7 +117,7 @@ async function ruleProblems(field: FieldDefinition): Promise<string[]> {
     problems.push(`${where}: a relation needs "collection", the name of the collection it points to`);
   if (reference !== "record" && field.collection !== undefined) refuse("collection", "relation");
   if (field.owner === true && field.collection !== "users") refuse("owner", 'a relation to "users"');
-  return problems;
+  return [...problems, ...attributeProblems(field)];
 }
 
 /** The reason why a text is no rule, as far as that can be told without other definitions. */

@@ -3,7 +3,7 @@ import type { CollectionDefinition, FieldDefinition } from "@socle/protocol";
 import type { Expression, ExpressionSchema, SchemaField } from "../expressions/index.ts";
 import { typeOf } from "../fields/index.ts";
 import { quote } from "../kernel/index.ts";
-import { columnName, tableName } from "./collection.ts";
+import { columnName, indexColumn, orderColumn, tableName } from "./collection.ts";
 import { tableIndexes } from "./table-indexes.ts";
 
 /** Where users are kept, for relations that lead to them. */
@@ -37,8 +37,15 @@ function fieldsOf(definition: CollectionDefinition): ReadonlyMap<string, SchemaF
   const leading = new Set(tableIndexes(definition).map(({ columns }) => columns[0]));
   const own = definition.fields.map((field): SchemaField => {
     const { valueType, reference } = typeOf(field);
-    const column = columnName(field);
-    return { name: field.name, valueType, column, isRelation: reference === "record", isIndexed: leading.has(column) };
+    const order = orderColumn(field);
+    return {
+      name: field.name,
+      valueType,
+      column: columnName(field),
+      isRelation: reference === "record",
+      isIndexed: leading.has(indexColumn(field)),
+      ...(order !== null && { order: { values: field.values ?? [], column: order } }),
+    };
   });
   const times = ["createdAt", "updatedAt"].map((name) => systemField(name, leading.has(name)));
   return new Map([systemField("id", true), ...times, ...own].map((field) => [field.name, field]));

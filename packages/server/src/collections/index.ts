@@ -1,5 +1,5 @@
 /** Collections: definitions and their validation, plans and migrations, definition files. */
-export { type Collection, columnName, columnsOf } from "./collection.ts";
+export { type Collection, columnName, columnsOf, orderColumn } from "./collection.ts";
 export { Collections, collectionSchema, type Definitions, MigrationError, type SchemaChange } from "./collections.ts";
 export type { ParsedDefinition } from "./definition.ts";
 export { applyDefinitionFiles, changedDefinitions, readDefinitionFiles } from "./definition-files.ts";

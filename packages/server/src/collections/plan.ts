@@ -18,6 +18,8 @@ export type PlanStep =
   | { step: "retarget"; field: string; from: string; to: string }
   /** `stricter`: those of its rules that old values may break. */
   | { step: "rules"; field: string; stricter: readonly BoundRule[] }
+  /** Its texts, or their order, become others. */
+  | { step: "values"; field: string }
   | IndexStep
   | { step: "permissions" }
   /** The same fields in another order, or the same indexes in other words. */
@@ -57,6 +59,7 @@ function compareField(old: FieldDefinition, field: FieldDefinition): PlanStep[] 
   const takesOwner = field.owner === true && old.owner !== true;
   if ((old.unique === true) !== (field.unique === true) || (takesOwner && field.unique === true))
     steps.push({ step: "unique", field: name, on: field.unique === true });
+  if (JSON.stringify(old.values) !== JSON.stringify(field.values)) steps.push({ step: "values", field: name });
   const loosened = old.required === true && field.required !== true;
   if (loosened || old.min !== field.min || old.max !== field.max || old.regex !== field.regex)
     steps.push({ step: "rules", field: name, stricter: stricterRules(old, field) });

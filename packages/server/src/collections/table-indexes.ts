@@ -2,7 +2,7 @@
 import type { CollectionDefinition } from "@socle/protocol";
 import { typeOf } from "../fields/index.ts";
 import { ownerColumn, resolveRules, selectsByOwner } from "../permissions/index.ts";
-import { columnName, columnsOf } from "./collection.ts";
+import { columnsOf, indexColumn } from "./collection.ts";
 import { indexesOf } from "./indexes.ts";
 
 /** An index of a collection's table. */
@@ -31,7 +31,7 @@ export function isSameIndex(a: TableIndex, b: TableIndex): boolean {
 export function tableIndexes(definition: CollectionDefinition): TableIndex[] {
   const wanted: TableIndex[] = definition.fields
     .filter((field) => field.unique === true || typeOf(field).reference === "record")
-    .map((field) => ({ columns: [columnName(field)], unique: field.unique === true }));
+    .map((field) => ({ columns: [indexColumn(field)], unique: field.unique === true }));
   const hasOwner = wanted.some(({ columns }) => columns[0] === ownerColumn);
   if (!hasOwner && selectsByOwner(resolveRules(definition.permissions).read))
     wanted.push({ columns: [ownerColumn], unique: false });

@@ -1,9 +1,9 @@
 /** Table of a collection: creates, changes and drops it as the steps of a migration say. */
 import type { CollectionDefinition, FieldDefinition } from "@socle/protocol";
 import { identifier, type Transactor } from "../database/index.ts";
-import { typeOf } from "../fields/index.ts";
+import { positionSql, typeOf } from "../fields/index.ts";
 import { ownerColumn } from "../permissions/index.ts";
-import { columnName, plainColumn, tableName } from "./collection.ts";
+import { indexColumn, orderColumn, plainColumn, tableName } from "./collection.ts";
 import { originOf, type Plan, type PlanStep } from "./plan.ts";
 import { isSameColumn, isSameIndex, type TableIndex, tableIndexes } from "./table-indexes.ts";
 
@@ -20,7 +20,7 @@ export function touchesRecords(plan: Plan): boolean {
 /** A rule may ask for an index, too: where lists are by owner, it is searched by. */
 function makesIndex(before: CollectionDefinition, plan: Plan): boolean {
   const oldColumns = new Map(
-    plan.after.fields.map((field) => [columnName(field), columnName({ ...field, name: originOf(plan, field.name) })]),
+    plan.after.fields.map((field) => [indexColumn(field), indexColumn({ ...field, name: originOf(plan, field.name) })]),
   );
   const present = tableIndexes(before);
   return tableIndexes(plan.after).some(({ columns, unique }) => {
@@ -56,7 +56,8 @@ export class Table {
   async #create(definition: CollectionDefinition): Promise<void> {
     const columns = definition.fields
       .filter((field) => field.owner !== true)
-      .map((field) => `, ${this.#declaration(field)}`);
+      .flatMap((field) => [this.#declaration(field), ...this.#orderDeclaration(field)])
+      .map((declaration) => `, ${declaration}`);
     await this.#tx.run(
       `CREATE TABLE ${this.#sqlName} (_seq INTEGER PRIMARY KEY, id TEXT NOT NULL UNIQUE, createdAt TEXT NOT NULL, updatedAt TEXT NOT NULL, ${ownerColumn} TEXT${columns.join("")}) STRICT`,
     );
@@ -67,27 +68,54 @@ export class Table {
     const oldField = new Map(before.fields.map((field) => [field.name, field]));
     // Through a name that no field can have, so that two fields may swap names or one may take the name of a dropped one.
     const moved = plan.steps.filter((step) => step.step === "rename" && oldField.get(step.from)?.owner !== true);
+    for (const step of plan.steps) if (step.step === "drop") await this.#dropOrder(oldField.get(step.field));
     for (const step of moved)
-      if (step.step === "rename") await this.#rename(plainColumn(step.from), `_new_${step.field}`);
+      if (step.step === "rename") await this.#renameField(oldField.get(step.from), `_new_${step.field}`);
     for (const step of plan.steps) {
       if (step.step !== "drop" || oldField.get(step.field)?.owner === true) continue;
       await this.#dropColumn(plainColumn(step.field));
     }
-    for (const step of moved)
-      if (step.step === "rename") await this.#rename(`_new_${step.field}`, plainColumn(step.field));
+    for (const step of moved) {
+      if (step.step !== "rename") continue;
+      const old = oldField.get(step.from);
+      await this.#renameField(old && { ...old, name: `_new_${step.field}` }, plainColumn(step.field));
+    }
 
     for (const step of plan.steps) {
       const field = "field" in step ? newField.get(step.field) : undefined;
-      if (field !== undefined) await this.#applyStep(step, field);
+      if (field === undefined) continue;
+      if (step.step === "values") await this.#changeOrder(oldField.get(originOf(plan, field.name)), field);
+      else await this.#applyStep(step, field);
     }
+  }
+
+  /** A column of positions is computed, not stored: another order is another column, and its indexes are made anew. */
+  async #changeOrder(old: FieldDefinition | undefined, field: FieldDefinition): Promise<void> {
+    await this.#dropOrder(old && { ...old, name: field.name });
+    for (const declaration of this.#orderDeclaration(field))
+      await this.#tx.run(`ALTER TABLE ${this.#sqlName} ADD COLUMN ${declaration}`);
+  }
+
+  async #dropOrder(field: FieldDefinition | undefined): Promise<void> {
+    const order = field === undefined ? null : orderColumn(field);
+    if (order !== null) await this.#dropColumn(order);
+  }
+
+  /** Renames the column of a field, and that of its order. */
+  async #renameField(field: FieldDefinition | undefined, to: string): Promise<void> {
+    if (field === undefined) return;
+    await this.#rename(plainColumn(field.name), to);
+    const order = orderColumn(field);
+    if (order !== null) await this.#rename(order, `_order_${to}`);
   }
 
   async #applyStep(step: PlanStep, field: FieldDefinition): Promise<void> {
     const column = identifier(plainColumn(field.name));
     switch (step.step) {
       case "add":
-        if (field.owner !== true)
-          await this.#tx.run(`ALTER TABLE ${this.#sqlName} ADD COLUMN ${this.#declaration(field)}`);
+        if (field.owner === true) return;
+        for (const declaration of [this.#declaration(field), ...this.#orderDeclaration(field)])
+          await this.#tx.run(`ALTER TABLE ${this.#sqlName} ADD COLUMN ${declaration}`);
         return;
       case "owner":
         if (step.on) {
@@ -105,6 +133,14 @@ export class Table {
 
   #declaration(field: FieldDefinition): string {
     return `${identifier(plainColumn(field.name))} ${typeOf(field).column}`;
+  }
+
+  /** None, or the one of the generated column of its order. */
+  #orderDeclaration(field: FieldDefinition): string[] {
+    const order = orderColumn(field);
+    if (order === null) return [];
+    const position = positionSql(field.values ?? [], identifier(plainColumn(field.name)));
+    return [`${identifier(order)} INTEGER GENERATED ALWAYS AS (${position}) VIRTUAL`];
   }
 
   async #rename(from: string, to: string): Promise<void> {

@@ -13,6 +13,7 @@ export {
   type HeldState,
   identifier,
   type LongRead,
+  literal,
   type MigrationSite,
   type ModuleSchema,
   type PausableReads,

@@ -236,6 +236,11 @@ export interface Database {
   close(graceMs?: number): Promise<void>;
 }
 
+/** A text as SQL quotes it, where no parameter can stand: in the definition of a table. */
+export function literal(text: string): string {
+  return `'${text.replaceAll("'", "''")}'`;
+}
+
 /** A name as SQL quotes it. */
 export function identifier(name: string): string {
   return `"${name.replaceAll('"', '""')}"`;

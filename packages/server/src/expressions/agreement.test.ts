@@ -6,7 +6,7 @@ import { constantValue, type EvaluationContext } from "./expression.ts";
 import { parseExpression } from "./parse.ts";
 import { type Fields, toPredicate } from "./predicate.ts";
 import { toSql } from "./sql.ts";
-import { fill, schemaOf } from "./test-schemas.ts";
+import { fill, schemaOf, statuses } from "./test-schemas.ts";
 
 const onFatal = (error: unknown): void => {
   throw error;
@@ -114,6 +114,8 @@ const post = fc.record({
   published: maybe(fc.boolean()),
   createdAt: fc.constantFrom(...times),
   due: maybe(fc.constantFrom(...times)),
+  status: maybe(fc.constantFrom(...statuses)),
+  before: maybe(fc.constantFrom(...statuses)),
   meta: maybe(json),
   author: maybe(fc.constantFrom(...authorIds, "gone")),
   parent: maybe(fc.constantFrom(...postIds, "gone")),
@@ -143,6 +145,8 @@ const textPath = fc.constantFrom(
 );
 const numberPath = fc.constantFrom("count", "score", "author.age", "parent.count", "parent.parent.author.age");
 const timePath = fc.constantFrom("createdAt", "due", "parent.due");
+const statusPath = fc.constantFrom("status", "before", "parent.status", "posts(parent).status");
+const status = fc.constantFrom(...statuses).map(literal);
 const jsonPath = fc
   .tuple(
     fc.constantFrom("meta", "author.notes", "parent.meta"),
@@ -178,6 +182,19 @@ const term = fc
     fc.tuple(jsonPath, ordered, fc.oneof(textSide, numberSide)),
     fc.tuple(fc.oneof(textSide, numberSide), ordered, jsonPath),
     fc.tuple(jsonPath, equal, fc.constantFrom("true", "false", "published", "null")),
+    fc.tuple(statusPath, ordered, fc.oneof(status, fc.constantFrom("status", "before", "parent.before"))),
+    fc.tuple(status, ordered, fc.constantFrom("status", "parent.status")),
+    fc.tuple(statusPath, equal, fc.constantFrom("null", "title", "@user.id")),
+    fc.tuple(
+      fc.constantFrom("status", "parent.status"),
+      fc.constant("in"),
+      list(fc.oneof(status, fc.constant("null"))),
+    ),
+    fc.tuple(
+      fc.constantFrom("status", "before"),
+      fc.constant("in"),
+      list(fc.oneof(status, fc.constantFrom("title", "@user.id"))),
+    ),
     fc.tuple(jsonPath, contains, textSide),
     fc.tuple(textPath, fc.constant("in"), list(textSide)),
     fc.tuple(numberPath, fc.constant("in"), list(numberSide)),

@@ -1,6 +1,7 @@
 /** The check of an expression: every name is looked up, and the two sides of every comparison fit. */
 import type { ValueType } from "../fields/index.ts";
 import { nearest, parseDatetime, quote } from "../kernel/index.ts";
+import { comparedInOrder, listedInOrder } from "./enums.ts";
 import type { CallOperand, Expression, Hop, Member, Operand, Path } from "./expression.ts";
 import { ExpressionError } from "./expression-error.ts";
 import type { ExpressionSchema } from "./schema.ts";
@@ -206,6 +207,9 @@ function contained(operator: "~" | "!~", left: Side, right: Side): [Operand, Ope
 
 function compared(operator: Comparison | "in", first: Side, second: Side): [Operand, Operand] {
   if (operator === "~" || operator === "!~") return contained(operator, first, second);
+  const inOrder = operator === "in" ? null : comparedInOrder(operator, first, second);
+  const hasNull = first.operand.valueType === "null" || second.operand.valueType === "null";
+  if (inOrder !== null && (operator === "=" || operator === "!=" || !hasNull)) return inOrder;
   const isTime = first.operand.valueType === "datetime" || second.operand.valueType === "datetime";
   const left = isTime ? asDatetime(first) : first;
   const right = isTime ? asDatetime(second) : second;
@@ -297,8 +301,10 @@ function check(syntax: Syntax, scope: Scope): Expression {
       return withLeft(syntax.left, scope, (left, side) => {
         if (left.operand.type === "value")
           throw new ExpressionError(left.term.offset, `expected a field before in, found ${shown(left.term)}`);
-        const items = syntax.items.map((item) => compared("in", left, side(item))[1]);
-        return { type: "in", left: left.operand, items };
+        const sides = syntax.items.map(side);
+        const inOrder = listedInOrder(left, sides);
+        if (inOrder !== null) return { type: "in", ...inOrder };
+        return { type: "in", left: left.operand, items: sides.map((item) => compared("in", left, item)[1]) };
       });
   }
 }

@@ -120,6 +120,21 @@ export function isConstant(operand: Operand): operand is Constant {
   return operand.type === "value" || operand.type === "macro";
 }
 
+/** The column that holds the value of a path, or its position, where the values have an order of their own. */
+export function columnOf({ field, valueType }: Path): string {
+  return isPosition({ field, valueType }) ? (field.order?.column ?? field.column) : field.column;
+}
+
+/** Whether a path stands for the position of a text among the values of its field. */
+export function isPosition({ field, valueType }: Pick<Path, "field" | "valueType">): boolean {
+  return field.order !== undefined && valueType === "number";
+}
+
+/** The path to the position of a text among the values of its field, where they have an order; else the path. */
+export function inOrder(path: Path): Path {
+  return path.field.order === undefined ? path : { ...path, valueType: "number" };
+}
+
 /** The path of an operand; null for a constant. */
 export function pathOf(operand: Operand): Path | null {
   if (operand.type === "call") return operand.argument;

@@ -4,10 +4,12 @@ export type { FieldReference } from "./check.ts";
 export {
   type Constant,
   collectionsIn,
+  columnOf,
   type EvaluationContext,
   type Expression,
   type ExpressionCaller,
   eachOperand,
+  inOrder,
   isCaller,
   isNull,
   type Operand,

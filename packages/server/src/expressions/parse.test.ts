@@ -107,7 +107,7 @@ describe("what is wrong is told with its position, and what was expected", () =>
     ["title = #", 'at position 9: "#" means nothing here'],
     [
       "__proto__ = 1",
-      'at position 1: "posts" has no field "__proto__"; there are: id, title, slug, count, score, published, createdAt, due, meta, author, parent, vault',
+      'at position 1: "posts" has no field "__proto__"; there are: id, title, slug, count, score, published, createdAt, due, status, before, meta, author, parent, vault',
     ],
   ])("%s", (text, message) => {
     const error = refused(text);

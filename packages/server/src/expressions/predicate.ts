@@ -7,6 +7,7 @@ import {
   type Expression,
   isConstant,
   isNull,
+  isPosition,
   type Operand,
   type Path,
   type Some,
@@ -62,7 +63,13 @@ function valuesOf(path: Path, record: Fields, surroundings: Surroundings): JsonV
       if (typeof member === "number") return [Array.isArray(value) ? (value[member] ?? null) : null];
       return [isFields(value) ? memberOf(value, member) : null];
     });
-  return values;
+  const { order } = path.field;
+  return order !== undefined && isPosition(path) ? values.map((value) => positionOf(value, order.values)) : values;
+}
+
+function positionOf(value: JsonValue, values: readonly string[]): number | null {
+  const position = typeof value === "string" ? values.indexOf(value) : -1;
+  return position < 0 ? null : position;
 }
 
 function readPath(path: Path, record: Fields, surroundings: Surroundings): JsonValue {

@@ -12,6 +12,8 @@ export interface SchemaField {
   readonly isRelation: boolean;
   /** Whether an index begins with it, so that records with a value of it are found without looking at others. */
   readonly isIndexed: boolean;
+  /** Of a text that is one of some values: they, in their order, and the column of its position among them, unquoted. */
+  readonly order?: { readonly values: readonly string[]; readonly column: string };
 }
 
 /** The records of a collection as an expression sees them, for one class of callers. */

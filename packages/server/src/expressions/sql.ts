@@ -11,6 +11,7 @@ import { identifier, stopProbe } from "../database/index.ts";
 import { isAscii } from "../kernel/index.ts";
 import {
   type Constant,
+  columnOf,
   type Expression,
   eachOperand,
   type Hop,
@@ -112,9 +113,9 @@ class Compiler {
   /** The value of a field. @param read what is read of its column, as `"a"."b"` gives it. */
   #along(path: Path, read: (column: string) => Sql): Sql {
     if (path.up > 0) return this.#climb(path.up).#along({ ...path, up: 0 }, read);
-    if (path.hops.length === 0) return read(`${this.#alias}.${identifier(path.field.column)}`);
+    if (path.hops.length === 0) return read(`${this.#alias}.${identifier(columnOf(path))}`);
     const { tables, conditions, alias } = this.#enter(path.hops);
-    const inner = read(`${alias}.${identifier(path.field.column)}`);
+    const inner = read(`${alias}.${identifier(columnOf(path))}`);
     return join(["(SELECT ", inner, ` FROM ${tables.join(", ")} WHERE `, ...separated(conditions, " AND "), ")"]);
   }
 
@@ -151,8 +152,8 @@ class Compiler {
     return join([opening, ...separated(conditions, " AND "), ")"]);
   }
 
-  #lookUpColumn({ hops, field }: Path, condition: ColumnCondition): Sql {
-    return this.#lookUp(hops, (at) => condition(`${at.#alias}.${identifier(field.column)}`));
+  #lookUpColumn(path: Path, condition: ColumnCondition): Sql {
+    return this.#lookUp(path.hops, (at) => condition(`${at.#alias}.${identifier(columnOf(path))}`));
   }
 
   /** Some record that points to the end of `from` fulfils `item`. */

@@ -1,6 +1,6 @@
 /** For the tests of expressions: two collections, their tables and records. */
 import type { Database, Value } from "../database/index.ts";
-import type { ValueType } from "../fields/index.ts";
+import { positionSql, type ValueType } from "../fields/index.ts";
 import { AppError } from "../kernel/index.ts";
 import { isCaller } from "./expression.ts";
 import type { Fields } from "./predicate.ts";
@@ -9,7 +9,11 @@ import type { ExpressionSchema, SchemaField } from "./schema.ts";
 interface FieldSpec {
   readonly valueType: ValueType;
   readonly target?: string;
+  readonly values?: readonly string[];
 }
+
+/** In an order that is not that of the alphabet. */
+export const statuses = ["todo", "doing", "done"];
 
 const fields: { readonly [collection: string]: { readonly [field: string]: FieldSpec } } = {
   posts: {
@@ -21,6 +25,8 @@ const fields: { readonly [collection: string]: { readonly [field: string]: Field
     published: { valueType: "boolean" },
     createdAt: { valueType: "datetime" },
     due: { valueType: "datetime" },
+    status: { valueType: "text", values: statuses },
+    before: { valueType: "text", values: statuses },
     meta: { valueType: "json" },
     author: { valueType: "text", target: "authors" },
     parent: { valueType: "text", target: "posts" },
@@ -57,6 +63,7 @@ export function schemaOf(name: string): ExpressionSchema {
         isRelation: spec.target !== undefined,
         // Both ways to compile a backward step are to be met.
         isIndexed: spec.target !== undefined || fieldName === "slug",
+        ...(spec.values && { order: { values: spec.values, column: `_order_${fieldName}` } }),
       };
     },
     fieldNames: () => Object.keys(specs),
@@ -99,6 +106,9 @@ export async function fill(
     for (const name of ["posts", "authors"] as const) {
       const specs = Object.entries(fields[name] ?? {});
       const columns = specs.map(([field, { valueType }]) => `"${field}" ${columnTypes[valueType]}`);
+      for (const [field, { values }] of specs)
+        if (values !== undefined)
+          columns.push(`"_order_${field}" INTEGER GENERATED ALWAYS AS (${positionSql(values, `"${field}"`)}) VIRTUAL`);
       await tx.run(`DROP TABLE IF EXISTS ${name}`);
       await tx.run(`CREATE TABLE ${name} (_seq INTEGER PRIMARY KEY, _owner TEXT, ${columns.join(", ")}) STRICT`);
       const names = ["_owner", ...specs.map(([field]) => `"${field}"`)];

@@ -1,3 +1,6 @@
 /** Field types: their columns, their stored and JSON forms, the rules that apply. Everything that depends on a type asks here. */
+export { attributeProblems } from "./attributes/index.ts";
+export { positionSql } from "./attributes/values.ts";
+export { checkValue } from "./check-value.ts";
 export type { ValueType } from "./field-type.ts";
 export { decode, isEmptySql, needsDecoding, typeNamed, typeOf, typesWith } from "./registry.ts";

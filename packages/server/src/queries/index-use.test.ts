@@ -10,10 +10,11 @@ const fields = [
   ...["a", "b", "c"].map((name) => ({ name, type: "integer" })),
   { name: "slug", type: "string", unique: true },
   { name: "required", type: "integer", required: true },
+  { name: "status", type: "string", values: ["todo", "doing"] },
   { name: "meta", type: "json" },
   { name: "next", type: "relation", collection: "t" },
 ];
-const indexes = [["a"], ["a", "b"], ["c"], ["b", "c", "a"], ["required"]];
+const indexes = [["a"], ["a", "b"], ["c"], ["b", "c", "a"], ["required"], ["status", "a"]];
 const { service } = await openApi({
   collections: [
     { name: "t", fields, indexes },
@@ -61,6 +62,9 @@ test.each([
   ["t", { sort: "-c" }],
   ["t", { sort: "required" }],
   ["t", { filter: "b = 1", sort: "c,a" }],
+  ["t", { filter: 'status = "doing"', sort: "a" }],
+  ["t", { sort: "-status,-a" }],
+  ["t", { filter: 'status >= "doing"', sort: "status,a" }],
   ["t", { filter: 'id = "rec_1"' }],
   ["t", { filter: 'slug = "x"', sort: "b" }],
   ["t", { filter: 'slug in ("x", "y")', sort: "-a" }],
@@ -92,6 +96,9 @@ test.each([
   ["t", { filter: "a = 1 || b = 2" }],
   ["t", { filter: "!(a = 1)" }],
   ["t", { filter: "a != 1" }],
+  // As a text it has no index.
+  ["t", { filter: "status = @user.role" }],
+  ["t", { filter: 'status ~ "do"', sort: "status" }],
   ["t", { filter: 'slug ~ "x"' }],
   ["t", { filter: "meta.size = 1" }],
   ["t", { filter: "next.a = 1" }],

@@ -7,7 +7,7 @@
  * one on a reader thread.
  */
 import { type Collection, columnsOf, tableIndexes } from "../collections/index.ts";
-import { type Expression, isNull, type Operand, type Path } from "../expressions/index.ts";
+import { columnOf, type Expression, isNull, type Operand, type Path } from "../expressions/index.ts";
 import type { Sort } from "./sort.ts";
 
 /** Records that may be skipped on the event loop. */
@@ -85,8 +85,8 @@ function compare(condition: Expression, compared: Compared): boolean {
     case "in": {
       const { left, items } = condition;
       if (!isOwnColumn(left) || items.some((item) => item.type === "path" || isNull(item))) return false;
-      compared.points.add(left.field.column);
-      compared.listed.add(left.field.column);
+      compared.points.add(columnOf(left));
+      compared.listed.add(columnOf(left));
       return true;
     }
     case "compare":
@@ -103,7 +103,7 @@ function compareColumn(
   const path = isOwnColumn(left) ? left : isOwnColumn(right) ? right : null;
   const constant = path === left ? right : left;
   if (path === null || constant.type === "path") return false;
-  const { column } = path.field;
+  const column = columnOf(path);
   if (operator === "=") {
     // A second comparison of the same column is looked at row by row.
     if (equal.has(column)) return false;

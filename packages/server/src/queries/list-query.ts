@@ -99,12 +99,17 @@ export function parseListQuery(collection: Collection, text: QueryText, scope: R
     plan,
     site,
     countsAll: hasTotal && isOnLoop,
-    cursorScope: JSON.stringify([collection.name, collection.createdAt, text.sort, text.filter]),
+    cursorScope: JSON.stringify([collection.name, collection.createdAt, text.sort, text.filter, ...ordersOf(sort)]),
     entered: scope.entered,
     asked: scope.asked,
     isFleeting: scope.isFleeting,
     isPublic: [...scope.entered.keys()].every(({ policies }) => policies.read.isOpen),
   };
+}
+
+/** The orders of the values that a list is sorted by: a cursor holds positions in them. */
+function ordersOf({ keys }: Sort): (readonly string[])[] {
+  return keys.flatMap(({ path }) => (path.field.order === undefined ? [] : [path.field.order.values]));
 }
 
 function allOf(conditions: readonly Expression[], table: string, options: SqlOptions): PagePlan["where"] {

@@ -3,6 +3,7 @@ import { type Collection, indexesOf } from "../collections/index.ts";
 import {
   ExpressionError,
   type ExpressionSchema,
+  inOrder,
   type Path,
   parsePath,
   pathSql,
@@ -51,7 +52,7 @@ function parseKey(part: string, schema: ExpressionSchema): SortKey {
   const path = pathOf(name, schema);
   if (path.valueType === "json" && path.members.length === 0)
     throw refuseParameter("sort", `${quote(name)} is JSON; name what is in it, such as ${name}.size`);
-  return { path, isDescending: part.startsWith("-") };
+  return { path: inOrder(path), isDescending: part.startsWith("-") };
 }
 
 /** @throws AppError `bad_request`; `unauthorized` or `forbidden` where a path leads to what the caller may not read. */

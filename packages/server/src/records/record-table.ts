@@ -1,8 +1,8 @@
 /** Record tables: the SQL of a collection's records, and what is derived from its definition once for every request. */
 import type { FieldDefinition, StoredRecord } from "@socle/protocol";
-import { type Collection, columnName, columnsOf, indexesOf } from "../collections/index.ts";
+import { type Collection, columnName, columnsOf, indexesOf, orderColumn } from "../collections/index.ts";
 import { identifier, type Value } from "../database/index.ts";
-import { decode, needsDecoding, typeOf } from "../fields/index.ts";
+import { decode, needsDecoding, positionSql, typeOf } from "../fields/index.ts";
 import { ownerColumn } from "../permissions/index.ts";
 
 /** A row with the hidden owner beside the record's own columns. */
@@ -117,10 +117,12 @@ export class RecordTable {
     const indexed = indexesOf(definition).filter((index) => index.unique);
     const keys = new Map([...unique, ...indexed.map(({ fields }) => fields)].map((fields) => [fields.join(), fields]));
     return [...keys.values()].map((fields) => {
-      const conditions = columnsOf(definition, fields).map((name) => {
+      const conditions = columnsOf(definition, fields).map((name, i) => {
         const column = identifier(name);
         const own = `SELECT own.${column} FROM ${this.sqlName} AS own WHERE own.id = ?`;
-        return `${this.sqlName}.${column} = coalesce(?, (${own})) AND `;
+        const values = this.field(fields[i] ?? "")?.values;
+        const given = values === undefined ? "?" : positionSql(values, "?");
+        return `${this.sqlName}.${column} = coalesce(${given}, (${own})) AND `;
       });
       return { fields, duplicate: `SELECT 1 FROM ${this.sqlName} WHERE ${conditions.join("")}id <> ?` };
     });
@@ -144,7 +146,16 @@ export class RecordTable {
   /** A row with the values of one record, as a table of that alias. Parameters: those of `stateValues`. */
   state(alias: string): string {
     const columns = ["id", "createdAt", "updatedAt", ownerColumn, ...this.storedFields.map(columnName)];
-    return `(SELECT ${columns.map((column) => `? AS ${identifier(column)}`).join(", ")}) AS ${alias}`;
+    const given = columns.map((column) => `? AS ${identifier(column)}`);
+    const orders = this.storedFields.flatMap((field) => {
+      const column = orderColumn(field);
+      if (column === null) return [];
+      return [`${positionSql(field.values ?? [], identifier(columnName(field)))} AS ${identifier(column)}`];
+    });
+    const state = `SELECT ${given.join(", ")}`;
+    return orders.length === 0
+      ? `(${state}) AS ${alias}`
+      : `(SELECT *, ${orders.join(", ")} FROM (${state})) AS ${alias}`;
   }
 
   /** The stored values of a record, in memory, with its owner. */

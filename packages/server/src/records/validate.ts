@@ -1,9 +1,9 @@
 /** Validation of a record's body: types, rules and keys, without the database. */
-import type { ErrorDetail, ErrorRule, FieldDefinition } from "@socle/protocol";
+import type { ErrorDetail, FieldDefinition } from "@socle/protocol";
 import type { Pattern } from "../collections/index.ts";
 import type { Value } from "../database/index.ts";
-import { typeOf } from "../fields/index.ts";
-import { count, nearest, quote } from "../kernel/index.ts";
+import { checkValue } from "../fields/index.ts";
+import { nearest, quote } from "../kernel/index.ts";
 import type { RecordTable } from "./record-table.ts";
 
 export type ValidationMode = "create" | "update";
@@ -17,28 +17,6 @@ export interface ValidatedBody {
 
 const systemFields: ReadonlySet<string> = new Set(["id", "createdAt", "updatedAt"]);
 
-function codePoints(text: string): number {
-  let length = text.length;
-  for (let i = 0; i < text.length - 1; i++) {
-    const unit = text.charCodeAt(i);
-    if (unit >= 0xd800 && unit <= 0xdbff) {
-      length -= 1;
-      i += 1;
-    }
-  }
-  return length;
-}
-
-function boundProblem(field: FieldDefinition, value: Value): [ErrorRule, string] | null {
-  if (field.min === undefined && field.max === undefined) return null;
-  const isText = typeOf(field).rules.bounds === "length";
-  const measure = isText ? codePoints(String(value)) : Number(value);
-  const unit = (bound: number): string => (isText ? `${count(bound, "character")} long` : String(bound));
-  if (field.min !== undefined && measure < field.min) return ["min", `must be at least ${unit(field.min)}`];
-  if (field.max !== undefined && measure > field.max) return ["max", `must be at most ${unit(field.max)}`];
-  return null;
-}
-
 /** Checks one value by its type and rules; adds a problem or answers what to store. */
 function validateValue(
   field: FieldDefinition,
@@ -46,19 +24,10 @@ function validateValue(
   pattern: Pattern | undefined,
   problems: ErrorDetail[],
 ): Value | undefined {
-  const refuse = (rule: ErrorRule, message: string): undefined => {
-    problems.push({ field: field.name, rule, message: `${field.name} ${message}` });
-  };
-  if (value === null || (value === "" && field.required === true)) {
-    return field.required === true ? refuse("required", "is required") : null;
-  }
-  const type = typeOf(field);
-  const stored = type.encode(value);
-  if (stored === undefined) return refuse("type", `must be ${type.expected}`);
-  const outOfBounds = boundProblem(field, stored);
-  if (outOfBounds !== null) return refuse(...outOfBounds);
-  if (pattern !== undefined && !pattern.test(String(stored))) return refuse("regex", `must match ${field.regex}`);
-  return stored;
+  const checked = checkValue(field, value, pattern);
+  if ("stored" in checked) return checked.stored;
+  problems.push({ field: field.name, rule: checked.rule, message: `${field.name} ${checked.message}` });
+  return undefined;
 }
 
 /** A body may hold thousands of keys that mean nothing; an error that lists them all helps nobody. */

@@ -7,13 +7,9 @@ import contextTypes from "./context-types.txt" with { type: "text" };
 const enumPattern = /^\^\((?:\?:)?([\w -]+(?:\|[\w -]+)*)\)\$$/;
 
 function typescriptOf(field: FieldDefinition): string {
-  const values = enumPattern.exec(field.regex ?? "")?.[1];
-  return values === undefined
-    ? typeOf(field).typescript.type
-    : values
-        .split("|")
-        .map((value) => JSON.stringify(value))
-        .join(" | ");
+  const values = field.values ?? enumPattern.exec(field.regex ?? "")?.[1]?.split("|");
+  if (values === undefined) return typeOf(field).typescript.type;
+  return values.map((value) => JSON.stringify(value)).join(" | ");
 }
 
 function noteOf(field: FieldDefinition): string {

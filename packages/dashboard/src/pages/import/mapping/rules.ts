@@ -15,6 +15,8 @@ export function brokenRule(field: FieldDefinition, value: JsonValue): string | n
     if (field.min !== undefined && measure < field.min) return text.import.atLeast(unit(field.min));
     if (field.max !== undefined && measure > field.max) return text.import.atMost(unit(field.max));
   }
+  if (field.values !== undefined && typeof value === "string" && !field.values.includes(value))
+    return text.import.mustBe(field.values.join(", "));
   if (field.regex !== undefined && typeof value === "string" && value.length <= longestTried) {
     const pattern = patternOf(field.regex);
     if (pattern !== null && !pattern.test(value)) return text.import.mustMatch(field.regex);

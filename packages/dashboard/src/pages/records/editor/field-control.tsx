@@ -9,6 +9,7 @@ import type { ControlProps } from "./controls/control.ts";
 import type { JsonControlProps } from "./controls/json-control.tsx";
 import { NumberControl } from "./controls/number-control.tsx";
 import { StringControl } from "./controls/string-control.tsx";
+import { ValuesControl } from "./controls/values-control.tsx";
 import classes from "./editor.module.css";
 import { fieldHint } from "./naming.ts";
 
@@ -75,7 +76,7 @@ function controlOf(control: ControlProps, typed: string | undefined, onTyped: ((
   switch (control.field.type) {
     case "string":
     case "text":
-      return <StringControl {...control} />;
+      return control.field.values === undefined ? <StringControl {...control} /> : <ValuesControl {...control} />;
     case "integer":
     case "float":
       return <NumberControl {...control} />;

@@ -8,7 +8,8 @@ const maxPreviewed = 5;
 
 /** The field whose value calls a record by name; null where a collection has none. */
 export function nameField(fields: readonly FieldDefinition[]): FieldDefinition | null {
-  const strings = fields.filter(({ type }) => type === "string");
+  // One of a few values names no record.
+  const strings = fields.filter(({ type, values }) => type === "string" && values === undefined);
   for (const name of usualNames) {
     const found = strings.find((field) => field.name.toLowerCase() === name);
     if (found !== undefined) return found;
@@ -70,6 +71,7 @@ export function fieldHint(field: FieldDefinition): string {
   else if (min !== undefined) parts.push(`≥ ${min}`);
   else if (max !== undefined) parts.push(`≤ ${max}`);
   if (field.regex !== undefined) parts.push(`/${clip(field.regex, 40)}/`);
+  if (field.values !== undefined) parts.push(clip(field.values.join(", "), 60));
   if (field.unique === true) parts.push("unique");
   if (field.owner === true) parts.push("owner");
   return parts.join(" · ");

@@ -114,7 +114,7 @@ const ordered: readonly Operator[] = ["=", "!=", ">", ">=", "<", "<=", "in", "is
 const texts: readonly Operator[] = ["~", "!~", "=", "!=", "in", "isNull", "isNotNull"];
 
 /** The operators that make sense for values of a type, the most useful one first. */
-export const operatorsOf: { readonly [type in FieldType]: readonly Operator[] } = {
+const operatorsOf: { readonly [type in FieldType]: readonly Operator[] } = {
   string: texts,
   text: texts,
   integer: ordered,
@@ -125,6 +125,11 @@ export const operatorsOf: { readonly [type in FieldType]: readonly Operator[] } 
   relation: ["=", "!=", "in", "isNull", "isNotNull"],
   file: ["=", "!=", "isNull", "isNotNull"],
 };
+
+/** The same for a field, which may be one of some values, in their order. */
+export function operatorsFor({ type, values }: FieldDefinition): readonly Operator[] {
+  return values === undefined ? operatorsOf[type] : ordered;
+}
 
 /** The operator as the form shows it: a comparison with null is one of its own. */
 export function operatorOf({ operator, values }: Condition): Operator {

@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test";
 import type { FieldDefinition } from "@socle/protocol";
-import { completionsAt, errorPosition, typeOfPath } from "./completion.ts";
+import { completionsAt, errorPosition, fieldOfPath } from "./completion.ts";
 
 const schemas: { [name: string]: FieldDefinition[] } = {
   posts: [
@@ -56,10 +56,10 @@ test("after a comparison come && and ||, and in an open text nothing", () => {
 });
 
 test("the type at the end of a path", () => {
-  expect(typeOfPath(schema, "posts", "author.name")).toBe("string");
-  expect(typeOfPath(schema, "posts", "meta.a.b")).toBe("json");
-  expect(typeOfPath(schema, "posts", "author.none")).toBeUndefined();
-  expect(typeOfPath(schema, "posts", "")).toBeUndefined();
+  expect(fieldOfPath(schema, "posts", "author.name")?.type).toBe("string");
+  expect(fieldOfPath(schema, "posts", "meta.a.b")?.type).toBe("json");
+  expect(fieldOfPath(schema, "posts", "author.none")?.type).toBeUndefined();
+  expect(fieldOfPath(schema, "posts", "")?.type).toBeUndefined();
 });
 
 test("the position of a mistake", () => {

@@ -1,7 +1,7 @@
 /** Completion of an expression: fields and paths, operators, or values, by what may follow at the position. */
-import type { FieldDefinition, FieldType } from "@socle/protocol";
+import type { FieldDefinition } from "@socle/protocol";
 import { systemFields } from "./builder.ts";
-import { comparisons, type Token, tokensOf } from "./expression.ts";
+import { comparisons, type Token, tokensOf, writeLiteral } from "./expression.ts";
 
 /** The fields of a collection by its name; undefined for one that is not known. */
 export type Schema = (collection: string) => readonly FieldDefinition[] | undefined;
@@ -47,13 +47,13 @@ function follow(schema: Schema, collection: string, hops: readonly string[]): re
   return fieldsOf(schema, at);
 }
 
-/** The type of the field that a path leads to; undefined for one that is not known. */
-export function typeOfPath(schema: Schema, collection: string, path: string): FieldType | undefined {
+/** The field that a path leads to, or begins its JSON; undefined for one that is not known. */
+export function fieldOfPath(schema: Schema, collection: string, path: string): FieldDefinition | undefined {
   const names = path.split(".");
   for (let i = 0; i < names.length; i += 1) {
     const field = follow(schema, collection, names.slice(0, i)).find(({ name }) => name === names[i]);
     if (field === undefined) return undefined;
-    if (field.type === "json" || i === names.length - 1) return field.type;
+    if (field.type === "json" || i === names.length - 1) return field;
   }
   return undefined;
 }
@@ -99,8 +99,9 @@ const operatorDetails: { readonly [operator: string]: string } = {
   in: "one of (a, b)",
 };
 
-function operatorsFor(type: FieldType | undefined): readonly string[] {
-  switch (type) {
+function operatorsFor(field: FieldDefinition | undefined): readonly string[] {
+  if (field?.values !== undefined) return ["=", "!=", "in", ">", ">=", "<", "<=", "~", "!~"];
+  switch (field?.type) {
     case "integer":
     case "float":
     case "datetime":
@@ -117,9 +118,10 @@ function operatorsFor(type: FieldType | undefined): readonly string[] {
   }
 }
 
-function valuesFor(type: FieldType | undefined): readonly (readonly [string, string])[] {
+function valuesFor(field: FieldDefinition | undefined): readonly (readonly [string, string])[] {
   const none = ["null", "no value"] as const;
-  switch (type) {
+  if (field?.values !== undefined) return [...field.values.map((value) => [writeLiteral(value), ""] as const), none];
+  switch (field?.type) {
     case "boolean":
       return [["true", ""], ["false", ""], none];
     case "datetime":
@@ -142,7 +144,7 @@ export function completionsAt(before: string, schema: Schema, collection: string
   // A text that is open has no completions inside.
   if (tokens === null) return null;
   const { expected, path } = expectedAfter(tokens);
-  const type = path === null ? undefined : typeOfPath(schema, collection, path);
+  const field = path === null ? undefined : fieldOfPath(schema, collection, path);
   const option = (kind: Completion["kind"], [label, detail]: readonly [string, string]): Completion => ({
     label,
     kind,
@@ -160,10 +162,10 @@ export function completionsAt(before: string, schema: Schema, collection: string
     case "operator":
       return {
         from,
-        options: operatorsFor(type).map((label) => option("operator", [label, operatorDetails[label] ?? ""])),
+        options: operatorsFor(field).map((label) => option("operator", [label, operatorDetails[label] ?? ""])),
       };
     case "value":
-      return { from, options: valuesFor(type).map((each) => option("value", each)) };
+      return { from, options: valuesFor(field).map((each) => option("value", each)) };
     default:
       return {
         from,

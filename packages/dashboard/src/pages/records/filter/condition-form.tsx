@@ -1,6 +1,6 @@
 /** The form of one condition: field, operator, value. */
 import { ActionIcon, Button, Group, Select, Skeleton, Stack, TextInput } from "@mantine/core";
-import type { FieldDefinition, FieldType } from "@socle/protocol";
+import type { FieldDefinition } from "@socle/protocol";
 import { IconCalendar } from "@tabler/icons-react";
 import { type FormEvent, lazy, Suspense, useState } from "react";
 import { TypeIcon } from "../../../kit/type-icon.tsx";
@@ -10,7 +10,7 @@ import {
   conditionFrom,
   type Operator,
   operatorOf,
-  operatorsOf,
+  operatorsFor,
   systemFields,
   textOf,
 } from "./builder.ts";
@@ -21,28 +21,32 @@ export function ConditionForm(props: {
   fields: readonly FieldDefinition[];
   /** The one that is changed. */
   condition?: Condition | undefined;
-  /** The type of a path through relations or json. */
-  typeOf: (path: string) => FieldType | undefined;
+  /** The field at the end of a path through relations, or that holds its json. */
+  fieldOf: (path: string) => FieldDefinition | undefined;
   onSubmit: (condition: Condition) => void;
   onRemove?: (() => void) | undefined;
 }) {
-  const { fields, condition, typeOf, onSubmit, onRemove } = props;
+  const { fields, condition, fieldOf, onSubmit, onRemove } = props;
   const all = [...fields, ...systemFields];
   const [path, setPath] = useState(condition?.path ?? all[0]?.name ?? "id");
-  const type = all.find(({ name }) => name === path)?.type ?? typeOf(path) ?? "string";
+  const at = (name: string): FieldDefinition =>
+    all.find((field) => field.name === name) ?? fieldOf(name) ?? { name, type: "string" };
+  const field = at(path);
+  const { type } = field;
   const [operator, setOperator] = useState<Operator>(
-    condition === undefined ? (operatorsOf[type][0] ?? "=") : operatorOf(condition),
+    condition === undefined ? firstOperator(field) : operatorOf(condition),
   );
-  const [value, setValue] = useState(condition === undefined ? initialText(type) : textOf(condition));
+  const [value, setValue] = useState(condition === undefined ? initialText(field) : textOf(condition));
   const [isTried, setTried] = useState(false);
   const hasValue = operator !== "isNull" && operator !== "isNotNull";
   const made = conditionFrom(path, type, { operator, text: value });
 
   const choosePath = (next: string): void => {
-    const nextType = all.find(({ name }) => name === next)?.type ?? typeOf(next) ?? "string";
+    const nextField = at(next);
     setPath(next);
-    if (!operatorsOf[nextType].includes(operator)) setOperator(operatorsOf[nextType][0] ?? "=");
-    if (nextType !== type) setValue(initialText(nextType));
+    if (!operatorsFor(nextField).includes(operator)) setOperator(firstOperator(nextField));
+    const isAlike = nextField.type === type && nextField.values === undefined && field.values === undefined;
+    if (!isAlike) setValue(initialText(nextField));
   };
   const submit = (event: FormEvent): void => {
     event.preventDefault();
@@ -52,7 +56,8 @@ export function ConditionForm(props: {
     if (made !== null) onSubmit(made);
   };
   const paths = all.map(({ name }) => name);
-  const operators = [...new Set([operator, ...operatorsOf[type]])];
+  const usual = operatorsFor(field);
+  const operators = usual.includes(operator) ? usual : [operator, ...usual];
   return (
     <form onSubmit={submit}>
       <Stack gap="xs" p="xs">
@@ -72,7 +77,7 @@ export function ConditionForm(props: {
         <Select
           size="xs"
           label={text.records.operator}
-          data={(operators.length > operatorsOf[type].length ? operators : operatorsOf[type]).map((each) => ({
+          data={operators.map((each) => ({
             value: each,
             label: text.records.operators[each],
           }))}
@@ -86,7 +91,7 @@ export function ConditionForm(props: {
         />
         {hasValue && (
           <ValueControl
-            type={type}
+            field={field}
             isList={operator === "in"}
             value={value}
             onChange={setValue}
@@ -110,24 +115,30 @@ export function ConditionForm(props: {
   );
 }
 
-function initialText(type: FieldType): string {
-  return type === "boolean" ? "true" : "";
+function firstOperator(field: FieldDefinition): Operator {
+  return operatorsFor(field)[0] ?? "=";
+}
+
+function initialText({ type, values }: FieldDefinition): string {
+  return values?.[0] ?? (type === "boolean" ? "true" : "");
 }
 
 function ValueControl(props: {
-  type: FieldType;
+  field: FieldDefinition;
   isList: boolean;
   value: string;
   onChange: (value: string) => void;
   error: string | undefined;
 }) {
-  const { type, isList, value, onChange, error } = props;
-  if (type === "boolean" && !isList) {
+  const { field, isList, value, onChange, error } = props;
+  const { type } = field;
+  const choices = type === "boolean" ? ["true", "false"] : field.values;
+  if (choices !== undefined && !isList) {
     return (
       <Select
         size="xs"
         label={text.records.value}
-        data={["true", "false"]}
+        data={choices}
         value={value}
         onChange={(next) => next !== null && onChange(next)}
         allowDeselect={false}

@@ -7,7 +7,7 @@ import { type Condition, operatorOf, textOf } from "./builder.ts";
 import { ConditionForm } from "./condition-form.tsx";
 import classes from "./filter-bar.module.css";
 
-type FormProps = Pick<Parameters<typeof ConditionForm>[0], "fields" | "typeOf">;
+type FormProps = Pick<Parameters<typeof ConditionForm>[0], "fields" | "fieldOf">;
 
 export function AddCondition({ onAdd, ...form }: FormProps & { onAdd: (condition: Condition) => void }) {
   const [isOpen, setOpen] = useState(false);

@@ -8,7 +8,7 @@ import { IconCursorText, IconHistory, IconSearch, IconX } from "@tabler/icons-re
 import { lazy, type ReactNode, type RefObject, Suspense, useEffect, useId, useRef, useState } from "react";
 import { text } from "../../../texts/index.ts";
 import { type Builder, fromBuilder, quickFields, toBuilder } from "./builder.ts";
-import { errorPosition, type Schema, typeOfPath } from "./completion.ts";
+import { errorPosition, fieldOfPath, type Schema } from "./completion.ts";
 import { AddCondition, ConditionChip } from "./conditions.tsx";
 import classes from "./filter-bar.module.css";
 import { recentFilters, rememberFilter } from "./recent-filters.ts";
@@ -145,7 +145,7 @@ function BuilderLine(props: {
   const { collection, builder, schema, onBuild, searchRef } = props;
   const { fields } = collection;
   const { conditions, join } = builder;
-  const typeOf = (path: string) => typeOfPath(schema, collection.name, path);
+  const fieldOf = (path: string) => fieldOfPath(schema, collection.name, path);
   return (
     <>
       {quickFields(fields).length > 0 && <QuickSearch builder={builder} onBuild={onBuild} searchRef={searchRef} />}
@@ -167,7 +167,7 @@ function BuilderLine(props: {
             key={i}
             condition={condition}
             fields={fields}
-            typeOf={typeOf}
+            fieldOf={fieldOf}
             onChange={(next) =>
               onBuild({ ...builder, conditions: conditions.map((each, at) => (at === i ? next : each)) })
             }
@@ -176,7 +176,7 @@ function BuilderLine(props: {
         ))}
         <AddCondition
           fields={fields}
-          typeOf={typeOf}
+          fieldOf={fieldOf}
           onAdd={(next) => onBuild({ ...builder, conditions: [...conditions, next] })}
         />
       </div>

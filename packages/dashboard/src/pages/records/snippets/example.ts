@@ -47,6 +47,7 @@ export function exampleOf(field: FieldDefinition): JsonValue {
   switch (field.type) {
     case "string":
     case "text":
+      if (field.values !== undefined) return field.values[0] ?? null;
       return exampleText(field);
     case "integer":
       return Math.round(exampleNumber(field, 42));

@@ -1,10 +1,19 @@
 /** The checks of a draft while it is typed. They answer what the service would refuse; data is for the plan. */
 import { isReservedCollectionName, NAME_PATTERN } from "@socle/protocol";
 import { text } from "../../../texts/index.ts";
-import { type FieldDraft, isText, keptFields, numberOf, refName, rulesOf, type SchemaDraft } from "./draft.ts";
+import {
+  type FieldDraft,
+  isText,
+  keptFields,
+  numberOf,
+  refName,
+  rulesOf,
+  type SchemaDraft,
+  valuesOf,
+} from "./draft.ts";
 
 /** The part of a draft that a problem is about. */
-export type Part = "name" | "type" | "min" | "max" | "regex" | "collection" | "owner" | "fields";
+export type Part = "name" | "type" | "min" | "max" | "regex" | "values" | "collection" | "owner" | "fields";
 
 export interface Problem {
   /** Of a field or an index; null for the collection. */
@@ -25,6 +34,8 @@ export interface Surroundings {
 const systemFields: readonly string[] = ["id", "createdat", "updatedat"];
 export const indexableTimes: readonly string[] = ["createdAt", "updatedAt"];
 const maxFields = 500;
+const maxValues = 200;
+const maxValueLength = 100;
 export const maxIndexes = 20;
 export const maxIndexFields = 8;
 
@@ -46,7 +57,7 @@ function collectionProblem(name: string, { collections, isNew }: Surroundings): 
 
 function boundProblems(field: FieldDraft): Problem[] {
   const { key, type, min, max } = field;
-  if (!rulesOf(type).bounds) return [];
+  if (!rulesOf(type).bounds || valuesOf(field).length > 0) return [];
   const problems: Problem[] = [];
   for (const [part, typed] of [
     ["min", min],
@@ -63,9 +74,18 @@ function boundProblems(field: FieldDraft): Problem[] {
   return problems;
 }
 
+function valuesProblem(field: FieldDraft): string | null {
+  const values = valuesOf(field);
+  if (values.length > maxValues) return words.manyValues(maxValues);
+  if (values.some((value) => value.length > maxValueLength)) return words.longValue(maxValueLength);
+  const twin = values.find((value, i) => values.indexOf(value) < i);
+  return twin === undefined ? null : words.valueTwice(twin);
+}
+
 /** The service's patterns run in linear time; the browser knows syntax errors and the two things that they lack. */
-function regexProblem({ type, regex }: FieldDraft): string | null {
-  if (!rulesOf(type).regex || regex === "") return null;
+function regexProblem(field: FieldDraft): string | null {
+  const { type, regex } = field;
+  if (!rulesOf(type).regex || regex === "" || valuesOf(field).length > 0) return null;
   if (/\(\?(?:=|!|<=|<!)/.test(regex)) return words.lookaround;
   if (/(?:^|[^\\])(?:\\\\)*\\(?:[1-9]|k<)/.test(regex)) return words.backreference;
   try {
@@ -90,6 +110,7 @@ function fieldProblems(field: FieldDraft, draft: SchemaDraft, { collections }: S
   if (stored !== null && stored.type !== type) report("type", words.typeChange(stored.type, type));
   problems.push(...boundProblems(field));
   report("regex", regexProblem(field));
+  report("values", valuesProblem(field));
   if (type === "relation") {
     if (collection === "") report("collection", words.noTarget);
     else if (collection !== "users" && collection !== draft.name.trim() && !collections.includes(collection))

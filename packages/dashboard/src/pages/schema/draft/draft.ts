@@ -30,6 +30,8 @@ export interface FieldDraft {
   readonly regex: string;
   readonly collection: string;
   readonly isOwner: boolean;
+  /** The texts that it may be, one a line. */
+  readonly values: string;
   /** Attributes that the dashboard does not know. They go back as they came. */
   readonly extra: { readonly [attribute: string]: JsonValue };
 }
@@ -63,20 +65,29 @@ export const defaultPermissions: PermissionDraft = {
   delete: "owner",
 };
 
-const knownAttributes = ["name", "type", "required", "min", "max", "regex", "unique", "collection", "owner"];
+const knownAttributes = ["name", "type", "required", "min", "max", "regex", "unique", "collection", "owner", "values"];
 
 export function isText(type: FieldType): boolean {
   return type === "string" || type === "text";
 }
 
+interface Rules {
+  readonly bounds: boolean;
+  readonly regex: boolean;
+  readonly unique: boolean;
+  readonly target: boolean;
+  readonly values: boolean;
+}
+
 /** The rules that mean something for a type. The service refuses the others. */
-export function rulesOf(type: FieldType): { bounds: boolean; regex: boolean; unique: boolean; target: boolean } {
+export function rulesOf(type: FieldType): Rules {
   const isNumber = type === "integer" || type === "float";
   return {
     bounds: isText(type) || isNumber,
     regex: isText(type),
     unique: type !== "json",
     target: type === "relation",
+    values: type === "string",
   };
 }
 
@@ -95,6 +106,7 @@ export function newField(key: string, type: FieldType = "string"): FieldDraft {
     regex: "",
     collection: "",
     isOwner: false,
+    values: "",
     extra: {},
   };
 }
@@ -118,6 +130,7 @@ export function fieldDraft(key: string, field: FieldDefinition, stored: FieldDef
     regex: field.regex ?? "",
     collection: field.collection ?? "",
     isOwner: field.owner === true,
+    values: (field.values ?? []).join("\n"),
     extra,
   };
 }
@@ -147,8 +160,18 @@ export function isPlaceholder(field: FieldDraft): boolean {
   return field.stored === null && field.name.trim() === "" && !hasOptions(field);
 }
 
-function hasOptions({ isRequired, isUnique, min, max, regex, collection, isOwner }: FieldDraft): boolean {
-  return isRequired || isUnique || isOwner || [min, max, regex, collection].some((value) => value !== "");
+function hasOptions(field: FieldDraft): boolean {
+  const { isRequired, isUnique, isOwner, min, max, regex, collection, values } = field;
+  return isRequired || isUnique || isOwner || [min, max, regex, collection, values].some((value) => value !== "");
+}
+
+/** The texts that a field may be; none where it may be any. */
+export function valuesOf({ type, values }: Pick<FieldDraft, "type" | "values">): string[] {
+  if (!rulesOf(type).values) return [];
+  return values
+    .split("\n")
+    .map((line) => line.trim())
+    .filter((line) => line !== "");
 }
 
 /** The fields that the definition will have. */
@@ -164,8 +187,12 @@ export function numberOf(typed: string): number | null {
 
 /** The definition of a field, without the rules that mean nothing for its type. */
 export function fieldOf(field: FieldDraft): FieldDefinition {
-  const { bounds, regex, unique, target } = rulesOf(field.type);
+  const rules = rulesOf(field.type);
+  const { unique, target } = rules;
   const [min, max] = [numberOf(field.min), numberOf(field.max)];
+  const values = valuesOf(field);
+  // Other rules mean nothing beside a list of all values.
+  const [bounds, regex] = [rules.bounds && values.length === 0, rules.regex && values.length === 0];
   return {
     name: field.name.trim(),
     type: field.type,
@@ -176,6 +203,7 @@ export function fieldOf(field: FieldDraft): FieldDefinition {
     ...(bounds && min !== null && { min }),
     ...(bounds && max !== null && { max }),
     ...(regex && field.regex !== "" && { regex: field.regex }),
+    ...(values.length > 0 && { values }),
     ...field.extra,
   };
 }

@@ -1,6 +1,6 @@
 /** The badges of a field: its rules in short, and how it differs from what is stored. */
 import { text } from "../../../texts/index.ts";
-import { type FieldDraft, fieldDraft, fieldOf, isText, rulesOf } from "../draft/draft.ts";
+import { type FieldDraft, fieldDraft, fieldOf, isText, rulesOf, valuesOf } from "../draft/draft.ts";
 
 export interface FieldBadge {
   readonly label: string;
@@ -39,6 +39,11 @@ export function badgesOf(field: FieldDraft, isNewCollection: boolean): readonly 
   const limits = isText(type)
     ? ([words.badges.lengthMin, words.badges.lengthMax] as const)
     : ([words.badges.min, words.badges.max] as const);
+  const values = valuesOf(field);
+  if (values.length > 0) {
+    rule(words.badges.values(values.length));
+    return badges;
+  }
   if (bounds && field.min !== "") rule(limits[0](field.min));
   if (bounds && field.max !== "") rule(limits[1](field.max));
   if (regex && field.regex !== "") rule(words.badges.pattern);

@@ -1,9 +1,9 @@
 /** The options of a field, below its row. */
-import { Anchor, Select, SimpleGrid, Stack, Switch, Text, TextInput } from "@mantine/core";
+import { Anchor, Select, SimpleGrid, Stack, Switch, Text, Textarea, TextInput } from "@mantine/core";
 import { memo, useState } from "react";
 import { text } from "../../../texts/index.ts";
 import type { Part, Problem } from "../draft/checks.ts";
-import { type FieldDraft, isText, rulesOf } from "../draft/draft.ts";
+import { type FieldDraft, isText, rulesOf, valuesOf } from "../draft/draft.ts";
 import type { FieldPatch } from "../draft/edits.ts";
 import classes from "./fields.module.css";
 import { RegexTest } from "./regex-test.tsx";
@@ -26,7 +26,10 @@ const words = text.schema.fields;
 
 export const FieldOptions = memo(function FieldOptions(props: FieldOptionsProps) {
   const { field, problems, targets, onPatch, onTarget, onTargetLeft, onAddLike } = props;
-  const { bounds, regex, unique, target } = rulesOf(field.type);
+  const rules = rulesOf(field.type);
+  const { unique, target } = rules;
+  const hasValues = valuesOf(field).length > 0;
+  const [bounds, regex] = [rules.bounds && !hasValues, rules.regex && !hasValues];
   const problem = (part: Part): string | undefined => problems.find((each) => each.part === part)?.message;
   const measure = isText(field.type) ? "text" : "number";
   return (
@@ -88,6 +91,23 @@ export const FieldOptions = memo(function FieldOptions(props: FieldOptionsProps)
           />
           {field.regex !== "" && problem("regex") === undefined && <RegexTest pattern={field.regex} />}
         </SimpleGrid>
+      )}
+      {rules.values && (
+        <Textarea
+          size="xs"
+          maw={420}
+          label={words.values}
+          description={words.valuesHint}
+          inputWrapperOrder={["label", "input", "description", "error"]}
+          placeholder={words.valuesPlaceholder}
+          value={field.values}
+          error={problem("values")}
+          onChange={(event) => onPatch({ values: event.currentTarget.value })}
+          autosize
+          minRows={1}
+          maxRows={12}
+          spellCheck={false}
+        />
       )}
       {field.stored !== null && (
         <Text size="xs" c={problem("type") === undefined ? "dimmed" : "var(--mantine-color-error)"}>

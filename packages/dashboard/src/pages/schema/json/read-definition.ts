@@ -79,6 +79,9 @@ class Reader {
     for (const key of booleans) this.#expect(value, [...path, key], { kind: "boolean", message: words.boolean(key) });
     for (const key of numbers) this.#expect(value, [...path, key], { kind: "number", message: words.number(key) });
     for (const key of texts) this.#expect(value, [...path, key], { kind: "string", message: words.string(key) });
+    const { values } = value;
+    const isList = Array.isArray(values) && values.every((each) => typeof each === "string");
+    if (values !== undefined && !isList) this.#report([...path, "values"], words.values);
     const { renamedFrom = null } = value;
     if (renamedFrom !== null && typeof renamedFrom !== "string")
       this.#report([...path, "renamedFrom"], words.string("renamedFrom"));

@@ -93,6 +93,12 @@ function fieldStep(step: MigrationStep, context: PlanContext): StepWords | null 
       };
     case "retarget":
       return { tone: "change", title: words.retarget(field, step.from ?? "", step.to ?? ""), details: [] };
+    case "values":
+      return {
+        tone: "change",
+        title: words.values(field),
+        details: [words.changed("values", old?.values?.join(", "), next?.values?.join(", ")), words.checked(records)],
+      };
     case "rules":
       return {
         tone: "change",

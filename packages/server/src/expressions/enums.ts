@@ -1,0 +1,69 @@
+/**
+ * Comparisons of texts that are one of some values. Compared with one of them, a field stands for its position among them, so
+ * that `<` and `>` follow the order that sorts, and one index serves both. Compared with anything else it is a text like others.
+ */
+import { nearest, quote } from "../kernel/index.ts";
+import { inOrder, type Operand, type Path } from "./expression.ts";
+import { ExpressionError } from "./expression-error.ts";
+import type { Term } from "./syntax.ts";
+import type { Comparison } from "./tokens.ts";
+
+/** A message that lists more helps nobody. */
+const maxShown = 20;
+
+interface Side {
+  readonly term: Term;
+  readonly operand: Operand;
+}
+
+type Order = NonNullable<Path["field"]["order"]>;
+
+function orderOf({ operand }: Side): Order | null {
+  return operand.type === "path" && operand.valueType === "text" ? (operand.field.order ?? null) : null;
+}
+
+/** A text of the expression, or null. */
+function isLiteral({ operand }: Side): boolean {
+  return operand.type === "value" && (operand.value === null || typeof operand.value === "string");
+}
+
+function hasSameOrder(a: Order, b: Order): boolean {
+  return JSON.stringify(a.values) === JSON.stringify(b.values);
+}
+
+function inOrderOf({ values }: Order, { term, operand }: Side): Operand {
+  if (operand.type === "path") return inOrder(operand);
+  if (operand.type !== "value" || typeof operand.value !== "string") return operand;
+  const position = values.indexOf(operand.value);
+  if (position >= 0) return { type: "value", value: position, valueType: "number" };
+  const near = nearest(operand.value, values);
+  const shown = `${values.slice(0, maxShown).map(quote).join(", ")}${values.length > maxShown ? ", …" : ""}`;
+  const hint = near === null ? `; allowed: ${shown}` : `; did you mean ${quote(near)}?`;
+  throw new ExpressionError(term.offset, `${quote(operand.value)} is none of the values of the field${hint}`);
+}
+
+/**
+ * The two sides of a comparison as positions; null where they are compared as texts.
+ * @throws ExpressionError for a text that is none of the values, and for an order that there is none of.
+ */
+export function comparedInOrder(operator: Comparison, left: Side, right: Side): [Operand, Operand] | null {
+  const [ofLeft, ofRight] = [orderOf(left), orderOf(right)];
+  const order = ofLeft ?? ofRight;
+  if (order === null || operator === "~" || operator === "!~") return null;
+  const other = ofLeft === null ? left : right;
+  const isAlike = ofLeft !== null && ofRight !== null && hasSameOrder(ofLeft, ofRight);
+  if (isAlike || isLiteral(other)) return [inOrderOf(order, left), inOrderOf(order, right)];
+  const isText = other.operand.valueType === "text";
+  if (operator === "=" || operator === "!=" || !isText) return null;
+  throw new ExpressionError(
+    other.term.offset,
+    `${operator} follows the order of the values of a field, and needs one of them, or a field with the same values`,
+  );
+}
+
+/** The same for a list: positions where all of it is written out. */
+export function listedInOrder(left: Side, items: readonly Side[]): { left: Operand; items: Operand[] } | null {
+  const order = orderOf(left);
+  if (order === null || !items.every(isLiteral)) return null;
+  return { left: inOrderOf(order, left), items: items.map((item) => inOrderOf(order, item)) };
+}

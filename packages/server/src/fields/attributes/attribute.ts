@@ -1,0 +1,15 @@
+/** The interface of a field attribute: where it means something, and what a definition may say with it. */
+import type { FieldDefinition } from "@socle/protocol";
+
+/** An attribute of field definitions beyond the rules of the spec. There is one file for each. */
+export interface Attribute {
+  readonly name: keyof FieldDefinition;
+  /** The fields that it is for, as the end of "it is for …". */
+  readonly isFor: string;
+  /** Whether it means something on a field. */
+  means(field: FieldDefinition): boolean;
+  /** Attributes that mean nothing beside it. */
+  readonly excludes: readonly (keyof FieldDefinition)[];
+  /** Problems of its value on a field on which it means something, each the end of a sentence that begins with its name. */
+  problems(field: FieldDefinition): string[];
+}

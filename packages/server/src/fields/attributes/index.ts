@@ -1,0 +1,24 @@
+/** The registry of attributes. A new one is a file beside this and its line below. */
+import type { FieldDefinition } from "@socle/protocol";
+import type { Attribute } from "./attribute.ts";
+import { values } from "./values.ts";
+
+const attributes: readonly Attribute[] = [values];
+
+/**
+ * The problems of the attributes of a field, each a sentence. An attribute where it means nothing is refused: whoever wrote it
+ * believes that it protects something.
+ */
+export function attributeProblems(field: FieldDefinition): string[] {
+  const where = `field "${field.name}"`;
+  return attributes.flatMap((attribute) => {
+    const { name, isFor, excludes } = attribute;
+    if (field[name] === undefined) return [];
+    if (!attribute.means(field)) return [`${where}: "${name}" means nothing on type ${field.type}; it is for ${isFor}`];
+    const beside = excludes.filter((other) => field[other] !== undefined);
+    return [
+      ...beside.map((other) => `${where}: "${other}" means nothing beside "${name}"`),
+      ...attribute.problems(field).map((problem) => `${where}: "${name}" ${problem}`),
+    ];
+  });
+}
