@@ -14,9 +14,19 @@ import type { LimitMeter, Logger } from "../logging/index.ts";
 import { checkNewCredentials, normaliseEmail } from "./credentials.ts";
 import { LoginGuard } from "./login-guard.ts";
 import { ownCaller, type PasswordCaller, Passwords } from "./passwords.ts";
-import { type Session, type SessionChange, Sessions } from "./sessions.ts";
+import type { Session } from "./session-table.ts";
+import { type SessionChange, Sessions } from "./sessions.ts";
 import { AccessTokens, invalidToken } from "./tokens.ts";
-import { emailTaken, findByEmail, findById, insertUser, isAdminEmailSpent, spendAdminEmail } from "./user-rows.ts";
+import {
+  emailTaken,
+  findByEmail,
+  findById,
+  findSecret,
+  insertSecret,
+  insertUser,
+  isAdminEmailSpent,
+  spendAdminEmail,
+} from "./user-table.ts";
 import { type NewUser, Users } from "./users.ts";
 
 export interface AuthOptions {
@@ -333,10 +343,10 @@ export class Auth {
   /** Two services never share a database, so whoever finds no secret may make it. */
   async #storedSecret(): Promise<Secret> {
     return this.#database.transact(async (tx) => {
-      const row = await tx.get<{ value: string }>("SELECT value FROM _secrets WHERE name = 'jwt'");
-      if (row !== null) return new Secret(row.value);
+      const stored = await findSecret(tx, "jwt");
+      if (stored !== null) return new Secret(stored);
       const value = randomToken(32);
-      await tx.run("INSERT INTO _secrets (name, value) VALUES ('jwt', ?)", value);
+      await insertSecret(tx, "jwt", value);
       return new Secret(value);
     });
   }

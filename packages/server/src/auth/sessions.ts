@@ -2,6 +2,23 @@ import type { Role, SessionEntry, User } from "@socle/protocol";
 import type { Database, Reader, Transactor } from "../database/index.ts";
 import { type Awaitable, BoundedMap, newId, toTimestamp } from "../kernel/index.ts";
 import type { LimitMeter } from "../logging/index.ts";
+import {
+  deleteSession,
+  deleteToken,
+  expiredSessions,
+  findSession,
+  findToken,
+  findUnexpired,
+  insertSession,
+  insertToken,
+  markTokenUsed,
+  renewSession,
+  type Session,
+  sessionIdsOf,
+  sessionsBeyond,
+  tokensUsedBefore,
+  unexpiredOf,
+} from "./session-table.ts";
 import { hashRefreshToken, RefreshTokens } from "./tokens.ts";
 
 /** Two tabs that refresh at once both use the same token; this long it works again. */
@@ -14,15 +31,6 @@ const sweepStep = 50;
 /** Exchanges within the grace time that are followed from a used token to the one in force. */
 const maxChain = 1_000;
 
-/** A session in force and the user it belongs to, with the role of this moment. */
-export interface Session {
-  readonly id: string;
-  readonly userId: string;
-  readonly role: Role;
-  /** Milliseconds since 1970. */
-  readonly expiresAt: number;
-}
-
 /** A change of a session, told in the moment of the commit: its user's new role, or null when it has ended. */
 export interface SessionChange {
   readonly sessionId: string;
@@ -34,9 +42,6 @@ export type RefreshOutcome =
   | { kind: "unknown" }
   /** The token had been used before: there is a copy of it, and the session is over. */
   | { kind: "reused"; session: Session };
-
-const selectSession =
-  "SELECT s.id AS id, s.userId AS userId, u.role AS role, s.expiresAt AS expiresAt FROM _sessions s JOIN _users u ON u.id = s.userId";
 
 /** Sessions and their refresh tokens. What a request needs of them is answered from memory. */
 export class Sessions {
@@ -80,7 +85,7 @@ export class Sessions {
 
   async find(id: string, reader: Reader = this.#database.reader): Promise<Session | null> {
     const ended = this.#ended;
-    const session = await reader.get<Session>(`${selectSession} WHERE s.id = ?`, id);
+    const session = await findSession(reader, id);
     // A session that ended while it was read must not come back to life in memory.
     if (session !== null && ended === this.#ended) this.#live.set(id, session);
     return session;
@@ -89,13 +94,7 @@ export class Sessions {
   async open(tx: Transactor, user: User): Promise<{ session: Session; refreshToken: string }> {
     const now = Date.now();
     const session: Session = { id: newId("ses", now), userId: user.id, role: user.role, expiresAt: now + this.#ttlMs };
-    await tx.run(
-      "INSERT INTO _sessions (id, userId, createdAt, expiresAt) VALUES (?, ?, ?, ?)",
-      session.id,
-      user.id,
-      now,
-      session.expiresAt,
-    );
+    await insertSession(tx, session, now);
     const refreshToken = this.#tokens.first(session.id);
     await this.#keep(tx, session.id, refreshToken);
     await this.#endOldest(tx, session, now);
@@ -110,8 +109,8 @@ export class Sessions {
   async refresh(tx: Transactor, token: string): Promise<RefreshOutcome> {
     const now = Date.now();
     const hash = hashRefreshToken(token);
-    const found = await this.#row(tx, hash);
-    const session = await this.#unexpired(tx, found?.sessionId ?? this.#tokens.sessionOf(token), now);
+    const found = await findToken(tx, hash);
+    const session = await findUnexpired(tx, found?.sessionId ?? this.#tokens.sessionOf(token), now);
     if (session === null) return { kind: "unknown" };
     if (found?.usedAt !== null) {
       if (this.#isInGrace(hash, found?.usedAt ?? null)) return this.#inForce(tx, session, token);
@@ -120,10 +119,10 @@ export class Sessions {
     }
     const renewed: Session = { ...session, expiresAt: now + this.#ttlMs };
     const refreshToken = this.#tokens.successor(token, session.id);
-    await tx.run("UPDATE _refresh_tokens SET usedAt = ? WHERE hash = ?", now, hash);
+    await markTokenUsed(tx, hash, now);
     // Of a transaction that fails, this is never read: the token stays unused.
     this.#uses.set(hash, performance.now());
-    await tx.run("UPDATE _sessions SET expiresAt = ? WHERE id = ?", renewed.expiresAt, session.id);
+    await renewSession(tx, renewed);
     await this.#keep(tx, session.id, refreshToken);
     tx.onCommit(() => this.#live.set(session.id, renewed));
     return { kind: "refreshed", session: renewed, refreshToken };
@@ -131,14 +130,13 @@ export class Sessions {
 
   /** The session of a refresh token, used or not, that has not expired. */
   async ofRefreshToken(tx: Transactor, token: string): Promise<Session | null> {
-    const found = await this.#row(tx, hashRefreshToken(token));
-    return this.#unexpired(tx, found?.sessionId ?? this.#tokens.sessionOf(token), Date.now());
+    const found = await findToken(tx, hashRefreshToken(token));
+    return findUnexpired(tx, found?.sessionId ?? this.#tokens.sessionOf(token), Date.now());
   }
 
   /** Ends a session; its tokens are refused from the commit on. */
   async end(tx: Transactor, id: string): Promise<void> {
-    await tx.run("DELETE FROM _refresh_tokens WHERE sessionId = ?", id);
-    await tx.run("DELETE FROM _sessions WHERE id = ?", id);
+    await deleteSession(tx, id);
     // The caller of the next transaction is looked up in memory.
     tx.endBatch();
     tx.onCommit(() => {
@@ -150,11 +148,11 @@ export class Sessions {
 
   /** Makes a user's new role count in every session, from the commit on. */
   async changeRole(tx: Transactor, userId: string, role: Role): Promise<void> {
-    const sessions = await tx.all<{ id: string }>("SELECT id FROM _sessions WHERE userId = ?", userId);
+    const sessions = await sessionIdsOf(tx, userId);
     tx.endBatch();
     tx.onCommit(() => {
       this.#ended += 1;
-      for (const { id } of sessions) {
+      for (const id of sessions) {
         this.#live.delete(id);
         this.#tell({ sessionId: id, role });
       }
@@ -163,17 +161,12 @@ export class Sessions {
 
   /** Ends every session of a user but one that is to stay. */
   async endAll(tx: Transactor, userId: string, keptSession: string | null = null): Promise<void> {
-    for (const { id } of await tx.all<{ id: string }>("SELECT id FROM _sessions WHERE userId = ?", userId))
-      if (id !== keptSession) await this.end(tx, id);
+    for (const id of await sessionIdsOf(tx, userId)) if (id !== keptSession) await this.end(tx, id);
   }
 
   /** The sessions of a user that have not expired, newest first. */
   async list(userId: string, now: number, reader: Reader = this.#database.reader): Promise<SessionEntry[]> {
-    const rows = await reader.all<{ id: string; createdAt: number; expiresAt: number }>(
-      "SELECT id, createdAt, expiresAt FROM _sessions WHERE userId = ? AND expiresAt > ? ORDER BY createdAt DESC, id DESC",
-      userId,
-      now,
-    );
+    const rows = await unexpiredOf(reader, userId, now);
     return rows.map(({ id, createdAt, expiresAt }) => ({
       id,
       createdAt: toTimestamp(createdAt),
@@ -196,21 +189,13 @@ export class Sessions {
   /** Answers whether there may be more to remove. */
   async #sweepStep(now: number): Promise<boolean> {
     const { reader } = this.#database;
-    const sessions = await reader.all<{ id: string }>(
-      "SELECT id FROM _sessions WHERE expiresAt <= ? LIMIT ?",
-      now,
-      sweepStep,
-    );
-    const tokens = await reader.all<{ hash: string }>(
-      "SELECT hash FROM _refresh_tokens WHERE usedAt < ? LIMIT ?",
-      now - graceMs,
-      sweepStep,
-    );
+    const sessions = await expiredSessions(reader, now, sweepStep);
+    const tokens = await tokensUsedBefore(reader, now - graceMs, sweepStep);
     if (sessions.length === 0 && tokens.length === 0) return false;
     await this.#database.transact(async (tx) => {
       // It may have been renewed meanwhile.
-      for (const { id } of sessions) if ((await this.#unexpired(tx, id, now)) === null) await this.end(tx, id);
-      for (const { hash } of tokens) await tx.run("DELETE FROM _refresh_tokens WHERE hash = ?", hash);
+      for (const id of sessions) if ((await findUnexpired(tx, id, now)) === null) await this.end(tx, id);
+      for (const hash of tokens) await deleteToken(tx, hash);
     });
     return Math.max(sessions.length, tokens.length) === sweepStep;
   }
@@ -227,22 +212,8 @@ export class Sessions {
     return storedAt !== null && Math.abs(Date.now() - storedAt) <= graceMs;
   }
 
-  #row(tx: Transactor, hash: string): Awaitable<{ sessionId: string; usedAt: number | null } | null> {
-    return tx.get("SELECT sessionId, usedAt FROM _refresh_tokens WHERE hash = ?", hash);
-  }
-
-  async #unexpired(tx: Transactor, id: string | null, now: number): Promise<Session | null> {
-    return tx.get<Session>(`${selectSession} WHERE s.id = ? AND s.expiresAt > ?`, id, now);
-  }
-
   #keep(tx: Transactor, sessionId: string, token: string): Awaitable<unknown> {
-    const hash = hashRefreshToken(token);
-    return tx.run(
-      "INSERT INTO _refresh_tokens (hash, sessionId, createdAt) VALUES (?, ?, ?)",
-      hash,
-      sessionId,
-      Date.now(),
-    );
+    return insertToken(tx, { hash: hashRefreshToken(token), sessionId, now: Date.now() });
   }
 
   /** Follows a token that was used within the grace time to the one in force. */
@@ -251,7 +222,7 @@ export class Sessions {
     for (let step = 0; step < maxChain; step++) {
       refreshToken = this.#tokens.successor(refreshToken, session.id);
       const hash = hashRefreshToken(refreshToken);
-      const row = await this.#row(tx, hash);
+      const row = await findToken(tx, hash);
       // The key that tokens are made with has changed since.
       if (row === null && !this.#isInGrace(hash, null)) break;
       if (row?.usedAt === null) return { kind: "refreshed", session, refreshToken };
@@ -261,14 +232,8 @@ export class Sessions {
 
   /** Keeps the sessions of a user within their bound. The newest stays, also when the clock was set back. */
   async #endOldest(tx: Transactor, newest: Session, now: number): Promise<void> {
-    const tooMany = await tx.all<{ id: string }>(
-      "SELECT id FROM _sessions WHERE userId = ? AND expiresAt > ? AND id <> ? ORDER BY createdAt DESC, id DESC LIMIT -1 OFFSET ?",
-      newest.userId,
-      now,
-      newest.id,
-      this.#maxPerUser - 1,
-    );
-    for (const { id } of tooMany) await this.end(tx, id);
+    const tooMany = await sessionsBeyond(tx, newest, { keep: this.#maxPerUser, now });
+    for (const id of tooMany) await this.end(tx, id);
     if (tooMany.length > 0) tx.onCommit(() => this.#limits.reached("sessionsPerUser", { userId: newest.userId }));
   }
 }

@@ -14,7 +14,8 @@ import {
   listUsers,
   spendAdminEmail,
   type UserFilter,
-} from "./user-rows.ts";
+  updateUser,
+} from "./user-table.ts";
 
 /** A user to be made: checked, and the password hashed, which takes longer than a transaction may. */
 export interface NewUser {
@@ -126,7 +127,7 @@ export class Users {
       return { user, before: null };
     }
     const { user } = found;
-    await tx.run("UPDATE _users SET role = 'admin', passwordHash = ? WHERE id = ?", values.passwordHash, user.id);
+    await updateUser(tx, user.id, { role: "admin", passwordHash: values.passwordHash });
     await this.#sessions.endAll(tx, user.id);
     return { user: { ...user, role: "admin" }, before: user };
   }
@@ -137,7 +138,7 @@ export class Users {
    */
   async setRole(tx: Transactor, id: string, role: Role): Promise<User> {
     const user = await this.get(tx, id);
-    await tx.run("UPDATE _users SET role = ? WHERE id = ?", role, id);
+    await updateUser(tx, id, { role });
     await this.#keepAnAdmin(tx, user, "must stay one");
     if (role !== "admin") await this.#spendAdminEmail(tx, user);
     await this.#sessions.changeRole(tx, id, role);
@@ -151,7 +152,7 @@ export class Users {
     change: { passwordHash: string; keptSession: string | null },
   ): Promise<User> {
     const user = await this.get(tx, id);
-    await tx.run("UPDATE _users SET passwordHash = ? WHERE id = ?", change.passwordHash, id);
+    await updateUser(tx, id, { passwordHash: change.passwordHash });
     await this.#sessions.endAll(tx, id, change.keptSession);
     return user;
   }

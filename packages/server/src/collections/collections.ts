@@ -6,14 +6,7 @@ import {
   type Operation,
   type Permissions,
 } from "@socle/protocol";
-import {
-  type Database,
-  identifier,
-  type MigrationSite,
-  type ModuleSchema,
-  type Reader,
-  type Transactor,
-} from "../database/index.ts";
+import { type Database, identifier, type MigrationSite, type Reader, type Transactor } from "../database/index.ts";
 import type { EventLog } from "../events/index.ts";
 import type { Expression } from "../expressions/index.ts";
 import { AppError, type Clock, nearest, type Principal, quote, toTimestamp } from "../kernel/index.ts";
@@ -21,31 +14,21 @@ import { isWider, isWord, narrowerThan, Policy, resolveRules, wordOf } from "../
 import { type Collection, type Places, tableName } from "./collection.ts";
 import { DataCheck } from "./data-check.ts";
 import type { ParsedDefinition } from "./definition.ts";
+import {
+  type DefinitionRow,
+  definitionRows,
+  definitionsWithoutPlaces,
+  deleteDefinition,
+  putDefinition,
+  storedDefinitions,
+  storedText,
+  updatePlaces,
+} from "./definition-table.ts";
 import type { SchemaSource, UserTable } from "./expression-schema.ts";
 import { compilePattern, type Pattern } from "./pattern.ts";
 import { type Plan, planMigration } from "./plan.ts";
 import { checkRules, type FieldRenames, parseRule, RuleError, renameInRules, ruleSource } from "./rules.ts";
 import { Table, touchesRecords } from "./table.ts";
-
-export const collectionSchema: ModuleSchema = {
-  module: "collections",
-  steps: [
-    "CREATE TABLE _collections (name TEXT PRIMARY KEY COLLATE NOCASE, definition TEXT NOT NULL, createdAt TEXT NOT NULL, updatedAt TEXT NOT NULL) STRICT",
-    // `renames` are those that the file asked for when it was applied: a file may keep them, and they are done.
-    "CREATE TABLE _definition_files (file TEXT PRIMARY KEY, fingerprint TEXT NOT NULL, renames TEXT NOT NULL) STRICT",
-    // JSON of `Places`; null for a definition that was stored before there were any, until the next start.
-    "ALTER TABLE _collections ADD COLUMN places TEXT",
-  ],
-};
-
-interface Row {
-  definition: string;
-  createdAt: string;
-  updatedAt: string;
-  places: string;
-}
-
-const columns = "definition, createdAt, updatedAt, places";
 
 /** The expression of a rule of a definition, by all definitions in force. */
 type ExpressionOf = (definition: CollectionDefinition, operation: Operation) => Expression;
@@ -63,7 +46,7 @@ function policiesOf(definition: CollectionDefinition, expressionOf: ExpressionOf
   return { read: policy("read"), create: policy("create"), update: policy("update"), delete: policy("delete") };
 }
 
-async function toCollection(row: Row, expressionOf: ExpressionOf): Promise<Collection> {
+async function toCollection(row: DefinitionRow, expressionOf: ExpressionOf): Promise<Collection> {
   // The definition was validated when it was stored.
   const definition = JSON.parse(row.definition) as CollectionDefinition;
   const patterns = new Map<string, Pattern>();
@@ -169,7 +152,7 @@ export class Collections {
   /** Reads what the database holds. To be called once, at start. */
   async start(): Promise<void> {
     await this.#placeOlder();
-    for (const row of await this.#database.reader.all<Row>(`SELECT ${columns} FROM _collections`)) {
+    for (const row of await definitionRows(this.#database.reader)) {
       const collection = await toCollection(row, this.#expressionOf);
       this.#byName.set(collection.name, collection);
     }
@@ -180,17 +163,14 @@ export class Collections {
    * known: all events so far count as written under every narrower rule, and with other fields.
    */
   async #placeOlder(): Promise<void> {
-    const older = "SELECT definition FROM _collections WHERE places IS NULL";
-    if ((await this.#database.reader.get(older)) === null) return;
+    if ((await definitionsWithoutPlaces(this.#database.reader)).length === 0) return;
     await this.#database.transact(async (tx) => {
       const place = await this.#events.lastPlace(tx);
-      for (const row of await tx.all<Pick<Row, "definition">>(older)) {
-        // The definition was validated when it was stored.
-        const definition = JSON.parse(row.definition) as CollectionDefinition;
-        const narrower = narrowerThan(resolveRules(definition.permissions).read);
+      for (const { name, permissions } of await definitionsWithoutPlaces(tx)) {
+        const narrower = narrowerThan(resolveRules(permissions).read);
         const widened = Object.fromEntries(narrower.map((rule) => [rule, place]));
         const places: Places = { created: 0, fields: place, widened };
-        await tx.run("UPDATE _collections SET places = ? WHERE name = ?", JSON.stringify(places), definition.name);
+        await updatePlaces(tx, name, JSON.stringify(places));
       }
     });
   }
@@ -216,16 +196,13 @@ export class Collections {
 
   /** The definitions that a reader sees: those that belong to the tables that it sees. */
   async read(reader: Reader): Promise<Definitions> {
-    const rows = await reader.all<Pick<Row, "definition">>("SELECT definition FROM _collections");
-    // They were checked when they were stored.
-    const definitions = rows.map(({ definition }) => JSON.parse(definition) as CollectionDefinition);
+    const definitions = await storedDefinitions(reader);
     return new Map(definitions.sort(byName).map((definition) => [definition.name, definition]));
   }
 
   /** Whether the tables that a reader sees are those that a collection is about. */
   async isInForce(reader: Reader, { name, definition }: Collection): Promise<boolean> {
-    const row = await reader.get<Pick<Row, "definition">>("SELECT definition FROM _collections WHERE name = ?", name);
-    return row?.definition === JSON.stringify(definition);
+    return (await storedText(reader, name)) === JSON.stringify(definition);
   }
 
   /** In the order of their names. */
@@ -356,7 +333,7 @@ export class Collections {
 
   async #drop(tx: Transactor, name: string, principal: Principal): Promise<void> {
     await new Table(tx, name).drop();
-    await tx.run("DELETE FROM _collections WHERE name = ?", name);
+    await deleteDefinition(tx, name);
     await this.#announce(tx, "deleted", name, principal);
   }
 
@@ -365,20 +342,13 @@ export class Collections {
     await this.#announce(tx, before === null ? "created" : "updated", after.name, principal);
     const places = placesAfter(plan, before, await this.#events.lastPlace(tx));
     const now = toTimestamp(this.#clock.now());
-    const row: Row = {
+    const row: DefinitionRow = {
       definition: JSON.stringify(after),
       createdAt: before?.createdAt ?? now,
       updatedAt: now,
       places: JSON.stringify(places),
     };
-    await tx.run(
-      `INSERT OR REPLACE INTO _collections (name, ${columns}) VALUES (?, ?, ?, ?, ?)`,
-      after.name,
-      row.definition,
-      row.createdAt,
-      row.updatedAt,
-      row.places,
-    );
+    await putDefinition(tx, after.name, row);
     return toCollection(row, this.#expressionOf);
   }
 

@@ -7,6 +7,7 @@ import { AppError, isObject, messageOf, readJsonFile, SetupError } from "../kern
 import type { Logger } from "../logging/index.ts";
 import { type Collections, MigrationError } from "./collections.ts";
 import type { ParsedDefinition } from "./definition.ts";
+import { type AppliedFile, appliedFiles, putAppliedFile } from "./definition-table.ts";
 import { parseDefinition } from "./parse-definition.ts";
 import type { Plan } from "./plan.ts";
 
@@ -88,12 +89,6 @@ export async function readDefinitionFiles(folder: string): Promise<{ path: strin
   return files;
 }
 
-interface AppliedFile {
-  readonly file: string;
-  readonly fingerprint: string;
-  readonly renames: string;
-}
-
 /** The files that are not as they were when they were applied; of a database without any, all. */
 async function readChanged(
   folder: string,
@@ -102,7 +97,7 @@ async function readChanged(
   const files: DefinitionFile[] = [];
   for (const file of await listFiles(folder)) files.push(await readFile(folder, file));
   refuseTwins(files);
-  const rows = (await reader?.all<AppliedFile>("SELECT file, fingerprint, renames FROM _definition_files")) ?? [];
+  const rows = reader === null ? [] : await appliedFiles(reader);
   const applied = new Map(rows.map((row) => [row.file, row]));
   const changed: ParsedFile[] = [];
   // Applied definitions were validated then.
@@ -161,12 +156,7 @@ async function migrateFiles(
   const site = await collections.siteOf(change, collections.plan(change));
   return database.migrate(async (tx) => {
     for (const { file, fingerprint, parsed } of files.changed)
-      await tx.run(
-        "INSERT OR REPLACE INTO _definition_files (file, fingerprint, renames) VALUES (?, ?, ?)",
-        file,
-        fingerprint,
-        JSON.stringify([...parsed.renamedFrom]),
-      );
+      await putAppliedFile(tx, { file, fingerprint, renames: JSON.stringify([...parsed.renamedFrom]) });
     return collections.migrate(tx, change, null);
   }, site);
 }

@@ -1,8 +1,9 @@
 /** Collections: definitions and their validation, plans and migrations, definition files. */
 export { type Collection, columnName, columnsOf, orderColumn } from "./collection.ts";
-export { Collections, collectionSchema, type Definitions, MigrationError, type SchemaChange } from "./collections.ts";
+export { Collections, type Definitions, MigrationError, type SchemaChange } from "./collections.ts";
 export type { ParsedDefinition } from "./definition.ts";
 export { applyDefinitionFiles, changedDefinitions, readDefinitionFiles } from "./definition-files.ts";
+export { collectionSchema } from "./definition-table.ts";
 export { expressionSchema, type SchemaSource, systemField, type UserTable } from "./expression-schema.ts";
 export { indexesOf, keepIndexes } from "./indexes.ts";
 export { parseDefinition } from "./parse-definition.ts";

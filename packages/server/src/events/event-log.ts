@@ -1,5 +1,5 @@
 import type { EventSource, StoredRecord } from "@socle/protocol";
-import type { Database, ModuleSchema, Reader, Transactor, Waiter } from "../database/index.ts";
+import type { Database, Reader, Transactor, Waiter } from "../database/index.ts";
 import {
   type Awaitable,
   actorOf,
@@ -12,38 +12,21 @@ import {
 } from "../kernel/index.ts";
 import type { Logger } from "../logging/index.ts";
 import { parseEventId } from "./event-id.ts";
-import { LogSize, sizeMarkSchema } from "./log-size.ts";
+import {
+  eventAt,
+  eventsAfter,
+  headsOf,
+  insertEvent,
+  lastGiven,
+  lastTrimmed,
+  oldestEvent,
+  placeOfEvent,
+  stampsAt,
+} from "./event-table.ts";
+import { LogSize } from "./log-size.ts";
 import { type EventBasis, type EventHead, type EventRow, LoggedEvent } from "./logged-event.ts";
-import { type EventFilter, placesOf, searchEvents } from "./search.ts";
+import { type EventFilter, placesOf, searchEvents } from "./sql/search.ts";
 import { TypeBlocks } from "./type-blocks.ts";
-
-export const eventSchema: ModuleSchema = {
-  module: "events",
-  steps: [
-    `CREATE TABLE _events (
-      seq INTEGER PRIMARY KEY,
-      at INTEGER NOT NULL,
-      type TEXT NOT NULL,
-      source TEXT NOT NULL,
-      actor TEXT,
-      owner TEXT,
-      payload TEXT NOT NULL
-    ) STRICT`,
-    // Where the log stood when its newest events were trimmed: places are never given twice.
-    "CREATE TABLE _event_position (only INTEGER PRIMARY KEY CHECK (only = 1), seq INTEGER NOT NULL, at INTEGER NOT NULL) STRICT",
-    // The newest event that was trimmed: who has seen less has a gap.
-    "CREATE TABLE _event_trim (only INTEGER PRIMARY KEY CHECK (only = 1), seq INTEGER NOT NULL, at INTEGER NOT NULL) STRICT",
-    // What is not about records is a small part of most logs, and is looked for by its type.
-    "CREATE INDEX _events_other ON _events (seq, type) WHERE source <> 'collections'",
-    // 1 where the payload is that of a large record, and holds only what the update changed.
-    "ALTER TABLE _events ADD COLUMN partial INTEGER NOT NULL DEFAULT 0",
-    ...sizeMarkSchema,
-    // The time of an event where a clock was set back before it: `at` never falls.
-    "ALTER TABLE _events ADD COLUMN time INTEGER",
-    // The record before the event, as far as the read rule asks about it: a replay decides by it who has lost sight of the record.
-    "ALTER TABLE _events ADD COLUMN basis TEXT",
-  ],
-};
 
 /** What a module tells of something that happened. */
 export interface NewEvent {
@@ -99,11 +82,6 @@ interface EventMatches {
   readonly total: number;
 }
 
-interface Place {
-  seq: number;
-  at: number;
-}
-
 /** An event without its payload, owner and actor. */
 export interface EventStamp {
   readonly type: string;
@@ -119,10 +97,6 @@ export interface EventPage {
   /** The last place that was looked at. */
   readonly end: number;
 }
-
-const insert =
-  "INSERT INTO _events (seq, at, time, type, source, actor, owner, payload, partial, basis) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)";
-const columns = "seq, at, time, type, source, actor, owner, payload, partial, basis";
 
 /** Characters of a payload from which on the log keeps the changes of an update instead of the record. */
 const largePayload = 4_096;
@@ -166,7 +140,7 @@ export class EventLog {
   /** Continues where the log stands. To be called once, before the first event. */
   async start(): Promise<void> {
     const { reader } = this.#database;
-    const last = await this.#last(reader);
+    const last = await lastGiven(reader);
     this.#lastSeq = last.seq;
     this.#flushedSeq = this.#lastSeq;
     this.#lastAt = last.at;
@@ -176,7 +150,7 @@ export class EventLog {
 
   /** The place of the newest event that a reader sees, also when it was trimmed. It is asked for before this returns. */
   async lastPlace(reader: Reader): Promise<number> {
-    return (await this.#last(reader)).seq;
+    return (await lastGiven(reader)).seq;
   }
 
   /** The place of the newest event that listeners were told of. Later ones may be in the table, and not on disk yet. */
@@ -225,11 +199,11 @@ export class EventLog {
     const kept = keptOf(event, payload);
     const isMarkDue = this.size.add(tx, kept.payload);
     tx.onDurable(() => {
-      this.#flushedSeq = seq;
+      this.#flushedSeq = Math.max(this.#flushedSeq, seq);
       if (isMarkDue) this.#whenGrown();
       return this.#listeners.size > 0 ? this.#dispatch(logged ?? new LoggedEvent(row, event.previous)) : undefined;
     });
-    const write = () => tx.run(insert, seq, at, time, type, source, actor, owner, kept.payload, kept.partial, basis);
+    const write = () => insertEvent(tx, { ...row, ...kept, basis });
     const written = isMarkDue ? inTurn([write, () => this.size.mark(tx, seq)], (each) => each()) : write();
     if (recorder === null || logged === null) return written;
     const appended = { event: logged, previous: event.previous ?? null, depth: depthOf(event.principal) };
@@ -241,7 +215,7 @@ export class EventLog {
   /** How large the log is: events, bytes, and the time of its oldest event (milliseconds since 1970). */
   async extent(): Promise<{ events: number; bytes: number; oldest: number | null }> {
     const { reader } = this.#database;
-    const first = await reader.get<Place>("SELECT seq, coalesce(time, at) AS at FROM _events ORDER BY seq LIMIT 1");
+    const first = await oldestEvent(reader);
     const events = first === null ? 0 : this.#flushedSeq - first.seq + 1;
     return { events, bytes: await this.size.bytes(reader), oldest: first?.at ?? null };
   }
@@ -254,20 +228,13 @@ export class EventLog {
 
   /** At most `limit` events after place `seq`, oldest first. */
   async read(seq: number, limit: number, reader: Reader = this.#database.reader): Promise<LoggedEvent[]> {
-    const rows = await reader.all<EventRow>(
-      `SELECT ${columns} FROM _events WHERE seq > ? ORDER BY seq LIMIT ?`,
-      seq,
-      limit,
-    );
+    const rows = await eventsAfter(reader, seq, limit);
     return rows.map((row) => new LoggedEvent(row));
   }
 
   /** Type and times of the events at some places, by place; events that were trimmed are left out. */
   async headsAt(places: readonly number[], reader: Reader): Promise<Map<number, EventStamp>> {
-    const rows = await reader.all<EventStamp & { seq: number }>(
-      "SELECT seq, type, at, coalesce(time, at) AS time FROM _events WHERE seq IN (SELECT value FROM json_each(?))",
-      JSON.stringify(places),
-    );
+    const rows = await stampsAt(reader, places);
     return new Map(rows.map((row) => [row.seq, row]));
   }
 
@@ -285,14 +252,10 @@ export class EventLog {
     const { after, until, width, types } = options;
     const start = await this.types.skip(after, until, types);
     const end = Math.min(until, start + width);
-    const rows = await this.#database.reader.all<Omit<EventHead, "timestamp"> & { at: number }>(
-      `SELECT seq, coalesce(time, at) AS at, type, owner FROM _events WHERE seq > ? AND seq <= ? AND type IN (${types.map(() => "?").join(", ")}) ORDER BY seq`,
-      start,
-      end,
-      ...types,
-    );
+    const { reader } = this.#database;
+    const rows = await headsOf(reader, types, { after: start, until: end });
     // Asked after the rows: what was trimmed in between is found to be missing rather than overlooked.
-    const trimmed = await this.#trimmed();
+    const trimmed = await lastTrimmed(reader);
     if (trimmed !== null && trimmed.seq > after) return null;
     return { events: rows.map(({ at, ...row }) => ({ ...row, timestamp: toTimestamp(at) })), end };
   }
@@ -308,7 +271,7 @@ export class EventLog {
 
   /** The event at a place; null when it was trimmed. */
   async at(seq: number, reader: Reader = this.#database.reader): Promise<LoggedEvent | null> {
-    const row = await reader.get<EventRow>(`SELECT ${columns} FROM _events WHERE seq = ?`, seq);
+    const row = await eventAt(reader, seq);
     return row === null ? null : new LoggedEvent(row);
   }
 
@@ -316,24 +279,11 @@ export class EventLog {
   async placeOf(id: string): Promise<number | null> {
     const place = parseEventId(id);
     if (place === null || place.seq > this.#flushedSeq) return null;
-    const found = await this.#database.reader.get<Place>("SELECT seq, at FROM _events WHERE seq = ?", place.seq);
+    const { reader } = this.#database;
+    const found = await placeOfEvent(reader, place.seq);
     // One of another time is of another log: a database that was restored from a backup, or is not the same.
-    const known = found ?? (await this.#trimmed());
+    const known = found ?? (await lastTrimmed(reader));
     return known?.seq === place.seq && known.at === place.at ? place.seq : null;
-  }
-
-  async #trimmed(): Promise<Place | null> {
-    return this.#database.reader.get<Place>("SELECT seq, at FROM _event_trim");
-  }
-
-  async #last(reader: Reader): Promise<Place> {
-    // One statement: a thread takes one at a time.
-    const last = await reader.get<{ seq: number | null; at: number | null }>(
-      `SELECT max(seq) AS seq, max(at) AS at FROM (
-         SELECT seq, at FROM _event_position
-         UNION ALL SELECT seq, at FROM (SELECT seq, at FROM _events ORDER BY seq DESC LIMIT 1))`,
-    );
-    return { seq: last?.seq ?? 0, at: last?.at ?? 0 };
   }
 
   #dispatch(event: LoggedEvent): Awaitable<unknown> {

@@ -6,8 +6,8 @@ export {
   type EventPage,
   type EventRecorder,
   type EventStamp,
-  eventSchema,
 } from "./event-log.ts";
+export { eventSchema } from "./event-table.ts";
 export { type EventBasis, type EventHead, type EventRow, LoggedEvent } from "./logged-event.ts";
 export { EventRetention } from "./retention.ts";
-export type { EventFilter } from "./search.ts";
+export type { EventFilter } from "./sql/search.ts";

@@ -2,6 +2,7 @@ import type { Database } from "../database/index.ts";
 import type { Clock } from "../kernel/index.ts";
 import type { Logger } from "../logging/index.ts";
 import type { EventLog } from "./event-log.ts";
+import { lastUntil, newestPlace, oldestEvent, trimEvents } from "./event-table.ts";
 
 /** Rows that one transaction removes: small enough that a write which waits for it does not notice. */
 const step = 500;
@@ -79,22 +80,10 @@ export class EventRetention {
     const border = await this.#border();
     if (border === null) return false;
     return this.#database.transact(async (tx) => {
-      await tx.run(
-        `INSERT INTO _event_position (only, seq, at) SELECT 1, seq, at FROM _events ORDER BY seq DESC LIMIT 1
-         ON CONFLICT (only) DO UPDATE SET seq = excluded.seq, at = excluded.at`,
-      );
       const until = Math.min(border, (await this.#events.size.placeAfter(tx, stepBytes)) ?? border);
-      await tx.run(
-        `INSERT INTO _event_trim (only, seq, at)
-         SELECT 1, seq, at FROM (SELECT seq, at FROM _events WHERE seq <= ? ORDER BY seq LIMIT ?) ORDER BY seq DESC LIMIT 1
-         ON CONFLICT (only) DO UPDATE SET seq = excluded.seq, at = excluded.at`,
-        until,
-        step,
+      const trim = await trimEvents(tx, { until, limit: step }, (first, last) =>
+        this.#events.beforeTrim(tx, first, last),
       );
-      const trim = (await tx.get<{ seq: number }>("SELECT seq FROM _event_trim"))?.seq ?? 0;
-      const first = await tx.get<{ seq: number }>("SELECT seq FROM _events ORDER BY seq LIMIT 1");
-      await this.#events.beforeTrim(tx, first?.seq ?? trim, trim);
-      await tx.run("DELETE FROM _events WHERE seq <= ?", trim);
       await this.#events.trimmed(tx, trim);
       return true;
     });
@@ -103,12 +92,9 @@ export class EventRetention {
   /** The newest place that must go, or null when none must. */
   async #border(): Promise<number | null> {
     const { reader } = this.#database;
-    const first = await reader.get<{ seq: number; at: number }>(
-      "SELECT seq, coalesce(time, at) AS at FROM _events ORDER BY seq LIMIT 1",
-    );
+    const first = await oldestEvent(reader);
     if (first === null) return null;
-    const last = await reader.get<{ seq: number }>("SELECT max(seq) AS seq FROM _events");
-    const byCount = (last?.seq ?? 0) - this.#maxCount;
+    const byCount = ((await newestPlace(reader)) ?? 0) - this.#maxCount;
     const now = this.#clock.now();
     const horizon = now - this.#maxAgeMs;
     let byAge = 0;
@@ -116,13 +102,7 @@ export class EventRetention {
     const isAhead = first.at > now;
     if (first.at < horizon || this.#maxAgeMs === 0 || isAhead) {
       // Only as far as one step goes: there is no index on the time, and none is needed.
-      const window = await reader.get<{ seq: number | null }>(
-        `SELECT max(seq) AS seq FROM (SELECT seq, coalesce(time, at) AS at FROM _events ORDER BY seq LIMIT ?)
-         WHERE at <= ?`,
-        isAhead ? aheadStep : step,
-        horizon,
-      );
-      byAge = window?.seq ?? 0;
+      byAge = (await lastUntil(reader, horizon, isAhead ? aheadStep : step)) ?? 0;
     }
     const byBytes = await this.#events.size.placeBeyond(reader, this.#maxBytes);
     const border = Math.max(byCount, byAge, byBytes);

@@ -1,5 +1,6 @@
 /** Type blocks: which event types occur in each block of places, so that a replay passes over blocks without its types. */
 import type { Reader } from "../database/index.ts";
+import { typesBetween } from "./event-table.ts";
 
 /** Places of a block. */
 const width = 256;
@@ -74,16 +75,12 @@ export class TypeBlocks {
   }
 
   async #read(block: number): Promise<void> {
-    const rows = await this.#reader().all<{ type: string }>(
-      "SELECT DISTINCT type FROM _events WHERE seq > ? AND seq <= ?",
-      block * width,
-      (block + 1) * width,
-    );
-    if (this.#numbers.size + rows.length > maxTypes) {
+    const types = await typesBetween(this.#reader(), block * width, (block + 1) * width);
+    if (this.#numbers.size + types.length > maxTypes) {
       this.#numbers.clear();
       this.#blocks.clear();
     }
-    const present = Uint16Array.from(rows, ({ type }) => this.#numberOf(type));
+    const present = Uint16Array.from(types, (type) => this.#numberOf(type));
     // It may have been trimmed while it was read.
     if (block >= this.#first) this.#remember(block, present);
   }

@@ -1,6 +1,7 @@
 /** The storage quota: bounds on the bytes of stored files, of each user and in all (`limits.storagePerUser`, `limits.storage`). */
 import type { Database, Reader, Transactor } from "../database/index.ts";
 import { AppError } from "../kernel/index.ts";
+import { bytesOf, fileTotals } from "./file-table.ts";
 
 /** Bytes; 0 is no bound. */
 export interface QuotaOptions {
@@ -68,11 +69,7 @@ export class Quota {
     const { total, perUser } = this.#max;
     const rooms: Room[] = [];
     if (perUser > 0 && userId !== null) {
-      const row = await reader.get<{ bytes: number | null }>(
-        "SELECT sum(size) AS bytes FROM _files WHERE userId = ?",
-        userId,
-      );
-      rooms.push({ limit: "storagePerUser", max: perUser, used: row?.bytes ?? 0 });
+      rooms.push({ limit: "storagePerUser", max: perUser, used: await bytesOf(reader, userId) });
     }
     if (total > 0) rooms.push({ limit: "storage", max: total, used: this.#counted?.size ?? 0 });
     return rooms;
@@ -103,12 +100,12 @@ export class Quota {
   #count(reader: Reader): Counted {
     const counted: Counted = { ready: Promise.resolve(), files: 0, size: 0 };
     // What is read is of this moment; what is committed from now on is added.
-    const reading = reader.get<StoredTotals>("SELECT count(*) AS files, coalesce(sum(size), 0) AS size FROM _files");
+    const reading = fileTotals(reader);
     this.#counted = counted;
     counted.ready = (async () => {
-      const row = await reading;
-      counted.files += row?.files ?? 0;
-      counted.size += row?.size ?? 0;
+      const { files, size } = await reading;
+      counted.files += files;
+      counted.size += size;
     })();
     counted.ready.catch(() => {
       this.#counted = null;

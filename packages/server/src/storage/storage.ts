@@ -6,7 +6,21 @@ import type { EventLog } from "../events/index.ts";
 import { AppError, type Clock, isAdmin, isObject, newId, type Principal, toTimestamp } from "../kernel/index.ts";
 import type { Logger } from "../logging/index.ts";
 import type { ByteRange, FileBody, StorageDriver } from "./driver.ts";
-import { type FileFilter, type FileRow, fileColumns, searchFiles } from "./file-search.ts";
+import {
+  allRemains,
+  deleteFile,
+  type FileFilter,
+  type FileRow,
+  fileExists,
+  findFile,
+  hasRemains,
+  insertFile,
+  listFiles,
+  markRemains,
+  searchFiles,
+  unmarkRemains,
+  updateVisibility,
+} from "./file-table.ts";
 import { HeldRemovals } from "./held-removals.ts";
 import { detectType } from "./mime.ts";
 import { assertFits, Quota, type QuotaOptions, type StoredTotals } from "./quota.ts";
@@ -68,14 +82,11 @@ export class Storage {
     await this.#quota.start(database);
     await rm(this.#uploadFolder, { recursive: true, force: true });
     await mkdir(this.#uploadFolder, { recursive: true });
-    // Damage may make ids of files stand there: what has metadata stays. The table is asked, as an index may be what is damaged.
-    const remains = await database.reader.all<{ id: string }>(
-      "SELECT id FROM _file_remains WHERE id GLOB 'fil_*' AND id NOT IN (SELECT id FROM _files NOT INDEXED)",
-    );
+    const remains = await allRemains(database.reader);
     if (remains.length === 0) return;
     logger.info("Removing what interrupted uploads had left", { files: remains.length });
     const sweep = (async () => {
-      for (const { id } of remains) await this.#removeBytes(id);
+      for (const id of remains) await this.#removeBytes(id);
     })();
     // A store that does not answer holds up no start.
     await Promise.race([sweep, Bun.sleep(sweepMs)]);
@@ -110,13 +121,13 @@ export class Storage {
     }
   }
 
-  async exists(reader: Reader, id: string): Promise<boolean> {
-    return (await reader.get("SELECT 1 FROM _files WHERE id = ?", id)) !== null;
+  exists(reader: Reader, id: string): Promise<boolean> {
+    return fileExists(reader, id);
   }
 
   /** The metadata of a file, or null. */
   async find(id: string, reader: Reader = this.#options.database.reader): Promise<StoredFile | null> {
-    const row = await reader.get<FileRow>(`SELECT ${fileColumns} FROM _files WHERE id = ?`, id);
+    const row = await findFile(reader, id);
     return row === null ? null : toFile(row);
   }
 
@@ -128,11 +139,7 @@ export class Storage {
   /** All files, newest first, and how many there are. */
   async list(page: { limit: number; offset: number }): Promise<{ items: StoredFile[]; total: number }> {
     const { reader } = this.#options.database;
-    const rows = await reader.all<FileRow>(
-      `SELECT ${fileColumns} FROM _files ORDER BY _seq DESC LIMIT ? OFFSET ?`,
-      page.limit,
-      page.offset,
-    );
+    const rows = await listFiles(reader, page);
     return { items: rows.map(toFile), total: (await this.totals()).files };
   }
 
@@ -160,7 +167,7 @@ export class Storage {
   ): Promise<{ before: StoredFile; file: StoredFile }> {
     const before = await this.find(id, tx);
     if (before === null) throw missingFile();
-    await tx.run("UPDATE _files SET visibility = ? WHERE id = ?", visibility, id);
+    await updateVisibility(tx, id, visibility);
     return { before, file: { ...before, visibility } };
   }
 
@@ -200,9 +207,9 @@ export class Storage {
       const file = await this.find(id, tx);
       if (file === null) throw missingFile();
       this.#authorizeOwner(file, caller, "delete");
-      await tx.run("DELETE FROM _files WHERE id = ?", id);
+      await deleteFile(tx, id);
       this.#quota.remove(tx, file.size);
-      await tx.run("INSERT INTO _file_remains (id) VALUES (?)", id);
+      await markRemains(tx, id);
       const payload = { id, userId: file.userId };
       await this.#options.events.append(tx, { type: "storage.deleted", source: "storage", payload, principal });
     };
@@ -225,31 +232,21 @@ export class Storage {
   async #keep(upload: Upload, principal: Principal, values: Omit<FileRow, "id" | "createdAt">): Promise<StoredFile> {
     const { database, driver, events, clock } = this.#options;
     const { id } = upload;
-    await database.transactFor(principal, (tx) => tx.run("INSERT INTO _file_remains (id) VALUES (?)", id));
+    await database.transactFor(principal, (tx) => markRemains(tx, id));
     try {
       await driver.put(id, upload.path);
       return await database.transactFor(principal, async (tx) => {
         const now = clock.now();
         const file = toFile({ id, ...values, createdAt: toTimestamp(now) });
-        const { filename, mimeType, size, visibility, userId, createdAt } = file;
         await this.#quota.add(tx, file);
-        await tx.run(
-          `INSERT INTO _files (${fileColumns}) VALUES (?, ?, ?, ?, ?, ?, ?)`,
-          id,
-          filename,
-          mimeType,
-          size,
-          visibility,
-          userId,
-          createdAt,
-        );
-        await tx.run("DELETE FROM _file_remains WHERE id = ?", id);
+        await insertFile(tx, file);
+        await unmarkRemains(tx, id);
         await events.append(tx, { type: "storage.uploaded", source: "storage", payload: file, principal }, now);
         return file;
       });
     } catch (thrown) {
       // While the id is marked there is no file. After a failed flush there may be one, and its bytes must stay.
-      if (await database.reader.get("SELECT 1 FROM _file_remains WHERE id = ?", id)) await this.#removeBytes(id);
+      if (await hasRemains(database.reader, id)) await this.#removeBytes(id);
       throw thrown;
     }
   }
@@ -259,7 +256,7 @@ export class Storage {
     const { database, driver, logger } = this.#options;
     try {
       await driver.remove(id);
-      await database.transact((tx) => tx.run("DELETE FROM _file_remains WHERE id = ?", id), { makesRoom: true });
+      await database.transact((tx) => unmarkRemains(tx, id), { makesRoom: true });
     } catch (error) {
       logger.warn("The bytes of a deleted file could not be removed; the next start tries again", { id, error });
     }

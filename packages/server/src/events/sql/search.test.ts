@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import type { EventSource, Page } from "@socle/protocol";
-import { openApi } from "../../test/kit.ts";
+import { openApi } from "../../../test/kit.ts";
 
 const { service, request, register, admin } = await openApi({ collections: [{ name: "posts", fields: [] }] });
 const token = await admin();

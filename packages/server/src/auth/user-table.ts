@@ -1,3 +1,4 @@
+/** The tables of users, of the secrets that the service keeps, and of emails that make no admin any more. */
 import type { Role, User } from "@socle/protocol";
 import { isUniqueViolation, type Reader, type Transactor } from "../database/index.ts";
 import { AppError, newId, toTimestamp } from "../kernel/index.ts";
@@ -82,12 +83,35 @@ export async function insertUser(
   return user;
 }
 
+export async function updateUser(
+  tx: Transactor,
+  id: string,
+  { role = null, passwordHash = null }: { role?: Role | null; passwordHash?: string | null },
+): Promise<void> {
+  await tx.run(
+    "UPDATE _users SET role = coalesce(?, role), passwordHash = coalesce(?, passwordHash) WHERE id = ?",
+    role,
+    passwordHash,
+    id,
+  );
+}
+
 export async function deleteUser(tx: Transactor, id: string): Promise<void> {
   await tx.run("DELETE FROM _users WHERE id = ?", id);
 }
 
 export function emailTaken(): AppError {
   return new AppError("conflict", "There is already a user with this email.");
+}
+
+/** A secret of the service by its name; null before it was kept. */
+export async function findSecret(reader: Reader, name: string): Promise<string | null> {
+  const row = await reader.get<{ value: string }>("SELECT value FROM _secrets WHERE name = ?", name);
+  return row?.value ?? null;
+}
+
+export async function insertSecret(tx: Transactor, name: string, value: string): Promise<void> {
+  await tx.run("INSERT INTO _secrets (name, value) VALUES (?, ?)", name, value);
 }
 
 /** Whether `admin.email` must not make an admin of this email any more. */

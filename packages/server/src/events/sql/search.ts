@@ -1,6 +1,6 @@
 /** The search in the event log: by type, time, and who or which file it was. */
-import type { Reader, Value } from "../database/index.ts";
-import { type EventRow, LoggedEvent } from "./logged-event.ts";
+import type { Reader, Value } from "../../database/index.ts";
+import { type EventRow, LoggedEvent } from "../logged-event.ts";
 
 /** Which events are meant. */
 export interface EventFilter {
