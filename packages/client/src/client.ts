@@ -16,6 +16,7 @@ import {
   versionOf,
 } from "@socle/protocol";
 import { AdminClient } from "./admin.ts";
+import { type Operation, type RecordsOf, sendBatch } from "./batch.ts";
 import { type Listener, Realtime, type SubscribeOptions } from "./realtime.ts";
 import { searchOf } from "./search.ts";
 import { StorageClient } from "./storage.ts";
@@ -40,7 +41,7 @@ export interface CollectionTypes {
 }
 
 /** The values of a record to create. The owner is the user who is signed in. */
-type CreateOf<Types extends CollectionTypes> = Omit<Types["create"], Types["owner"]> &
+export type CreateOf<Types extends CollectionTypes> = Omit<Types["create"], Types["owner"]> &
   Partial<Pick<Types["create"], Types["owner"] & keyof Types["create"]>>;
 
 /** The records of one collection. Every method throws `SocleError`. */
@@ -162,6 +163,17 @@ export class SocleClient<Collections extends { [name in keyof Collections]: Coll
         await transport.send("DELETE", recordPath(id), undefined, { headers: versionHeaders(options) });
       },
     };
+  }
+
+  /**
+   * Does up to 1,000 changes of any collections in one transaction, all or none. `{ $ref: 0 }` stands for the id of the record of
+   * the first operation, in the operations behind it. Answers the records in the same order; null for a delete.
+   * @throws SocleError of the operation that failed; `details` has its number as `operation`.
+   */
+  batch<const Operations extends readonly Operation<Collections>[]>(
+    operations: Operations,
+  ): Promise<RecordsOf<Collections, Operations>> {
+    return sendBatch(this.#transport, operations);
   }
 
   /**

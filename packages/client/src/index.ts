@@ -13,6 +13,7 @@ export type {
   UserAdmin,
   UserQuery,
 } from "./admin.ts";
+export type { Operation, RecordsOf } from "./batch.ts";
 export {
   type CollectionClient,
   type CollectionTypes,

@@ -14,7 +14,7 @@ export const ERROR_CODES = [
 ] as const;
 export type ErrorCode = (typeof ERROR_CODES)[number];
 
-/** Which rule a value broke. */
+/** Which rule a value broke. `refused` is of a batch: the code of the error says why the operation was. */
 export type ErrorRule =
   | "required"
   | "type"
@@ -25,13 +25,16 @@ export type ErrorRule =
   | "relation"
   | "file"
   | "unknown"
-  | "readonly";
+  | "readonly"
+  | "refused";
 
 /** One problem of one field; a `validation_error` lists all of them. */
 export interface ErrorDetail {
   field: string;
   rule: ErrorRule;
   message: string;
+  /** Of a batch: the operation, counted from 0. */
+  operation?: number;
 }
 
 /** The body of every answer with a status of 400 or more. */

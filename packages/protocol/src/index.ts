@@ -1,6 +1,7 @@
 /** Types and names that go over the wire. The package imports nothing, so that a server and any client can share it. */
 export * from "./admin.ts";
 export * from "./auth.ts";
+export * from "./batch.ts";
 export * from "./collections.ts";
 export * from "./errors.ts";
 export * from "./events.ts";

@@ -1,3 +1,4 @@
+/** Versions of records, which `ETag`, `If-Match` and `ifMatch` are made of. */
 /** Versions of records on the wire: the entity tag that answers carry and `If-Match` names. */
 import type { SystemFields } from "./collections.ts";
 

@@ -88,6 +88,8 @@ export function buildApi(options: ApiOptions): Api {
     version,
     corsOrigins: config["cors.origins"],
     bodyLimit: config["limits.body"],
+    batchBodyLimit: config["limits.batchBody"],
+    maxBatches: config["limits.batches"],
     rates: RateLimiter.from(config),
     connectionsPerAddress: config["limits.connectionsPerAddress"],
     bodiesLimit: config["limits.bodies"],

@@ -90,7 +90,12 @@ export class Scripts {
       process: {
         ...place,
         word: "script-host",
-        options: { root, bodyLimit: config["limits.body"], umask: usualUmask() },
+        options: {
+          root,
+          bodyLimit: config["limits.body"],
+          batchBodyLimit: config["limits.batchBody"],
+          umask: usualUmask(),
+        },
       },
       memoryLimit: config["scripts.memory"],
       onLost: () => {

@@ -94,6 +94,7 @@ export const keys = {
   "admin.password": optional(secret, "password of the admin that is made at start"),
   "cors.origins": key(textList, ["*"], "origins whose pages may call the API"),
   "limits.body": key(size(1_024, 1_024 ** 3), "1MiB", "largest JSON body"),
+  "limits.batchBody": key(size(1_024, 1_024 ** 3), "8MiB", "largest body of a batch"),
   "limits.bodies": key(size(1_024 ** 2, 1_024 ** 4), "64MiB", "JSON bodies that are being read, in all"),
   "limits.answers": key(size(1_024 ** 2, 1_024 ** 4), "128MiB", "answers that are on their way to clients, in all"),
   "limits.connections": key(wholeNumber(1, 1_000_000), 10_000, "open connections in all"),
@@ -109,6 +110,11 @@ export const keys = {
     wholeNumber(1, 10_000),
     128,
     "thumbnails that wait to be made; one caller has three quarters of these",
+  ),
+  "limits.batches": key(
+    wholeNumber(1, 1_000),
+    16,
+    "large batches that wait for their turn; one caller has half of these",
   ),
   "limits.uploads": key(
     wholeNumber(1, 100_000),

@@ -107,6 +107,8 @@ export type CallersWork<T> = (tx: Transactor, caller: Principal) => Awaitable<T>
 /** `makesRoom`: on a full disk the transaction may use what is reserved for that. */
 export interface TransactOptions {
   readonly makesRoom?: boolean;
+  /** How many changes it makes, about; 1 without it. A heavy transaction shares its commit with few others. */
+  readonly weight?: number;
 }
 
 /** Reads of another module or process that can hold an old state of the database, and with it the write-ahead log. */

@@ -43,6 +43,10 @@ export interface ApiParts {
   corsOrigins: readonly string[];
   /** Bytes. */
   bodyLimit: number;
+  /** Bytes of the body of a batch. */
+  batchBodyLimit: number;
+  /** Large batches that may wait for their turn. */
+  maxBatches: number;
   rates: RateLimiter;
   /** Requests and sockets of one address at a time. */
   connectionsPerAddress: number;

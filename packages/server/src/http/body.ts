@@ -15,7 +15,14 @@ function kindOf(value: unknown): string {
  * @throws AppError `bad_request` for anything else; what `Bodies` throws.
  */
 export async function readOptionalObject(exchange: Exchange, limit: number): Promise<Record<string, unknown> | null> {
-  const bytes = await exchange.body(limit);
+  return parseObject(await exchange.body(limit));
+}
+
+/**
+ * Bytes as a JSON object; null when there are none.
+ * @throws AppError `bad_request` for anything else.
+ */
+export function parseObject(bytes: Uint8Array): Record<string, unknown> | null {
   if (bytes.byteLength === 0) return null;
   let value: unknown;
   try {
@@ -32,7 +39,11 @@ export async function readOptionalObject(exchange: Exchange, limit: number): Pro
 
 /** Like `readOptionalObject`, but there must be one. */
 export async function readObject(exchange: Exchange, limit: number): Promise<Record<string, unknown>> {
-  const body = await readOptionalObject(exchange, limit);
+  return required(await readOptionalObject(exchange, limit));
+}
+
+/** A body that must be there. @throws AppError `bad_request`. */
+export function required(body: Record<string, unknown> | null): Record<string, unknown> {
   if (body === null) throw new AppError("bad_request", "The body is missing; it must be a JSON object.");
   return body;
 }

@@ -36,6 +36,12 @@ class Buckets {
     this.#buckets.set(address, { tokens: isThere ? tokens - 1 : tokens, at: now });
     return isThere ? 0 : ((1 - tokens) * perMs) / count;
   }
+
+  /** Takes tokens from the bucket of an address that has taken one, also those that come later: the next has to wait for them. */
+  charge(address: string, tokens: number): void {
+    const bucket = this.#buckets.get(address);
+    if (bucket !== undefined) this.#buckets.set(address, { ...bucket, tokens: bucket.tokens - tokens });
+  }
 }
 
 /** Limits the requests of an address to groups of routes. The check comes before the body and the token are read. */
@@ -76,6 +82,11 @@ export class RateLimiter {
       },
     ]);
     return { ...route, methods: Object.fromEntries(methods) };
+  }
+
+  /** Counts a request, which was let in as one, as so many more. */
+  charge(group: RateGroup, exchange: Exchange, more: number): void {
+    this.#buckets.get(group)?.charge(exchange.address, Math.max(0, more));
   }
 
   #check(buckets: Buckets, address: string): void {

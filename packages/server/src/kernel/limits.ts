@@ -26,6 +26,8 @@ export const LIMITS = [
   "queries",
   /** Thumbnails that wait to be made (`limits.thumbnails`). */
   "thumbnails",
+  /** Large batches that wait for their turn (`limits.batches`). */
+  "batches",
   /** Uploads that wait to be read (`limits.uploads`). */
   "uploads",
   /** Bytes of stored files in all (`limits.storage`). */

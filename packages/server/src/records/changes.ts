@@ -46,6 +46,8 @@ export interface ChangedRecord extends RecordTarget {
 interface Found {
   readonly table: RecordTable;
   readonly row: OwnedRow;
+  /** About its bytes. */
+  readonly weight: number;
 }
 
 /**
@@ -107,11 +109,16 @@ export class RecordChanges {
     const json = JsonText.of(record);
     await this.#events.append(tx, { type, source: "collections", payload: json, principal, owner }, now);
     const isReadable = await this.#rights.allows(tx, "read", right);
-    return { record, tag: recordTag(collection, record), json: isReadable ? json : answerWithout(record, body) };
+    return {
+      record,
+      tag: recordTag(collection, record),
+      weight: json.text.length,
+      json: isReadable ? json : answerWithout(record, body),
+    };
   }
 
   async update(tx: Transactor, principal: Principal, { body, ...target }: ChangedRecord): Promise<SavedRecord> {
-    const { table, row } = await this.#find(tx, principal, { operation: "update", ...target });
+    const { table, row, weight } = await this.#find(tx, principal, { operation: "update", ...target });
     const { collection } = table;
     const { values, problems } = validateBody(table, body, "update");
     const owner = ownerOfChanged(table, principal, values, problems, row.owner);
@@ -129,7 +136,7 @@ export class RecordChanges {
       const { record } = row;
       const isReadable = await this.#rights.allows(tx, "read", { table, principal, id, owner: row.owner });
       const json = isReadable ? JsonText.of(record) : answerWithout(record, body);
-      return { record, tag: recordTag(collection, record), json };
+      return { record, tag: recordTag(collection, record), json, weight };
     }
     const now = this.#clock.now();
     // Strictly later than before, also within one millisecond.
@@ -154,11 +161,17 @@ export class RecordChanges {
     const event = { type, source: "collections", payload: json, changes, principal, owner, previous, basis } as const;
     await this.#events.append(tx, event, now);
     const isReadable = await this.#rights.allows(tx, "read", right);
-    return { record, tag: recordTag(collection, record), json: isReadable ? json : answerWithout(record, body) };
+    return {
+      record,
+      tag: recordTag(collection, record),
+      weight: json.text.length + weight,
+      json: isReadable ? json : answerWithout(record, body),
+    };
   }
 
-  async delete(tx: Transactor, principal: Principal, target: RecordTarget): Promise<void> {
-    const { table, row } = await this.#find(tx, principal, { operation: "delete", ...target });
+  /** Answers about the bytes of the record that is gone, which waits in memory for the flush. */
+  async delete(tx: Transactor, principal: Principal, target: RecordTarget): Promise<number> {
+    const { table, row, weight } = await this.#find(tx, principal, { operation: "delete", ...target });
     await tx.run(table.delete, target.id);
     tx.onCommit(() => this.#changed(table.collection, -1, row.owner));
     await this.#events.append(tx, {
@@ -170,6 +183,7 @@ export class RecordChanges {
       previous: row.record,
       basis: basisOf(table, row, null),
     });
+    return weight;
   }
 
   /** In the moment of the commit: there is one record more or less. */
@@ -190,10 +204,11 @@ export class RecordChanges {
     const found = await tx.get<StoredRecord>(table.byIdWithOwner, id);
     const missing = missingRecord(collection, id);
     if (found === null) throw missing;
+    const weight = table.weightOf(found);
     const row = table.toOwned(found);
     await this.#rights.admit(tx, operation, { table, principal, id, owner: row.owner, missing });
     checkVersion(row.record, ifMatch);
-    return { table, row };
+    return { table, row, weight };
   }
 
   /** Throws every problem of a body at once. */

@@ -1,4 +1,5 @@
 /** Records: create, read, update and delete one record, with validation, permissions and events. */
+export { parseBatch } from "./batch-operations.ts";
 export type { RecordVersion } from "./changes.ts";
 export { missingRecord } from "./missing.ts";
 export { type RecordTable, recordTableOf } from "./record-table.ts";

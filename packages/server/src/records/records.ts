@@ -1,10 +1,12 @@
 /** Records of every collection: create, read, update and delete one, each with its permission, its rules and its event. */
-import type { Operation, StoredRecord } from "@socle/protocol";
+import type { Operation as RecordOperation, StoredRecord } from "@socle/protocol";
 import type { Collection, Collections } from "../collections/index.ts";
 import { type Database, hasMetDamage, type Transactor } from "../database/index.ts";
 import type { EventBasis, EventLog } from "../events/index.ts";
-import { type Clock, messageOf, type Principal } from "../kernel/index.ts";
+import { type Clock, type JsonText, messageOf, type Principal } from "../kernel/index.ts";
 import type { Logger } from "../logging/index.ts";
+import { Batch } from "./batch.ts";
+import type { Operation } from "./batch-operations.ts";
 import { type Body, RecordChanges, type RecordTarget, type RecordVersion } from "./changes.ts";
 import { RecordCounts } from "./counts.ts";
 import { collectionNamed, missingRecord } from "./missing.ts";
@@ -117,7 +119,7 @@ export class Records {
   /** Looks whether a record is there and the caller is allowed the operation on it, without doing it. */
   async admit(
     name: string,
-    operation: Exclude<Operation, "create">,
+    operation: Exclude<RecordOperation, "create">,
     target: { principal: Principal; id: string },
   ): Promise<void> {
     const { principal, id } = target;
@@ -152,8 +154,19 @@ export class Records {
   /** @param record as for `update`. */
   async delete(collection: string, principal: Principal, record: string | RecordVersion): Promise<void> {
     const target = this.#target(collection, record);
-    const remove = (tx: Transactor, caller: Principal): Promise<void> => this.#changes.delete(tx, caller, target);
+    const remove = (tx: Transactor, caller: Principal): Promise<number> => this.#changes.delete(tx, caller, target);
     await this.#database.transactFor(principal, remove, { makesRoom: true });
+  }
+
+  /**
+   * Does many changes in one transaction, all or none.
+   * @returns the JSON of an array of `BatchResult`. @throws AppError: see `Batch`.
+   */
+  async batch(principal: Principal, operations: readonly Operation[]): Promise<JsonText> {
+    const run = (tx: Transactor, caller: Principal): Promise<JsonText> =>
+      new Batch(operations, this.#changes).run(tx, caller);
+    const makesRoom = operations.every(({ method }) => method === "delete");
+    return this.#database.transactFor(principal, run, { makesRoom, weight: operations.length });
   }
 
   /** An id that no record can have is answered without waiting for the writer. */

@@ -12,6 +12,8 @@ export interface TaggedRecord {
 /** A record as it was just written. The answer is the whole record, or the part that a caller gets who may not read it. */
 export interface SavedRecord extends TaggedRecord {
   readonly record: StoredRecord;
+  /** About the bytes of it, and of what it was before, that wait in memory for the flush. */
+  readonly weight: number;
 }
 
 /**

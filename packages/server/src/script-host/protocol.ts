@@ -124,12 +124,18 @@ export type FromChild =
   | { readonly type: "taken"; readonly call: number }
   | LogMessage;
 
+/** Bytes that the arguments of calls may have, the bytes of a file excepted. */
+export interface CallLimits {
+  /** Of the JSON of a record. */
+  readonly bodyLimit: number;
+  /** Of the JSON of a batch. */
+  readonly batchBodyLimit: number;
+}
+
 /** The options that the process is started with. */
-export interface ChildOptions {
+export interface ChildOptions extends CallLimits {
   /** The project's folder. */
   readonly root: string;
-  /** Bytes that the JSON of a record may have. */
-  readonly bodyLimit: number;
   /** The umask for files that the user's code makes. (The service's own files are for its user alone.) */
   readonly umask: number;
 }

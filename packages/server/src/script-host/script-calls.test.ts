@@ -48,7 +48,7 @@ async function open(): Promise<ScriptHost> {
     kinds: [kind],
     process: {
       word: "script-host",
-      options: { root, bodyLimit: 1_000, umask: 0o022 },
+      options: { root, bodyLimit: 1_000, batchBodyLimit: 1_000, umask: 0o022 },
       cwd: root,
       environment: { PATH: process.env["PATH"] },
     },

@@ -5,7 +5,7 @@ import type { Database } from "../database/index.ts";
 import { AppError, actorOf, isObject, oneOf, quote, type System } from "../kernel/index.ts";
 import type { Logger } from "../logging/index.ts";
 import type { Queries } from "../queries/index.ts";
-import type { Records, RecordVersion } from "../records/index.ts";
+import { parseBatch, type Records, type RecordVersion } from "../records/index.ts";
 import { cleanName, type Storage } from "../storage/index.ts";
 import type { Caller } from "./call-transport.ts";
 import type { CallError, CallMessage } from "./protocol.ts";
@@ -102,6 +102,10 @@ export class ServiceApi {
           return true;
         });
         return deleted !== null;
+      },
+      "db.batch": async (principal, [operations], { part }) => {
+        await part((await records.batch(principal, parseBatch(parsedObject(operations, "operations")))).text);
+        return null;
       },
       "db.query": async (_principal, [sql, params], { part, remainingMs }) => {
         const timeoutMs = Math.max(1, remainingMs);

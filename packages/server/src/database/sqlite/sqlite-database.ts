@@ -165,7 +165,7 @@ export class SqliteDatabase implements Database {
   /**
    * Runs `work` in a transaction of its own and resolves with its answer once that is on disk. What it throws takes the
    * transaction back and is thrown here. `work` must not wait for another transaction.
-   * @param options `makesRoom`: on a full disk it may use what is reserved for that.
+   * @param options `makesRoom`: on a full disk it may use what is reserved for that. `weight`: how many changes it makes, about.
    * @throws AppError `unavailable` when the disk does not take the change, or while the service stops.
    */
   transact<T>(work: (tx: Transactor) => Awaitable<T>, options: TransactOptions = {}): Promise<T> {
@@ -201,6 +201,7 @@ export class SqliteDatabase implements Database {
    */
   transactFor<T>(principal: Principal, work: CallersWork<T>, options: TransactOptions = {}): Promise<T> {
     return this.transact(this.#guarded(principal, work), {
+      ...options,
       makesRoom: options.makesRoom === true && isAdmin(principal),
     });
   }

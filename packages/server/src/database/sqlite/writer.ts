@@ -11,8 +11,8 @@ import type { Reserve } from "./reserve.ts";
 import type { SnapshotReader } from "./snapshot-reader.ts";
 import type { ThreadConnection } from "./thread-connection.ts";
 
-/** So that one commit never holds the event loop for long. */
-const maxBatch = 256;
+/** The weight of the transactions of one commit, so that it never holds the event loop for long. */
+const maxWeight = 256;
 
 /** Effects of flushed transactions hold the event loop for so long at most; the others come in the next turn. */
 const effectsMs = 8;
@@ -46,6 +46,7 @@ interface Job {
   readonly migration: MigrationSite | null;
   /** Whether it makes room, or lets somebody in who does: it may use the reserve of the disk. */
   readonly makesRoom: boolean;
+  readonly weight: number;
   outcome: { value: unknown; tx: JobTransactor } | { error: unknown } | null;
 }
 
@@ -105,12 +106,12 @@ export class Writer {
 
   transact<T>(work: (tx: Transactor) => Awaitable<T>, options: TransactionOptions = {}): Promise<T> {
     if (this.#refusal !== null) return Promise.reject(this.#refusal);
-    const { migration = null, makesRoom = false } = options;
+    const { migration = null, makesRoom = false, weight = 1 } = options;
     if (migration !== null) this.#migrations += 1;
     return new Promise<T>((resolve, reject) => {
       // `resolve` is only ever called with what `work` answered.
       const settle = { resolve: resolve as (value: unknown) => void, reject };
-      this.#queue.push({ work, ...settle, migration, makesRoom, outcome: null });
+      this.#queue.push({ work, ...settle, migration, makesRoom, weight, outcome: null });
       this.#turning ??= this.#nextTurn();
     });
   }
@@ -169,10 +170,20 @@ export class Writer {
     const migrationAt = this.#migrations === 0 ? -1 : this.#queue.findIndex(({ migration }) => migration !== null);
     const [first] = this.#queue;
     if (migrationAt !== 0 || first === undefined)
-      return this.#commit(this.#queue.splice(0, migrationAt < 0 ? maxBatch : Math.min(migrationAt, maxBatch)));
+      return this.#commit(this.#queue.splice(0, this.#share(migrationAt < 0 ? this.#queue.length : migrationAt)));
     this.#migrations -= 1;
     this.#queue.shift();
     return this.#migrate(first);
+  }
+
+  /** How many of the first `waiting` transactions share a commit: one at least. */
+  #share(waiting: number): number {
+    let weight = 0;
+    for (let taken = 0; taken < Math.min(waiting, maxWeight); taken++) {
+      weight += this.#queue[taken]?.weight ?? 0;
+      if (weight > maxWeight) return Math.max(1, taken);
+    }
+    return Math.min(waiting, maxWeight);
   }
 
   async #commit(taken: Job[]): Promise<void> {

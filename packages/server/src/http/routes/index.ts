@@ -14,6 +14,7 @@ import type { Route } from "../router.ts";
 import type { StaticFiles } from "../static-files.ts";
 import { adminRoutes } from "./admin/index.ts";
 import { authRoutes } from "./auth.ts";
+import { batchRoutes } from "./batch.ts";
 import { firstAdminRoutes } from "./first-admin.ts";
 import { healthRoutes } from "./health.ts";
 import { metricsRoutes } from "./metrics.ts";
@@ -37,6 +38,10 @@ export interface RouteOptions {
   version: string;
   /** Bytes. */
   bodyLimit: number;
+  /** Bytes of the body of a batch. */
+  batchBodyLimit: number;
+  /** Large batches that may wait for their turn. */
+  maxBatches: number;
   rates: RateLimiter;
   /** Bytes of answers to lists that are kept. */
   listCacheSize: number;
@@ -56,6 +61,7 @@ export function allRoutes(options: RouteOptions): Route[] {
     ...adminRoutes(options),
     ...storageRoutes(options),
     ...realtimeRoutes(options),
+    ...batchRoutes(options),
     ...recordRoutes(options),
   ];
 }

@@ -48,6 +48,10 @@ function databaseOf({ calls }: ContextParts): object {
         delete: (id: string, options?: VersionOptions) => call("delete", id, tagOf(options)),
       };
     },
+    batch: async (operations: unknown) => {
+      const results = parsed(await whole(calls, "db.batch", [jsonOf({ operations })])) as { body: unknown }[];
+      return results.map(({ body }) => body);
+    },
     query: async (sql: string, params: unknown = []) => parsed(await whole(calls, "db.query", [sql, jsonOf(params)])),
   };
 }

@@ -199,7 +199,7 @@ class Child {
   async #call({ attempt, path, handler, input }: Invocation): Promise<unknown> {
     const scope: Scope = newScope(attempt);
     const controller = new AbortController();
-    const calls = new ServiceClient({ attempt, send: this.#send, bodyLimit: this.#options.bodyLimit });
+    const calls = new ServiceClient({ attempt, send: this.#send, limits: this.#options });
     this.#active.set(attempt, { path, controller, calls });
     const target = this.#modules.get(path)?.[handler];
     if (typeof target !== "function") throw new Error(`${path} does not export ${handler}`);

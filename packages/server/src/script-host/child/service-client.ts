@@ -1,6 +1,6 @@
 /** The client of the service in a script process: the calls of one attempt, and their answers. */
 import { MAX_FILE_SIZE } from "@socle/protocol";
-import type { CallError, FromChild } from "../protocol.ts";
+import type { CallError, CallLimits, FromChild } from "../protocol.ts";
 
 /** Calls of one attempt at a time; the others wait here, in the memory of the script process. */
 const maxOpen = 100;
@@ -25,7 +25,7 @@ const open = new Map<number, Open>();
 export class ServiceClient {
   readonly #attempt: number;
   readonly #send: (message: FromChild) => void;
-  readonly #bodyLimit: number;
+  readonly #limits: CallLimits;
   readonly #waiting: (() => void)[] = [];
   #open = 0;
   #endReason: string | null = null;
@@ -33,22 +33,18 @@ export class ServiceClient {
   constructor(options: {
     attempt: number;
     send: (message: FromChild) => void;
-    /** Bytes that the arguments of a call may have, the bytes of a file excepted. */
-    bodyLimit: number;
+    limits: CallLimits;
   }) {
     this.#attempt = options.attempt;
     this.#send = options.send;
-    this.#bodyLimit = options.bodyLimit;
+    this.#limits = options.limits;
   }
 
   /** Asks the service. Rejects with a `ServiceError` whose stack is that of the caller. */
   async call(method: string, args: readonly unknown[], onPart?: (value: unknown) => void): Promise<unknown> {
     const error = new ServiceError();
     const size = args.reduce<number>((sum, arg) => sum + sizeOf(arg), 0);
-    const [limit, what] =
-      method === "storage.put"
-        ? [MAX_FILE_SIZE + this.#bodyLimit, "a file may have"]
-        : [this.#bodyLimit, "limits.body allows"];
+    const [limit, what] = this.#limitOf(method);
     if (size > limit)
       throw fill(error, { code: "payload_too_large", message: `${method}: ${size} bytes are more than ${what}.` });
     const strange = args.find((arg) => !isPlain(arg));
@@ -69,6 +65,13 @@ export class ServiceClient {
       this.#open -= 1;
       this.#waiting.shift()?.();
     }
+  }
+
+  #limitOf(method: string): readonly [number, string] {
+    const { bodyLimit, batchBodyLimit } = this.#limits;
+    if (method === "storage.put") return [MAX_FILE_SIZE + bodyLimit, "a file may have"];
+    if (method === "db.batch") return [batchBodyLimit, "limits.batchBody allows"];
+    return [bodyLimit, "limits.body allows"];
   }
 
   /** Refuses all further calls. */

@@ -1,0 +1,61 @@
+/** Batches of the client: operations with the types of their collections, and the request. */
+import {
+  type BatchOperation,
+  type BatchReference,
+  type BatchResult,
+  type BatchValues,
+  type StoredRecord,
+  versionOf,
+} from "@socle/protocol";
+import type { CollectionTypes, CreateOf, VersionOptions } from "./client.ts";
+import type { Transport } from "./transport.ts";
+
+/** Values in which a reference may stand for an id. */
+type WithReferences<Values> = { [Name in keyof Values]: Values[Name] | BatchReference };
+
+/** An operation on records of one collection. */
+type OperationOn<Name extends string, Create, Update> =
+  | { method: "create"; collection: Name; body: Create }
+  | ({ method: "update"; collection: Name; id: string | BatchReference; body: Update } & VersionOptions)
+  | ({ method: "delete"; collection: Name; id: string | BatchReference } & VersionOptions);
+
+/** The operations of `SocleClient.batch`: on the collections that the types of the project know, where there are some. */
+export type Operation<Collections extends { [name in keyof Collections]: CollectionTypes }> = [
+  keyof Collections,
+] extends [never]
+  ? OperationOn<string, BatchValues, BatchValues>
+  : {
+      [Name in keyof Collections & string]: OperationOn<
+        Name,
+        WithReferences<CreateOf<Collections[Name]>>,
+        WithReferences<Collections[Name]["update"]>
+      >;
+    }[keyof Collections & string];
+
+/** The record that an operation answers. */
+type RecordOf<Collections, Done> = Done extends { method: "delete" }
+  ? null
+  : Done extends { collection: infer Name extends keyof Collections }
+    ? Collections[Name] extends { record: infer Found }
+      ? Found
+      : StoredRecord
+    : StoredRecord;
+
+/** The records of a batch, in the order of its operations; null for a delete. */
+export type RecordsOf<Collections, Operations> = {
+  -readonly [Index in keyof Operations]: RecordOf<Collections, Operations[Index]>;
+};
+
+/** Sends a batch. The shapes of its records are those that the caller's types say. */
+export async function sendBatch<Records>(
+  transport: Transport,
+  operations: readonly OperationOn<string, object, object>[],
+): Promise<Records> {
+  const sent = operations.map((operation): BatchOperation<object> => {
+    if (operation.method === "create" || operation.ifMatch === undefined) return operation as BatchOperation<object>;
+    const { ifMatch } = operation;
+    return { ...operation, ifMatch: typeof ifMatch === "string" ? ifMatch : versionOf(ifMatch) };
+  });
+  const { results } = await transport.json<{ results: BatchResult[] }>("POST", "/api/batch", { operations: sent });
+  return results.map(({ body }) => body) as Records;
+}

@@ -1,0 +1,27 @@
+/** The shapes of `POST /api/batch`. */
+import type { JsonValue, StoredRecord } from "./collections.ts";
+
+/** Operations of one batch. */
+export const MAX_BATCH_OPERATIONS = 1_000;
+
+/** In the place of an id: that of the record of an earlier operation, counted from 0. */
+export interface BatchReference {
+  $ref: number;
+}
+
+/** The values of a record, with references anywhere in them. */
+export interface BatchValues {
+  [field: string]: JsonValue | BatchReference | BatchValues | (JsonValue | BatchReference | BatchValues)[] | undefined;
+}
+
+/** An operation of `POST /api/batch`. `ifMatch` is the version that the record must have, as in `If-Match`. */
+export type BatchOperation<Values = BatchValues> =
+  | { method: "create"; collection: string; body: Values }
+  | { method: "update"; collection: string; id: string | BatchReference; ifMatch?: string; body: Values }
+  | { method: "delete"; collection: string; id: string | BatchReference; ifMatch?: string };
+
+/** An operation that was done: 201 with the new record, 200 with the changed one, 204 with null. */
+export interface BatchResult {
+  status: 201 | 200 | 204;
+  body: StoredRecord | null;
+}

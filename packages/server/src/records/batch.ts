@@ -1,0 +1,139 @@
+/**
+ * A batch: many changes in one transaction, each with its permission, its rules and its event, all or none of them.
+ *
+ * Every operation looks at the records as those before it have left them. Where values are refused, the operations behind are
+ * tried all the same, so that every problem is told at once; any other refusal ends the batch.
+ */
+import type { BatchResult, ErrorDetail } from "@socle/protocol";
+import type { Transactor } from "../database/index.ts";
+import { AppError, JsonText, newId, nextTurn, type Principal } from "../kernel/index.ts";
+import { invalidBatch, maxProblems, type Operation } from "./batch-operations.ts";
+import { resolve } from "./batch-references.ts";
+import type { RecordChanges } from "./changes.ts";
+
+/** The transaction lets the event loop turn after this time: reads and answers go on meanwhile. */
+const turnMs = 8;
+
+/** Records that a batch changes, as they are and as they were, wait in memory for the flush: about so many bytes of them. */
+const maxHeldBytes = 64 * 1024 ** 2;
+
+/** The result of one operation, whose body is JSON already. */
+interface Result {
+  readonly status: BatchResult["status"];
+  readonly json: string;
+}
+
+export class Batch {
+  readonly #operations: readonly Operation[];
+  readonly #changes: RecordChanges;
+  readonly #results: Result[] = [];
+  /** The ids of the records of the operations. An operation that failed has one that no record has. */
+  readonly #ids: string[] = [];
+  readonly #failed = new Set<number>();
+  readonly #problems: ErrorDetail[] = [];
+  #heldBytes = 0;
+
+  constructor(operations: readonly Operation[], changes: RecordChanges) {
+    this.#operations = operations;
+    this.#changes = changes;
+  }
+
+  /**
+   * Runs it in a transaction, which must be taken back when it throws. To be called once.
+   * @returns the JSON of an array of `BatchResult`.
+   * @throws AppError of the first operation that failed, or `validation_error` with the problems of all; each detail has the
+   * number of its operation. `payload_too_large` where the records are too many bytes.
+   */
+  async run(tx: Transactor, caller: Principal): Promise<JsonText> {
+    let turnedAt = performance.now();
+    for (const [index, operation] of this.#operations.entries()) {
+      await this.#try(index, operation, () => this.#apply(tx, caller, operation));
+      if (performance.now() - turnedAt < turnMs) continue;
+      await nextTurn();
+      turnedAt = performance.now();
+    }
+    if (this.#failed.size > 0) throw invalidBatch(this.#problems);
+    return JsonText.from(
+      `[${this.#results.map(({ status, json }) => `{"status":${status},"body":${json}}`).join(",")}]`,
+    );
+  }
+
+  async #try(index: number, operation: Operation, work: () => Promise<Result & { id: string }>): Promise<void> {
+    try {
+      // Without the record that it is about, nothing can be said about it.
+      if (typeof operation.id === "number" && this.#failed.has(operation.id)) throw lostTarget();
+      resolve(operation.references, this.#ids);
+      const { id, ...result } = await work();
+      this.#ids.push(id);
+      this.#results.push(result);
+    } catch (thrown) {
+      if (!(thrown instanceof AppError) || thrown.code === "unavailable") throw thrown;
+      this.#refuse(index, operation, thrown);
+      this.#failed.add(index);
+      this.#ids.push(newId("rec", Date.now()));
+    }
+  }
+
+  /** @throws AppError the refusal that ends the batch. */
+  #refuse(index: number, operation: Operation, refusal: AppError): void {
+    const isOfValues = refusal.code === "validation_error";
+    if (!isOfValues) {
+      // The refusal may be a consequence of an operation that failed.
+      if (this.#failed.size > 0) return;
+      throw refusalOf(index, operation, refusal);
+    }
+    // The record of an operation that failed is not there to be pointed to: that is no problem of its own.
+    const lost = new Set(
+      operation.references.filter((each) => this.#failed.has(each.operation)).map(({ field }) => field),
+    );
+    for (const detail of detailsOf(operation, refusal)) {
+      if (lost.has(detail.field) || this.#problems.length >= maxProblems) continue;
+      this.#problems.push({ operation: index, ...detail });
+    }
+  }
+
+  async #apply(tx: Transactor, caller: Principal, operation: Operation): Promise<Result & { id: string }> {
+    const { method, collection, ifMatch, body } = operation;
+    if (method === "create") {
+      const { record, json, weight } = await this.#changes.create(tx, caller, { collection, body });
+      this.#hold(weight);
+      return { id: record.id, status: 201, json: json.text };
+    }
+    const id = typeof operation.id === "number" ? (this.#ids[operation.id] ?? "") : operation.id;
+    const target = { collection, id, ifMatch };
+    if (method === "update") {
+      const { json, weight } = await this.#changes.update(tx, caller, { ...target, body });
+      this.#hold(weight);
+      return { id, status: 200, json: json.text };
+    }
+    this.#hold(await this.#changes.delete(tx, caller, target));
+    return { id, status: 204, json: "null" };
+  }
+
+  #hold(bytes: number): void {
+    this.#heldBytes += bytes;
+    if (this.#heldBytes <= maxHeldBytes) return;
+    throw new AppError(
+      "payload_too_large",
+      `The records of the batch are larger than ${maxHeldBytes / 1024 ** 2} MiB in all; send fewer operations at a time.`,
+    );
+  }
+}
+
+/** A refusal with the number of its operation. */
+function refusalOf(index: number, operation: Operation, refusal: AppError): AppError {
+  const { code, message, isStale } = refusal;
+  return new AppError(code, message, {
+    details: detailsOf(operation, refusal).map((detail) => ({ operation: index, ...detail })),
+    ...(isStale && { isStale }),
+  });
+}
+
+function detailsOf({ method }: Operation, { details, message }: AppError): readonly ErrorDetail[] {
+  return details ?? [{ field: method === "create" ? "collection" : "id", rule: "refused", message }];
+}
+
+/** The error of an operation on a record that an operation before it should have made: that one's problems are told. */
+function lostTarget(): AppError {
+  return AppError.validation([]);
+}
