@@ -12,6 +12,7 @@ const checks: { readonly [name: string]: string[] } = {
   comments: [process.execPath, `${root}/scripts/check-comments.ts`],
   dependencies: [process.execPath, `${root}/scripts/check-dependencies.ts`],
   "unused code": [tool("knip"), "--no-progress"],
+  "unused members": [process.execPath, `${root}/scripts/check-members.ts`],
 };
 
 let failed = 0;

@@ -222,12 +222,6 @@ export class Collections {
     return new Map(definitions.sort(byName).map((definition) => [definition.name, definition]));
   }
 
-  /** Whether the tables that a reader sees are those that a collection is about. */
-  async isInForce(reader: Reader, { name, definition }: Collection): Promise<boolean> {
-    const row = await reader.get<Pick<Row, "definition">>("SELECT definition FROM _collections WHERE name = ?", name);
-    return row?.definition === JSON.stringify(definition);
-  }
-
   /** In the order of their names. */
   all(): Collection[] {
     return [...this.#byName.values()].sort(byName);
