@@ -1,6 +1,6 @@
 /**
- * `npm run check`: format and lint, types, module order, comments, dependencies, unused code. Runs every check, so that
- * one run tells everything.
+ * `npm run check`: format and lint, types, module order, places of SQL, comments, dependencies, unused code. Runs
+ * every check, so that one run tells everything.
  */
 import { root, start, tool } from "./run.ts";
 
@@ -9,9 +9,11 @@ const checks: { readonly [name: string]: string[] } = {
   types: [tool("tsc"), "-p", "."],
   "types of the dashboard": [tool("tsc"), "-p", "packages/dashboard"],
   "module order": [process.execPath, `${root}/scripts/check-modules.ts`],
+  "places of SQL": [process.execPath, `${root}/scripts/check-sql.ts`],
   comments: [process.execPath, `${root}/scripts/check-comments.ts`],
   dependencies: [process.execPath, `${root}/scripts/check-dependencies.ts`],
   "unused code": [tool("knip"), "--no-progress"],
+  "unused members": [process.execPath, `${root}/scripts/check-members.ts`],
 };
 
 let failed = 0;

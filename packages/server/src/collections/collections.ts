@@ -21,7 +21,6 @@ import {
   deleteDefinition,
   putDefinition,
   storedDefinitions,
-  storedText,
   updatePlaces,
 } from "./definition-table.ts";
 import type { SchemaSource, UserTable } from "./expression-schema.ts";
@@ -198,11 +197,6 @@ export class Collections {
   async read(reader: Reader): Promise<Definitions> {
     const definitions = await storedDefinitions(reader);
     return new Map(definitions.sort(byName).map((definition) => [definition.name, definition]));
-  }
-
-  /** Whether the tables that a reader sees are those that a collection is about. */
-  async isInForce(reader: Reader, { name, definition }: Collection): Promise<boolean> {
-    return (await storedText(reader, name)) === JSON.stringify(definition);
   }
 
   /** In the order of their names. */

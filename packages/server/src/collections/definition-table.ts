@@ -52,12 +52,6 @@ export async function definitionsWithoutPlaces(reader: Reader): Promise<Collecti
   return parse(await reader.all<{ definition: string }>("SELECT definition FROM _collections WHERE places IS NULL"));
 }
 
-/** The JSON of a definition; null when there is none. */
-export async function storedText(reader: Reader, name: string): Promise<string | null> {
-  const row = await reader.get<{ definition: string }>("SELECT definition FROM _collections WHERE name = ?", name);
-  return row?.definition ?? null;
-}
-
 export function putDefinition(tx: Transactor, name: string, row: DefinitionRow): Awaitable<unknown> {
   return tx.run(
     `INSERT OR REPLACE INTO _collections (name, ${columns}) VALUES (?, ?, ?, ?, ?)`,

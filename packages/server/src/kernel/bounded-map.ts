@@ -29,8 +29,4 @@ export class BoundedMap<K, V> {
   delete(key: K): boolean {
     return this.#entries.delete(key);
   }
-
-  clear(): void {
-    this.#entries.clear();
-  }
 }

@@ -7,11 +7,6 @@ export class Gate {
     this.#free = width;
   }
 
-  /** Whether somebody waits for a place. */
-  get isWanted(): boolean {
-    return this.#waiting.length > 0;
-  }
-
   async run<T>(work: () => Promise<T>): Promise<T> {
     await this.take();
     try {

@@ -1,0 +1,124 @@
+/**
+ * Checks where the server's SQL stands. Statements stand only in files that are named for it: `*-table.ts`, `table.ts`,
+ * `schema.ts`, `sql.ts`, in folders named `sql`, and in the module `database`. A private table (`_users`) is named only in
+ * the module whose schema creates it.
+ *
+ * The check reads texts, so it cannot see a statement or a name that is put together at run time.
+ */
+import { join, sep } from "node:path";
+import { Glob } from "bun";
+
+const base = "packages/server/src";
+const forSql = /(^|\/)((.*-)?table|schema|sql)\.ts$|\/sql\/|^database\//;
+const statement =
+  /\b(SELECT\s[\s\S]*?\bFROM\b|INSERT\s+(OR\s+[A-Z]+\s+)?INTO\b|UPDATE\s+\S+\s+SET\b|DELETE\s+FROM\b|(CREATE|ALTER|DROP)\s+(TABLE|UNIQUE\s+INDEX|INDEX|TRIGGER)\b|PRAGMA\s+\w)/;
+const creation = /\bCREATE\s+TABLE\s+(?:IF\s+NOT\s+EXISTS\s+)?(_\w+)/g;
+
+/** Files of the server that break a rule, and the reason why they may. */
+export interface Exceptions {
+  /** Files with statements of their own. */
+  readonly statements: readonly string[];
+  /** Files that name tables of other modules. */
+  readonly tables: readonly string[];
+}
+
+const exceptions: Exceptions = {
+  statements: [
+    "backup/pack-worker.ts",
+    "backup/unpacked.ts",
+    "backup/verify.ts",
+    "cli/commands/backup.ts",
+    // The example of a function in a new project.
+    "cli/template.ts",
+    "collections/collections.ts",
+    "collections/data-check.ts",
+    "functions/deliveries.ts",
+    "functions/failed-deliveries.ts",
+    "functions/open-runs.ts",
+    "functions/previous-records.ts",
+    "jobs/history.ts",
+    "jobs/job-queue.ts",
+    "queries/expand.ts",
+    "queries/file-uses.ts",
+    "queries/run.ts",
+    "realtime/readers.ts",
+    "records/counts.ts",
+    "records/rights.ts",
+    "runs/handler-names.ts",
+  ],
+  tables: [
+    "backup/pack-worker.ts",
+    "backup/unpacked.ts",
+    "backup/verify.ts",
+    "cli/commands/backup.ts",
+    "database/sqlite/user-query.ts",
+    "jobs/schema.ts",
+  ],
+};
+
+interface Source {
+  /** Its path inside the folder of modules. */
+  readonly file: string;
+  readonly module: string;
+  /** The source without comments. */
+  readonly code: string;
+}
+
+function withoutComments(source: string): string {
+  return source.replaceAll(/^[ \t]*\/\*[\s\S]*?\*\//gm, "").replaceAll(/^[ \t]*\/\/.*$/gm, "");
+}
+
+async function readSources(root: string): Promise<Source[]> {
+  const files = [...new Glob(`${base}/**/*.ts`).scanSync(root)].filter((file) => !/test[^/]*\.ts$/.test(file));
+  return Promise.all(
+    files.map(async (path) => {
+      const file = path
+        .split(sep)
+        .join("/")
+        .slice(base.length + 1);
+      const [module = ""] = file.split("/");
+      return { file, module, code: withoutComments(await Bun.file(join(root, path)).text()) };
+    }),
+  );
+}
+
+/** The module that creates each private table. */
+function ownersOf(sources: readonly Source[]): Map<string, string> {
+  return new Map(
+    sources.flatMap(({ module, code }) =>
+      [...code.matchAll(creation)].map(([, table = ""]) => [table, module] as const),
+    ),
+  );
+}
+
+/** The problems of files without an exception, and the exceptions that no file needs. */
+function compare(found: ReadonlyMap<string, string>, allowed: readonly string[]): string[] {
+  return [
+    ...[...found].filter(([file]) => !allowed.includes(file)).map(([file, problem]) => `${base}/${file}: ${problem}`),
+    ...allowed
+      .filter((file) => !found.has(file))
+      .map((file) => `${base}/${file}: keeps the rule; it goes from the list of exceptions`),
+  ].sort();
+}
+
+/** Every file that breaks a rule, as a line that names file and reason. */
+export async function findSqlProblems(root: string, allowed: Exceptions = exceptions): Promise<string[]> {
+  const sources = await readSources(root);
+  const owners = ownersOf(sources);
+  const statements = new Map<string, string>();
+  const tables = new Map<string, string>();
+  for (const { file, module, code } of sources) {
+    const [text] = statement.exec(code) ?? [];
+    if (text !== undefined && !forSql.test(file)) statements.set(file, `holds SQL: ${text.slice(0, 40).trim()} …`);
+    const foreign = [...owners].filter(([table, owner]) => owner !== module && new RegExp(`\\b${table}\\b`).test(code));
+    if (foreign.length > 0)
+      tables.set(file, foreign.map(([table, owner]) => `names ${table}, a table of ${owner}`).join("; "));
+  }
+  return [...compare(statements, allowed.statements), ...compare(tables, allowed.tables)];
+}
+
+if (import.meta.main) {
+  const problems = await findSqlProblems(join(import.meta.dir, ".."));
+  for (const problem of problems) console.error(problem);
+  process.exit(problems.length > 0 ? 1 : 0);
+}
