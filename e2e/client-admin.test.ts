@@ -50,6 +50,13 @@ test("a file: found by its name, protected, and the records that use it", async 
   await expect(client.admin.file("fil_none")).rejects.toBeInstanceOf(SocleError);
 });
 
+test("a trial: what nobody would get", async () => {
+  const trial = await client.admin.collections.try("albums", { as: null, operation: "create", body: { title: 5 } });
+  expect(trial).toMatchObject({ as: null, allowed: false, status: 400, error: { details: [{ field: "title" }] } });
+  const list = await client.admin.collections.try("albums", { as: me.id, operation: "read", query: { limit: 1 } });
+  expect(list).toMatchObject({ as: { email: "admin@example.com" }, allowed: true });
+});
+
 test("tails: events and entries of the log as they come, until the signal", async () => {
   const end = new AbortController();
   const opened: string[] = [];

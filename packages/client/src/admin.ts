@@ -19,6 +19,8 @@ import type {
   Page,
   Permissions,
   Role,
+  RuleTrial,
+  RuleTrialRequest,
   Schema,
   ScriptFileEntry,
   StoredFile,
@@ -124,6 +126,11 @@ export class CollectionAdmin {
 
   planDelete(name: string): Promise<MigrationPlan> {
     return this.#transport.json("DELETE", `${path(name)}?dryRun=true`);
+  }
+
+  /** Tries an operation as a user, or as nobody: the answer they would get, and the rules that say so. Nothing is changed. */
+  try(name: string, trial: RuleTrialRequest): Promise<RuleTrial> {
+    return this.#transport.json("POST", `${path(name)}/try`, trial);
   }
 
   /** All definitions. */

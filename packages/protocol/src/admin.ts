@@ -9,6 +9,7 @@ import type {
   Permissions,
   Rule,
 } from "./collections.ts";
+import type { ErrorBody } from "./errors.ts";
 import type { Event } from "./events.ts";
 
 /** A list of the admin API. */
@@ -75,6 +76,56 @@ export interface MigrationPlan {
   steps: MigrationStep[];
   /** How many the collection has. */
   records: number;
+}
+
+/** A trial: an operation that an admin tries as somebody else (`POST /api/admin/collections/{name}/try`). */
+export interface RuleTrialRequest {
+  /** The id of the user; null for somebody without a token. */
+  as: string | null;
+  operation: Operation;
+  /** Of the record; to create one, or for a list, there is none. */
+  id?: string;
+  /** The body of a create or update; `{}` where it is left out. */
+  body?: Record<string, JsonValue>;
+  /** The parameters of a list, or of the read of one record; `limit` is 20 where it is left out, and 100 at most. */
+  query?: Record<string, string | number>;
+}
+
+/** The outcome of a trial: the answer that the caller would get, and the rules that say so. Nothing was changed. */
+export interface RuleTrial {
+  as: User | null;
+  operation: Operation;
+  allowed: boolean;
+  /** Of the answer that the caller would get. */
+  status: number;
+  error: ErrorBody["error"] | null;
+  /** The record, or a page of the list, as the caller would get it; null where there is none in the answer. */
+  answer: JsonValue;
+  /** None for a list, for what is not there, and where a word refuses whoever asks. */
+  rules: TriedRule[];
+}
+
+/** A rule, and how it stands to a record. */
+export interface TriedRule {
+  operation: Operation;
+  /** Whether it was looked at on the record before the change, or after it. */
+  moment: "before" | "after";
+  rule: Rule;
+  /** Whether it lets the caller; of an admin always. */
+  holds: boolean;
+  /** Of an expression; null for a word. */
+  parts: RulePart | null;
+}
+
+/** A part of a rule's text, from `start` up to `end` (UTF-16 units from 0). */
+export interface RulePart {
+  /** The parts below `some`, which has brackets: whether some record there fulfils it, and those before it that && joins to it. */
+  kind: "and" | "or" | "not" | "some" | "comparison";
+  start: number;
+  end: number;
+  /** Null where a value is missing that it compares. */
+  holds: boolean | null;
+  parts: RulePart[];
 }
 
 /** All definitions of a service. */

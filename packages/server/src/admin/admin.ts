@@ -19,6 +19,7 @@ import { Audit } from "./audit.ts";
 import { FileAdmin } from "./file-admin.ts";
 import { FirstAdmin } from "./first-admin.ts";
 import { Overviews } from "./overview.ts";
+import { RuleTrials } from "./rule-trials.ts";
 import { SchemaAdmin } from "./schema-admin.ts";
 import { ScriptAdmin } from "./script-admin.ts";
 import { UserAdmin } from "./user-admin.ts";
@@ -58,6 +59,7 @@ export interface AdminOptions {
 export class Admin {
   readonly schema: SchemaAdmin;
   readonly users: UserAdmin;
+  readonly trials: RuleTrials;
   readonly scripts: ScriptAdmin;
   readonly overviews: Overviews;
   readonly firstAdmin: FirstAdmin;
@@ -74,6 +76,7 @@ export class Admin {
     const { users } = options.auth;
     this.schema = new SchemaAdmin({ ...options, changes, audit });
     this.users = new UserAdmin({ ...options, changes, users, audit });
+    this.trials = new RuleTrials({ ...options, users });
     this.scripts = new ScriptAdmin({ ...options, changes, audit });
     this.overviews = new Overviews({ ...options, users });
     this.firstAdmin = new FirstAdmin({ ...options, audit });

@@ -8,7 +8,7 @@ import {
 } from "@socle/protocol";
 import { type Database, identifier, type MigrationSite, type Reader, type Transactor } from "../database/index.ts";
 import type { EventLog } from "../events/index.ts";
-import type { Expression } from "../expressions/index.ts";
+import { type Expression, type ExpressionPart, parseParts } from "../expressions/index.ts";
 import { AppError, type Clock, nearest, type Principal, quote, toTimestamp } from "../kernel/index.ts";
 import { isWider, isWord, narrowerThan, Policy, resolveRules, wordOf } from "../permissions/index.ts";
 import { type Collection, type Places, tableName } from "./collection.ts";
@@ -23,7 +23,7 @@ import {
   storedDefinitions,
   updatePlaces,
 } from "./definition-table.ts";
-import type { SchemaSource, UserTable } from "./expression-schema.ts";
+import { expressionSchema, type SchemaSource, type UserTable } from "./expression-schema.ts";
 import { compilePattern, type Pattern } from "./pattern.ts";
 import { type Plan, planMigration } from "./plan.ts";
 import { checkRules, type FieldRenames, parseRule, RuleError, renameInRules, ruleSource } from "./rules.ts";
@@ -258,6 +258,15 @@ export class Collections {
     }
     return expression;
   };
+
+  /** The rule of an operation in its parts; null for a word. */
+  partsOfRule(collection: Collection, operation: Operation): ExpressionPart | null {
+    const { definition, policies } = collection;
+    const { rule } = policies[operation];
+    if (isWord(rule)) return null;
+    const source = ruleSource(this.#users, (name) => this.#byName.get(name)?.definition);
+    return parseParts(rule, expressionSchema(definition, source));
+  }
 
   #planDefinitions({ define, drop }: SchemaChange, current: Definitions): Plan[] {
     const future = new Map(current);

@@ -18,6 +18,7 @@ export {
 } from "./expression.ts";
 export { ExpressionError } from "./expression-error.ts";
 export { checkSyntaxOf, parseExpression, parsePath, referencesOf } from "./parse.ts";
+export { type ExpressionPart, parseParts } from "./parts.ts";
 export { toPredicate } from "./predicate.ts";
 export type { ExpressionSchema, SchemaField } from "./schema.ts";
 export { pathSql, type SqlOptions, toSql } from "./sql.ts";

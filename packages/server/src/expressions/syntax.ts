@@ -3,7 +3,15 @@ import { oneOf } from "../kernel/index.ts";
 import { ExpressionError } from "./expression-error.ts";
 import { type Comparison, comparisons, show, type Token, tokensOf } from "./tokens.ts";
 
-export type Syntax =
+/** A part of an expression's text: from `start` up to `end`, from 0. Brackets around it are not in it. */
+export interface Span {
+  readonly start: number;
+  readonly end: number;
+}
+
+export type Syntax = Span & SyntaxNode;
+
+type SyntaxNode =
   | { readonly type: "and" | "or"; readonly items: readonly Syntax[] }
   | { readonly type: "not"; readonly item: Syntax }
   | { readonly type: "compare"; readonly operator: Comparison; readonly left: Term; readonly right: Term }
@@ -77,6 +85,7 @@ class Parser {
   }
 
   #list(type: "and" | "or", symbol: "&&" | "||", item: () => Syntax): Syntax {
+    const start = this.#peek().offset;
     const first = item();
     if (!this.#isAt(symbol)) return first;
     const items = [first];
@@ -84,15 +93,16 @@ class Parser {
       this.#at += 1;
       items.push(item());
     }
-    return { type, items };
+    return { type, items, ...this.#spanFrom(start) };
   }
 
   #not(level: number): Syntax {
     const isOpen = this.#isAt("(");
     if (!isOpen && !this.#isAt("!")) return this.#comparison(level);
+    const start = this.#peek().offset;
     this.#descend(level);
     this.#at += 1;
-    if (!isOpen) return { type: "not", item: this.#not(level + 1) };
+    if (!isOpen) return { type: "not", item: this.#not(level + 1), ...this.#spanFrom(start) };
     const inner = this.#or(level + 1);
     this.#take(")", "&&, || or )");
     return inner;
@@ -104,14 +114,15 @@ class Parser {
     const token = this.#peek();
     if (isWord(token, "in")) {
       this.#at += 1;
-      return { type: "in", left, items: this.#items(level) };
+      return { type: "in", left, items: this.#items(level), ...this.#spanFrom(left.offset) };
     }
     const operator = comparisons.find((one) => token.type === "symbol" && token.symbol === one);
     if (operator !== undefined) {
       this.#at += 1;
-      return { type: "compare", operator, left, right: this.#term(level) };
+      return { type: "compare", operator, left, right: this.#term(level), ...this.#spanFrom(left.offset) };
     }
-    if (left.type === "path" && left.steps.at(-1)?.type === "backward") return { type: "exists", path: left };
+    if (left.type === "path" && left.steps.at(-1)?.type === "backward")
+      return { type: "exists", path: left, ...this.#spanFrom(left.offset) };
     throw expected(`${comparisons.join(" ")} or in`, token);
   }
 
@@ -216,7 +227,12 @@ class Parser {
 
   #peek(): Token {
     // The last one is the end, and nothing goes beyond it.
-    return this.#tokens[this.#at] ?? { type: "end", offset: 0 };
+    return this.#tokens[this.#at] ?? { type: "end", offset: 0, end: 0 };
+  }
+
+  /** From a place up to the end of the last token that was taken. */
+  #spanFrom(start: number): Span {
+    return { start, end: this.#tokens[this.#at - 1]?.end ?? start };
   }
 
   #next(): Token {

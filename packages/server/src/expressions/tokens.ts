@@ -7,8 +7,10 @@ export type Comparison = (typeof comparisons)[number];
 
 type Sign = Comparison | "&&" | "||" | "!" | "(" | ")" | "," | "[" | "]" | "." | "*";
 
-/** A piece of an expression's text; `offset` is where it begins, from 0. */
-export type Token = { readonly offset: number } & (
+/** A piece of an expression's text; `offset` is where it begins, from 0, and `end` where it has ended. */
+export type Token = Piece & { readonly end: number };
+
+type Piece = { readonly offset: number } & (
   | { readonly type: "symbol"; readonly symbol: Sign }
   | { readonly type: "text"; readonly value: string }
   | { readonly type: "number"; readonly value: number }
@@ -87,7 +89,7 @@ function unexpected(text: string, offset: number): ExpressionError {
   return new ExpressionError(offset, `${quote(odd)} means nothing here${hint}`);
 }
 
-function tokenAt(text: string, offset: number): { token: Token; end: number } {
+function tokenAt(text: string, offset: number): { token: Piece; end: number } {
   const begun = text[offset] ?? "";
   const literal = begun === '"' || begun === "'" ? matchAt(string, text, offset) : null;
   if (literal !== null) {
@@ -129,11 +131,11 @@ export function tokensOf(text: string): Token[] {
     matchAt(space, text, offset);
     offset = space.lastIndex;
     if (offset >= text.length) {
-      tokens.push({ type: "end", offset });
+      tokens.push({ type: "end", offset, end: offset });
       return tokens;
     }
     const { token, end } = tokenAt(text, offset);
-    tokens.push(token);
+    tokens.push({ ...token, end });
     offset = end;
   }
 }

@@ -31,8 +31,14 @@ export function actingFor(actor: string | null, depth: number): System {
   return { ...system, actor, depth };
 }
 
-/** The caller: a signed-in user, the service itself, or null for a caller without a token. */
-export type Principal = SignedIn | System | null;
+/** A user as whom an admin tries out the rules. No session of theirs stands behind it. */
+interface Tried {
+  readonly userId: string;
+  readonly role: Role;
+}
+
+/** The caller: a signed-in user, the service itself, a user who is tried, or null for a caller without a token. */
+export type Principal = SignedIn | System | Tried | null;
 
 /** Admins bypass all collection rules (spec, "Authentication" 6). */
 export function isAdmin(principal: Principal): boolean {

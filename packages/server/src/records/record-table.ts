@@ -45,7 +45,7 @@ export class RecordTable {
   readonly exists: string;
   /** The owner of a record, as `OwnedRow` has it. */
   readonly owner: string;
-  /** The time of the newest record. */
+  /** The id and the time of the newest record. */
   readonly newest: string;
   /** The place of a record in the order of creation. Parameter: its id. */
   readonly place: string;
@@ -75,7 +75,7 @@ export class RecordTable {
     this.delete = `DELETE FROM ${this.sqlName} WHERE id = ?`;
     this.byId = `SELECT ${this.#columns} FROM ${this.sqlName} WHERE id = ?`;
     this.byIdWithOwner = `SELECT ${this.#columns}, ${ownerColumn} AS ${owned} FROM ${this.sqlName} WHERE id = ?`;
-    this.newest = `SELECT createdAt FROM ${this.sqlName} ORDER BY _seq DESC LIMIT 1`;
+    this.newest = `SELECT id, createdAt FROM ${this.sqlName} ORDER BY _seq DESC LIMIT 1`;
     this.owner = `SELECT ${ownerColumn} AS owner FROM ${this.sqlName} WHERE id = ?`;
     this.exists = `SELECT 1 FROM ${this.sqlName} WHERE id = ?`;
     this.place = `SELECT _seq AS seq FROM ${this.sqlName} WHERE id = ?`;

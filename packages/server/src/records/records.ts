@@ -14,6 +14,7 @@ import { recordTableOf } from "./record-table.ts";
 import type { Lookups } from "./references.ts";
 import { Rights } from "./rights.ts";
 import type { SavedRecord } from "./saved-record.ts";
+import { Trials } from "./trials.ts";
 import { Versions } from "./versions.ts";
 
 /** Ids are made by the service; a text of another form is none. */
@@ -33,6 +34,7 @@ export class Records {
   /** When the records of each collection changed last. */
   readonly versions = new Versions();
   readonly rights: Rights;
+  readonly trials: Trials;
 
   constructor(options: {
     database: Database;
@@ -50,6 +52,7 @@ export class Records {
     this.#counts = new RecordCounts(options);
     const { versions, rights } = this;
     this.#changes = new RecordChanges({ ...options, counts: this.#counts, versions, rights });
+    this.trials = new Trials({ ...options, rights, changes: this.#changes });
   }
 
   /** Makes sure that no time is given that is older than one that is stored. */

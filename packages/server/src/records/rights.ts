@@ -56,6 +56,25 @@ export class Rights {
     }
   }
 
+  /** Which of some conditions a record fulfils for a caller; null where a value is missing that they compare. */
+  async outcomes(
+    reader: Reader,
+    { table, principal, id }: Omit<RightsTarget, "owner">,
+    conditions: readonly Expression[],
+  ): Promise<(boolean | null)[]> {
+    if (conditions.length === 0) return [];
+    const context = { now: Date.now(), user: callerOf(principal) };
+    const sql = conditions.map((condition) => toSql(condition, table.sqlName, { users: this.#users }));
+    const columns = sql.map(({ text }, i) => `(${text}) AS _${i}`);
+    const values = sql.flatMap((each) => bind(each.values, context));
+    const text = `SELECT ${columns.join(", ")} FROM ${table.sqlName} WHERE ${table.sqlName}.id = ?`;
+    const row = await reader.get<Record<string, number | null>>(text, ...values, id);
+    return conditions.map((_, i) => {
+      const value = row?.[`_${i}`] ?? null;
+      return value === null ? null : value !== 0;
+    });
+  }
+
   /** Whether a caller may read a record that is not in its table as it is meant. @param state as it was, with its owner. */
   async allowsState(
     reader: Reader,

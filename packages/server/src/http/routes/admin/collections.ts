@@ -1,10 +1,12 @@
 /** Admin routes of collections: definitions, and migrations by changing them. */
-import type { Admin } from "../../../admin/index.ts";
+import type { JsonValue, Operation, RuleTrial } from "@socle/protocol";
+import type { Admin, TrialOutcome } from "../../../admin/index.ts";
 import { pageQuery, switchQuery, toPage } from "../../page-query.ts";
+import { statusOf } from "../../status.ts";
 import { type AdminRoute, readAdminBody, waiterOf } from "./for-admins.ts";
 
 /** `/api/admin/collections` and `/api/admin/schema.json`: definitions, and migrations by changing them. */
-export function collectionRoutes({ schema }: Admin, bodyLimit: number): AdminRoute[] {
+export function collectionRoutes({ schema, trials }: Admin, bodyLimit: number): AdminRoute[] {
   /** The fingerprints of the schema that the caller has seen (If-Match); null for any. */
   const expected = (request: Request): string[] | null => {
     const header = request.headers.get("if-match");
@@ -55,6 +57,18 @@ export function collectionRoutes({ schema }: Admin, bodyLimit: number): AdminRou
       },
     },
     {
+      path: "/api/admin/collections/:name/try",
+      methods: {
+        async POST(exchange, admin) {
+          const name = exchange.param("name");
+          schema.refuseMissing(name);
+          const body = await readAdminBody(exchange, bodyLimit);
+          const waiter = { ...waiterOf(exchange, admin), principal: admin };
+          return exchange.json(200, trialBody(await trials.try(name, body, waiter)));
+        },
+      },
+    },
+    {
       path: "/api/admin/schema.json",
       methods: {
         GET(exchange) {
@@ -79,4 +93,23 @@ export function collectionRoutes({ schema }: Admin, bodyLimit: number): AdminRou
       },
     },
   ];
+}
+
+/** The status of an answer that is no error. */
+const statuses: { readonly [operation in Operation]: number } = { read: 200, create: 201, update: 200, delete: 204 };
+
+/** A trial, with the status and the body that the caller would get. */
+function trialBody({ as, operation, error, answer, rules }: TrialOutcome): RuleTrial {
+  const text = typeof answer === "string" ? answer : answer?.text;
+  const details = error?.details === undefined ? {} : { details: error.details };
+  return {
+    as,
+    operation,
+    allowed: error === null,
+    status: error === null ? statuses[operation] : statusOf(error),
+    error: error && { code: error.code, message: error.message, ...details },
+    // Made by the service a moment ago.
+    answer: text === undefined ? null : (JSON.parse(text) as JsonValue),
+    rules,
+  };
 }
