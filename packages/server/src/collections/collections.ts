@@ -324,12 +324,13 @@ export class Collections {
   async migrate(tx: Transactor, change: SchemaChange, principal: Principal): Promise<Plan[]> {
     const plans = this.plan(change);
     await this.check(tx, plans);
+    const now = this.#now();
     const changed = new Map<string, Collection>();
     for (const name of change.drop) await this.#drop(tx, name, principal);
     for (const plan of plans) {
       const before = this.#byName.get(plan.after.name) ?? null;
       if (plan.steps.length === 0) continue;
-      await new Table(tx, plan.after.name).apply(plan);
+      await new Table(tx, plan.after.name, now).apply(plan);
       changed.set(plan.after.name, await this.#store(tx, before, plan, principal));
     }
     tx.onCommit(() => {
@@ -355,7 +356,7 @@ export class Collections {
   }
 
   async #drop(tx: Transactor, name: string, principal: Principal): Promise<void> {
-    await new Table(tx, name).drop();
+    await new Table(tx, name, this.#now()).drop();
     await tx.run("DELETE FROM _collections WHERE name = ?", name);
     await this.#announce(tx, "deleted", name, principal);
   }
@@ -364,7 +365,7 @@ export class Collections {
     const { after } = plan;
     await this.#announce(tx, before === null ? "created" : "updated", after.name, principal);
     const places = placesAfter(plan, before, await this.#events.lastPlace(tx));
-    const now = toTimestamp(this.#clock.now());
+    const now = this.#now();
     const row: Row = {
       definition: JSON.stringify(after),
       createdAt: before?.createdAt ?? now,
@@ -380,6 +381,10 @@ export class Collections {
       row.places,
     );
     return toCollection(row, this.#expressionOf);
+  }
+
+  #now(): string {
+    return toTimestamp(this.#clock.now());
   }
 
   async #announce(tx: Transactor, change: string, name: string, principal: Principal): Promise<void> {
