@@ -49,6 +49,7 @@ export interface MigrationStep {
     | "retarget"
     | "rules"
     | "values"
+    | "default"
     | "index"
     | "permissions"
     | "order";
@@ -63,6 +64,8 @@ export interface MigrationStep {
   to?: string;
   /** Of permissions: the rules that become others. */
   rules?: { operation: Operation; from: Rule; to: Rule }[];
+  /** Of a required field that comes: the default that the records get which are there. */
+  default?: JsonValue;
   /** Whether the field becomes unique, or the owner, or the index is made; false when it no longer is. */
   on?: boolean;
   /** Records that it concerns: those that lose a value, where a field is dropped; else all that there are. */

@@ -64,6 +64,8 @@ export interface FieldDefinition {
   owner?: boolean;
   /** For a string: the texts that it may be, in their order, by which it sorts. */
   values?: string[];
+  /** The value of a new record whose body is silent: one of the type, "@now" for a datetime, "@user.id" for a relation to `users`. */
+  default?: JsonValue;
 }
 
 /**

@@ -847,6 +847,12 @@ export const en = {
       regexMatches: "Matches",
       regexFails: "Does not match",
       regexSlow: "Too slow in the browser to try here. The service matches in linear time.",
+      default: "Has a default",
+      callerDefault: "Default: the user who creates the record",
+      defaultHint:
+        "For new records that say nothing about the field. A new required field gives it to the records that are there.",
+      defaultValue: "Default",
+      nowHint: "@now is the time of the creation.",
       values: "Values",
       valuesHint:
         "The texts that it may be, one a line, in the order in which they sort. Without any it may be any text.",
@@ -862,6 +868,7 @@ export const en = {
         unique: "unique",
         owner: "owner",
         pattern: "pattern",
+        default: (value: string) => (value === "" ? "default empty" : `default ${value}`),
         values: (n: number) => count(n, "value"),
         min: (min: string) => `≥ ${min}`,
         max: (max: string) => `≤ ${max}`,
@@ -1004,6 +1011,18 @@ export const en = {
       lookaround: "Lookaround is not possible: patterns run in linear time.",
       backreference: "Backreferences are not possible: patterns run in linear time.",
       regex: (reason: string) => `This is no regular expression: ${reason}`,
+      noDefault: {
+        string: "The default is one of the values.",
+        text: "The default is a text.",
+        integer: "The default is a whole number.",
+        float: "The default is a number.",
+        boolean: "The default is true or false.",
+        datetime: "The default is @now, a date, or a time such as 2026-03-01T09:30:00Z.",
+        json: "The default is JSON other than null.",
+        relation: "The default is @user.id.",
+        file: "A file has no default.",
+      },
+      sameDefault: "Every record would have the same value, and the field is unique.",
       manyValues: (n: number) => `At most ${n} values are possible.`,
       longValue: (n: number) => `A value has at most ${n} characters.`,
       valueTwice: (value: string) => `"${value}" is there twice.`,
@@ -1059,6 +1078,10 @@ export const en = {
       retarget: (field: string, from: string, to: string) =>
         `Let \`${field}\` point to \`${to}\` instead of \`${from}\``,
       rules: (field: string) => `Change the rules of \`${field}\``,
+      default: (field: string) => `Change the default of \`${field}\``,
+      onlyNew: "For new records alone",
+      getDefault: (records: number, value: string) =>
+        `${count(records, "record")} ${records === 1 ? "gets" : "get"} ${value}`,
       values: (field: string) => `Change the values of \`${field}\``,
       changed: (what: string, from: string | number | undefined, to: string | number | undefined) =>
         `${what}: ${from ?? "none"} → ${to ?? "none"}`,

@@ -1,17 +1,27 @@
 /** Schema diff: a migration as text for a terminal. */
 import type { MigrationPlan, MigrationStep } from "@socle/protocol";
-import { count, printable } from "../kernel/index.ts";
+import { count, printable, quote } from "../kernel/index.ts";
 
 const have = (records: number): string => `${count(records, "record")} ${records === 1 ? "has" : "have"} a value`;
 
-function describe({ step, field = "", fields = [], unique, from = "", to = "", on, records }: MigrationStep): string {
+function describe({
+  step,
+  field = "",
+  fields = [],
+  unique,
+  from = "",
+  to = "",
+  on,
+  records,
+  default: given,
+}: MigrationStep): string {
   switch (step) {
     case "create":
       return "+ the collection";
     case "delete":
       return "- the collection and its records";
     case "add":
-      return `+ ${field}`;
+      return `+ ${field}${given === undefined ? "" : `: ${count(records, "record")} ${records === 1 ? "gets" : "get"} ${quote(given)}`}`;
     case "drop":
       return `- ${field}: ${have(records)}, which is lost`;
     case "rename":
@@ -28,6 +38,8 @@ function describe({ step, field = "", fields = [], unique, from = "", to = "", o
       return `~ ${field} has other rules`;
     case "values":
       return `~ ${field} has other values`;
+    case "default":
+      return `~ ${field} has another default`;
     case "index":
       return `~ ${fields.join(", ")}: ${on === true ? (unique === true ? "a" : "an") : "the"} ${unique === true ? "unique " : ""}index ${on === true ? "comes" : "goes"}`;
     case "permissions":

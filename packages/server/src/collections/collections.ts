@@ -304,12 +304,13 @@ export class Collections {
   async migrate(tx: Transactor, change: SchemaChange, principal: Principal): Promise<Plan[]> {
     const plans = this.plan(change);
     await this.check(tx, plans);
+    const now = this.#now();
     const changed = new Map<string, Collection>();
     for (const name of change.drop) await this.#drop(tx, name, principal);
     for (const plan of plans) {
       const before = this.#byName.get(plan.after.name) ?? null;
       if (plan.steps.length === 0) continue;
-      await new Table(tx, plan.after.name).apply(plan);
+      await new Table(tx, plan.after.name, now).apply(plan);
       changed.set(plan.after.name, await this.#store(tx, before, plan, principal));
     }
     tx.onCommit(() => {
@@ -335,7 +336,7 @@ export class Collections {
   }
 
   async #drop(tx: Transactor, name: string, principal: Principal): Promise<void> {
-    await new Table(tx, name).drop();
+    await new Table(tx, name, this.#now()).drop();
     await deleteDefinition(tx, name);
     await this.#announce(tx, "deleted", name, principal);
   }
@@ -344,7 +345,7 @@ export class Collections {
     const { after } = plan;
     await this.#announce(tx, before === null ? "created" : "updated", after.name, principal);
     const places = placesAfter(plan, before, await this.#events.lastPlace(tx));
-    const now = toTimestamp(this.#clock.now());
+    const now = this.#now();
     const row: DefinitionRow = {
       definition: JSON.stringify(after),
       createdAt: before?.createdAt ?? now,
@@ -353,6 +354,10 @@ export class Collections {
     };
     await putDefinition(tx, after.name, row);
     return toCollection(row, this.#expressionOf);
+  }
+
+  #now(): string {
+    return toTimestamp(this.#clock.now());
   }
 
   async #announce(tx: Transactor, change: string, name: string, principal: Principal): Promise<void> {

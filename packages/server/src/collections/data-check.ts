@@ -1,7 +1,7 @@
 /** Data check of a migration: asks the records, before anything is changed, whether they allow the new definition. */
 import type { ErrorDetail, FieldDefinition } from "@socle/protocol";
-import { identifier, type Reader, type Value } from "../database/index.ts";
-import { isEmptySql, typeOf } from "../fields/index.ts";
+import { identifier, literal, type Reader, type Value } from "../database/index.ts";
+import { fillOf, isEmptySql, storedDefault, typeOf } from "../fields/index.ts";
 import { AppError, count, nextTurn, quote } from "../kernel/index.ts";
 import { ownerColumn } from "../permissions/index.ts";
 import { columnName, recordTimes, tableName } from "./collection.ts";
@@ -224,10 +224,18 @@ export class DataCheck {
     if (recordTimes.some((time) => time === name)) return this.#qualified(name);
     const owner = this.#qualified(ownerColumn);
     const isOwner = this.#after.get(name)?.owner === true;
-    if (this.#added.has(name)) return isOwner ? owner : "NULL";
+    if (this.#added.has(name)) return isOwner ? owner : this.#fill(name);
     const column = this.#column(originOf(this.#plan, name));
     // Where the field was silent, the creator stays the owner.
     return isOwner && column !== owner ? `coalesce(${column}, ${owner})` : column;
+  }
+
+  /** The value that records get of a field that comes, as SQL. */
+  #fill(name: string): string {
+    const field = this.#after.get(name);
+    if (field === undefined || fillOf(field) === undefined) return "NULL";
+    const value = storedDefault(field, { now: "", userId: null });
+    return typeof value === "string" ? literal(value) : String(value);
   }
 
   /** The column of an old field. */

@@ -15,7 +15,7 @@ import { AppError, allOf, isObject, messageOf, nearest, oneOf, quote } from "../
 import { isWord } from "../permissions/index.ts";
 import { nameProblem } from "./names.ts";
 import { type FieldTypes, parseIndexes } from "./parse-indexes.ts";
-import { compilePattern } from "./pattern.ts";
+import { compilePattern, type Pattern } from "./pattern.ts";
 import { shapeProblems, unknownAttributes } from "./shapes.ts";
 
 /** SQLite allows 2,000 columns; nobody reads a form of more than this. */
@@ -34,6 +34,7 @@ const fieldShape = {
   unique: z.optional(z.boolean("must be true or false")),
   collection: z.optional(z.string("must be the name of a collection")),
   owner: z.optional(z.boolean("must be true or false")),
+  default: z.optional(z.unknown()),
   values: z.optional(z.array(z.string("must be an array of texts"), "must be an array of texts")),
   renamedFrom: z.optional(z.nullable(z.string("must be the name of a field, or null"))),
 };
@@ -90,6 +91,7 @@ async function ruleProblems(field: FieldDefinition): Promise<string[]> {
     problems.push(`${where}: "${attribute}" means nothing on type ${field.type}; it is for ${types}`);
   };
   const { rules, reference } = typeOf(field);
+  let pattern: Pattern | undefined;
   for (const bound of ["min", "max"] as const) {
     const value = field[bound];
     if (value === undefined) continue;
@@ -103,7 +105,7 @@ async function ruleProblems(field: FieldDefinition): Promise<string[]> {
     if (!rules.regex) refuse("regex", allOf(typesWith((type) => type.rules.regex)));
     else {
       try {
-        await compilePattern(field.regex);
+        pattern = await compilePattern(field.regex);
       } catch (thrown) {
         const reason = messageOf(thrown).replace(/^error parsing regexp: /, "");
         problems.push(
@@ -117,7 +119,8 @@ async function ruleProblems(field: FieldDefinition): Promise<string[]> {
     problems.push(`${where}: a relation needs "collection", the name of the collection it points to`);
   if (reference !== "record" && field.collection !== undefined) refuse("collection", "relation");
   if (field.owner === true && field.collection !== "users") refuse("owner", 'a relation to "users"');
-  return [...problems, ...attributeProblems(field)];
+  // A default is looked at by the other rules, so these must be in order.
+  return problems.length > 0 ? problems : attributeProblems(field, pattern);
 }
 
 /** The reason why a text is no rule, as far as that can be told without other definitions. */

@@ -1,5 +1,6 @@
 /** Migration plan: the steps from one collection definition to another. */
-import type { CollectionDefinition, FieldDefinition } from "@socle/protocol";
+import type { CollectionDefinition, FieldDefinition, JsonValue } from "@socle/protocol";
+import { fillOf } from "../fields/index.ts";
 import { AppError } from "../kernel/index.ts";
 import type { ParsedDefinition } from "./definition.ts";
 import { compareIndexes, type IndexStep } from "./indexes.ts";
@@ -10,7 +11,8 @@ export type PlanStep =
   | { step: "create" }
   | { step: "rename"; field: string; from: string }
   | { step: "drop"; field: string }
-  | { step: "add"; field: string }
+  /** `default`: the records that are there get it. */
+  | { step: "add"; field: string; default?: JsonValue }
   /** The owner column takes over from, or hands over to, a column of the field. */
   | { step: "owner"; field: string; on: boolean }
   | { step: "require"; field: string }
@@ -20,6 +22,8 @@ export type PlanStep =
   | { step: "rules"; field: string; stricter: readonly BoundRule[] }
   /** Its texts, or their order, become others. */
   | { step: "values"; field: string }
+  /** The default of new records becomes another. */
+  | { step: "default"; field: string }
   | IndexStep
   | { step: "permissions" }
   /** The same fields in another order, or the same indexes in other words. */
@@ -60,6 +64,7 @@ function compareField(old: FieldDefinition, field: FieldDefinition): PlanStep[] 
   if ((old.unique === true) !== (field.unique === true) || (takesOwner && field.unique === true))
     steps.push({ step: "unique", field: name, on: field.unique === true });
   if (JSON.stringify(old.values) !== JSON.stringify(field.values)) steps.push({ step: "values", field: name });
+  if (JSON.stringify(old.default) !== JSON.stringify(field.default)) steps.push({ step: "default", field: name });
   const loosened = old.required === true && field.required !== true;
   if (loosened || old.min !== field.min || old.max !== field.max || old.regex !== field.regex)
     steps.push({ step: "rules", field: name, stricter: stricterRules(old, field) });
@@ -90,8 +95,9 @@ export function planMigration(before: CollectionDefinition | null, parsed: Parse
     const old = before.fields.find((candidate) => candidate.name === from);
     // A name whose old field moved elsewhere starts afresh.
     if (old === undefined || (from === field.name && movedAway.has(from))) {
-      additions.push({ step: "add", field: field.name });
-      if (field.required === true) changes.push({ step: "require", field: field.name });
+      const fill = fillOf(field);
+      additions.push({ step: "add", field: field.name, ...(fill !== undefined && { default: fill }) });
+      if (field.required === true && fill === undefined) changes.push({ step: "require", field: field.name });
       // Any other new field is empty, and empty values never violate it.
       if (field.unique === true && field.owner === true) changes.push({ step: "unique", field: field.name, on: true });
       continue;

@@ -1,7 +1,7 @@
 /** Table of a collection: creates, changes and drops it as the steps of a migration say. */
 import type { CollectionDefinition, FieldDefinition } from "@socle/protocol";
 import { identifier, type Transactor } from "../database/index.ts";
-import { positionSql, typeOf } from "../fields/index.ts";
+import { positionSql, storedDefault, typeOf } from "../fields/index.ts";
 import { ownerColumn } from "../permissions/index.ts";
 import { indexColumn, orderColumn, plainColumn, tableName } from "./collection.ts";
 import { originOf, type Plan, type PlanStep } from "./plan.ts";
@@ -11,7 +11,7 @@ import { isSameColumn, isSameIndex, type TableIndex, tableIndexes } from "./tabl
 export function touchesRecords(plan: Plan): boolean {
   if (plan.before === null) return false;
   const isLight = (step: PlanStep): boolean =>
-    ["permissions", "order", "rename"].includes(step.step) ||
+    ["permissions", "order", "rename", "default"].includes(step.step) ||
     (step.step === "rules" && step.stricter.length === 0) ||
     (step.step === "index" && !step.on);
   return !plan.steps.every(isLight) || makesIndex(plan.before, plan);
@@ -34,9 +34,12 @@ export class Table {
   readonly #tx: Transactor;
   readonly #name: string;
   readonly #sqlName: string;
+  readonly #now: string;
 
-  constructor(tx: Transactor, collection: string) {
+  /** @param now the time of the migration, as records have theirs. */
+  constructor(tx: Transactor, collection: string, now: string) {
     this.#tx = tx;
+    this.#now = now;
     this.#name = tableName(collection);
     this.#sqlName = identifier(this.#name);
   }
@@ -116,6 +119,11 @@ export class Table {
         if (field.owner === true) return;
         for (const declaration of [this.#declaration(field), ...this.#orderDeclaration(field)])
           await this.#tx.run(`ALTER TABLE ${this.#sqlName} ADD COLUMN ${declaration}`);
+        if (step.default !== undefined)
+          await this.#tx.run(
+            `UPDATE ${this.#sqlName} SET ${column} = ?`,
+            storedDefault(field, { now: this.#now, userId: null }),
+          );
         return;
       case "owner":
         if (step.on) {

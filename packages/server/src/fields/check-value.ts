@@ -6,7 +6,7 @@ import { valuesProblem } from "./attributes/values.ts";
 import { typeOf } from "./registry.ts";
 
 /** A compiled `regex` rule. */
-interface Pattern {
+export interface Pattern {
   test(text: string): boolean;
 }
 

@@ -1,4 +1,6 @@
 /** Field types: their columns, their stored and JSON forms, the rules that apply. Everything that depends on a type asks here. */
+
+export { type Creation, fillOf, storedDefault } from "./attributes/default.ts";
 export { attributeProblems } from "./attributes/index.ts";
 export { positionSql } from "./attributes/values.ts";
 export { checkValue } from "./check-value.ts";

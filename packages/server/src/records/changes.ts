@@ -6,6 +6,7 @@ import type { EventLog } from "../events/index.ts";
 import { decode } from "../fields/index.ts";
 import { AppError, type Clock, JsonText, newId, type Principal, toTimestamp } from "../kernel/index.ts";
 import type { RecordCounts } from "./counts.ts";
+import { fillDefaults } from "./defaults.ts";
 import { basisOf } from "./event-basis.ts";
 import { collectionNamed, missingRecord } from "./missing.ts";
 import { ownerOfChanged, ownerOfNew } from "./ownership.ts";
@@ -90,6 +91,8 @@ export class RecordChanges {
     const now = this.#clock.now();
     const id = newId("rec", now);
     const timestamp = toTimestamp(now);
+    const creation = { now: timestamp, userId: principal?.userId ?? null };
+    if (table.defaults.length > 0) fillDefaults(table, body, { values, problems }, creation);
     if (problems.length > 0 || table.references.length > 0) await this.#refuse(tx, table, { values, problems }, id);
     const stored: Value[] = [];
     const record: StoredRecord = { id, createdAt: timestamp, updatedAt: timestamp };

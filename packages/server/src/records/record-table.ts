@@ -31,6 +31,8 @@ export class RecordTable {
   readonly ownerPosition: number;
   /** The positions of the fields that point to something. */
   readonly references: readonly number[];
+  /** The positions of the fields that have a default. */
+  readonly defaults: readonly number[];
   readonly uniqueKeys: readonly UniqueKey[];
   /** The fields that have a column of their own, in the order of `insert`. */
   readonly storedFields: readonly FieldDefinition[];
@@ -63,6 +65,7 @@ export class RecordTable {
       const field = this.fields[position];
       return field !== undefined && typeOf(field).reference !== null;
     });
+    this.defaults = [...this.fields.keys()].filter((position) => this.fields[position]?.default !== undefined);
     this.storedFields = this.fields.filter((field) => field.owner !== true);
     this.#decoded = this.fields.filter(needsDecoding);
     this.sqlName = identifier(collection.table);

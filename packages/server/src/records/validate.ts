@@ -60,14 +60,14 @@ function keyProblems(table: RecordTable, body: object, mode: ValidationMode): Er
 
 /**
  * Checks a body against everything that needs no database. In `create` mode an absent field is null; in `update` mode it
- * is left as it is. The owner field's presence is for whoever knows the caller.
+ * is left as it is. Fields that are filled at creation are left to whoever knows the caller and the moment.
  */
 export function validateBody(table: RecordTable, body: Record<string, unknown>, mode: ValidationMode): ValidatedBody {
   const problems = keyProblems(table, body, mode);
   const values: (Value | undefined)[] = [];
   for (const field of table.fields) {
     if (!Object.hasOwn(body, field.name)) {
-      const isFilled = mode === "update" || field.owner === true;
+      const isFilled = mode === "update" || field.owner === true || field.default !== undefined;
       values.push(isFilled ? undefined : validateValue(field, null, undefined, problems));
     } else if (field.owner === true && body[field.name] === null) {
       values.push(null);

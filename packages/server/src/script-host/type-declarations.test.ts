@@ -26,6 +26,7 @@ test.each<[FieldDefinition, (string | null)[]]>([
     ['f: "todo" | "a \\"b\\"";', 'f: "todo" | "a \\"b\\"";', 'f?: "todo" | "a \\"b\\"";'],
   ],
   [{ name: "f", type: "string", values: ["a"] }, ['f: "a" | null;', 'f?: "a" | null;', 'f?: "a" | null;']],
+  [{ name: "f", type: "integer", default: 5, required: true }, ["f: number;", "f?: number;", "f?: number;"]],
 ])("%j", (field, lines) => {
   expect(linesOf(field)).toEqual(lines);
 });

@@ -1,6 +1,7 @@
 /** The type declarations of a project: `.socle/types.d.ts`, written from its collections. */
 import type { CollectionDefinition, FieldDefinition } from "@socle/protocol";
 import { typeOf } from "../fields/index.ts";
+import { quote } from "../kernel/index.ts";
 import contextTypes from "./context-types.txt" with { type: "text" };
 
 /** `^(draft|published)$` names all values there can be. */
@@ -22,6 +23,7 @@ function noteOf(field: FieldDefinition): string {
   if (field.regex !== undefined && !enumPattern.test(field.regex))
     about.push(`matches ${field.regex.replaceAll("*/", "*\\/")}`);
   if (field.unique === true) about.push("unique");
+  if (field.default !== undefined) about.push(`default ${quote(field.default).replaceAll("*/", "*\\/")}`);
   const text = about.filter((each) => each !== undefined).join(", ");
   return text === "" ? "" : `      /** ${text} */\n`;
 }
@@ -30,7 +32,8 @@ function noteOf(field: FieldDefinition): string {
 function fieldsOf(definition: CollectionDefinition, mode: "record" | "create" | "update"): string {
   return definition.fields
     .map((field) => {
-      const isOptional = mode === "update" || (mode === "create" && field.required !== true);
+      const isOptional =
+        mode === "update" || (mode === "create" && (field.required !== true || field.default !== undefined));
       const type = `${typescriptOf(field)}${field.required === true ? "" : " | null"}`;
       return `${noteOf(field)}      ${field.name}${isOptional ? "?" : ""}: ${type};\n`;
     })

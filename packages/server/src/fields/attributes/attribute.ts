@@ -1,5 +1,6 @@
 /** The interface of a field attribute: where it means something, and what a definition may say with it. */
 import type { FieldDefinition } from "@socle/protocol";
+import type { Pattern } from "../check-value.ts";
 
 /** An attribute of field definitions beyond the rules of the spec. There is one file for each. */
 export interface Attribute {
@@ -10,6 +11,9 @@ export interface Attribute {
   means(field: FieldDefinition): boolean;
   /** Attributes that mean nothing beside it. */
   readonly excludes: readonly (keyof FieldDefinition)[];
-  /** Problems of its value on a field on which it means something, each the end of a sentence that begins with its name. */
-  problems(field: FieldDefinition): string[];
+  /**
+   * Problems of its value on a field on which it means something, each the end of a sentence that begins with its name.
+   * @param pattern the `regex` rule of the field.
+   */
+  problems(field: FieldDefinition, pattern: Pattern | undefined): string[];
 }

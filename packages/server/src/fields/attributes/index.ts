@@ -1,15 +1,17 @@
 /** The registry of attributes. A new one is a file beside this and its line below. */
 import type { FieldDefinition } from "@socle/protocol";
+import type { Pattern } from "../check-value.ts";
 import type { Attribute } from "./attribute.ts";
+import { defaultValue } from "./default.ts";
 import { values } from "./values.ts";
 
-const attributes: readonly Attribute[] = [values];
+const attributes: readonly Attribute[] = [values, defaultValue];
 
 /**
  * The problems of the attributes of a field, each a sentence. An attribute where it means nothing is refused: whoever wrote it
  * believes that it protects something.
  */
-export function attributeProblems(field: FieldDefinition): string[] {
+export function attributeProblems(field: FieldDefinition, pattern: Pattern | undefined): string[] {
   const where = `field "${field.name}"`;
   return attributes.flatMap((attribute) => {
     const { name, isFor, excludes } = attribute;
@@ -18,7 +20,7 @@ export function attributeProblems(field: FieldDefinition): string[] {
     const beside = excludes.filter((other) => field[other] !== undefined);
     return [
       ...beside.map((other) => `${where}: "${other}" means nothing beside "${name}"`),
-      ...attribute.problems(field).map((problem) => `${where}: "${name}" ${problem}`),
+      ...attribute.problems(field, pattern).map((problem) => `${where}: "${name}" ${problem}`),
     ];
   });
 }

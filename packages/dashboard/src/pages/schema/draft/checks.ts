@@ -1,6 +1,7 @@
 /** The checks of a draft while it is typed. They answer what the service would refuse; data is for the plan. */
 import { isReservedCollectionName, NAME_PATTERN } from "@socle/protocol";
 import { text } from "../../../texts/index.ts";
+import { hasDefault, isDefault } from "./defaults.ts";
 import {
   type FieldDraft,
   isText,
@@ -13,7 +14,7 @@ import {
 } from "./draft.ts";
 
 /** The part of a draft that a problem is about. */
-export type Part = "name" | "type" | "min" | "max" | "regex" | "values" | "collection" | "owner" | "fields";
+export type Part = "name" | "type" | "min" | "max" | "regex" | "values" | "default" | "collection" | "owner" | "fields";
 
 export interface Problem {
   /** Of a field or an index; null for the collection. */
@@ -111,6 +112,10 @@ function fieldProblems(field: FieldDraft, draft: SchemaDraft, { collections }: S
   problems.push(...boundProblems(field));
   report("regex", regexProblem(field));
   report("values", valuesProblem(field));
+  if (field.default !== null && hasDefault(field)) {
+    if (!isDefault(type, field.default, valuesOf(field))) report("default", words.noDefault[type]);
+    else if (field.isUnique && type !== "relation") report("default", words.sameDefault);
+  }
   if (type === "relation") {
     if (collection === "") report("collection", words.noTarget);
     else if (collection !== "users" && collection !== draft.name.trim() && !collections.includes(collection))

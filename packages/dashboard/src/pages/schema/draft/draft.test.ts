@@ -219,3 +219,20 @@ test("an untouched draft becomes what is stored now", () => {
   const now = { ...posts, fields: posts.fields.slice(0, 2), indexes: [["slug"]] };
   expect(definitionOf(rebased(start, posts, now))).toEqual(now);
 });
+
+test("values and defaults come back as they were, and a default goes with its type", () => {
+  const fields: FieldDefinition[] = [
+    { name: "status", type: "string", values: ["todo", "done"], default: "todo" },
+    { name: "empty", type: "text", default: "" },
+    { name: "n", type: "integer", default: 5 },
+    { name: "on", type: "boolean", default: false },
+    { name: "at", type: "datetime", default: "@now" },
+    { name: "meta", type: "json", default: { a: ["x"] } },
+    { name: "text", type: "json", default: "x" },
+    { name: "by", type: "relation", collection: "users", default: "@user.id" },
+  ];
+  const draft = draftOf({ name: "things", fields }, true);
+  expect(definitionOf(draft).fields).toEqual(fields.map((field) => expect.objectContaining(field)));
+  const other = edited(draft, { edit: "changeField", key: "#3", patch: { type: "boolean" } });
+  expect(definitionOf(other).fields[2]).toEqual({ name: "n", type: "boolean" });
+});

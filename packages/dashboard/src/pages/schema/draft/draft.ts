@@ -12,6 +12,7 @@ import {
   type Operation,
   type Rule,
 } from "@socle/protocol";
+import { defaultText, defaultValue, hasDefault } from "./defaults.ts";
 
 export interface FieldDraft {
   /** Names the field as long as the draft lives; no name of a field has a "#". */
@@ -32,6 +33,8 @@ export interface FieldDraft {
   readonly isOwner: boolean;
   /** The texts that it may be, one a line. */
   readonly values: string;
+  /** The default as it was typed; null for none. */
+  readonly default: string | null;
   /** Attributes that the dashboard does not know. They go back as they came. */
   readonly extra: { readonly [attribute: string]: JsonValue };
 }
@@ -65,7 +68,19 @@ export const defaultPermissions: PermissionDraft = {
   delete: "owner",
 };
 
-const knownAttributes = ["name", "type", "required", "min", "max", "regex", "unique", "collection", "owner", "values"];
+const knownAttributes = [
+  "name",
+  "type",
+  "required",
+  "min",
+  "max",
+  "regex",
+  "unique",
+  "collection",
+  "owner",
+  "values",
+  "default",
+];
 
 export function isText(type: FieldType): boolean {
   return type === "string" || type === "text";
@@ -107,6 +122,7 @@ export function newField(key: string, type: FieldType = "string"): FieldDraft {
     collection: "",
     isOwner: false,
     values: "",
+    default: null,
     extra: {},
   };
 }
@@ -131,6 +147,7 @@ export function fieldDraft(key: string, field: FieldDefinition, stored: FieldDef
     collection: field.collection ?? "",
     isOwner: field.owner === true,
     values: (field.values ?? []).join("\n"),
+    default: field.default === undefined ? null : defaultText(field.type, field.default),
     extra,
   };
 }
@@ -162,7 +179,13 @@ export function isPlaceholder(field: FieldDraft): boolean {
 
 function hasOptions(field: FieldDraft): boolean {
   const { isRequired, isUnique, isOwner, min, max, regex, collection, values } = field;
-  return isRequired || isUnique || isOwner || [min, max, regex, collection, values].some((value) => value !== "");
+  return (
+    isRequired ||
+    isUnique ||
+    isOwner ||
+    field.default !== null ||
+    [min, max, regex, collection, values].some((value) => value !== "")
+  );
 }
 
 /** The texts that a field may be; none where it may be any. */
@@ -204,6 +227,7 @@ export function fieldOf(field: FieldDraft): FieldDefinition {
     ...(bounds && max !== null && { max }),
     ...(regex && field.regex !== "" && { regex: field.regex }),
     ...(values.length > 0 && { values }),
+    ...(hasDefault(field) && field.default !== null && { default: defaultValue(field.type, field.default) }),
     ...field.extra,
   };
 }

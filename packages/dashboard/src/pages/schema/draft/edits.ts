@@ -75,7 +75,11 @@ export function edited(draft: SchemaDraft, edit: Edit): SchemaDraft {
     case "addField":
       return addField(draft, edit.type, edit.after);
     case "changeField":
-      return changeField(draft, edit.key, (field) => ({ ...field, ...edit.patch }));
+      return changeField(draft, edit.key, (field) => {
+        const isOther = edit.patch.type !== undefined && edit.patch.type !== field.type;
+        // A default is one of the type.
+        return { ...field, ...(isOther && { default: null }), ...edit.patch };
+      });
     case "removeField":
       return removeField(draft, edit.key);
     case "restoreField":

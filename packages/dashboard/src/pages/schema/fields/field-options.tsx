@@ -3,8 +3,10 @@ import { Anchor, Select, SimpleGrid, Stack, Switch, Text, Textarea, TextInput } 
 import { memo, useState } from "react";
 import { text } from "../../../texts/index.ts";
 import type { Part, Problem } from "../draft/checks.ts";
+import { hasDefault } from "../draft/defaults.ts";
 import { type FieldDraft, isText, rulesOf, valuesOf } from "../draft/draft.ts";
 import type { FieldPatch } from "../draft/edits.ts";
+import { DefaultOption } from "./default-option.tsx";
 import classes from "./fields.module.css";
 import { RegexTest } from "./regex-test.tsx";
 
@@ -109,6 +111,7 @@ export const FieldOptions = memo(function FieldOptions(props: FieldOptionsProps)
           spellCheck={false}
         />
       )}
+      {hasDefault(field) && <DefaultOption field={field} onPatch={onPatch} problem={problem("default")} />}
       {field.stored !== null && (
         <Text size="xs" c={problem("type") === undefined ? "dimmed" : "var(--mantine-color-error)"}>
           {problem("type") ?? words.typeFixed}{" "}

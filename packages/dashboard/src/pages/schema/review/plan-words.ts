@@ -42,6 +42,10 @@ function ruleDetails(old: FieldDefinition | undefined, next: FieldDefinition | u
   return details;
 }
 
+function shownDefault(field: FieldDefinition | undefined): string | undefined {
+  return field?.default === undefined ? undefined : JSON.stringify(field.default);
+}
+
 function permissionDetails({ before, after }: PlanContext): string[] {
   const [old, next] = [
     { ...noPermissions, ...before?.permissions },
@@ -58,12 +62,13 @@ function fieldStep(step: MigrationStep, context: PlanContext): StepWords | null 
   const { field = "", records, on = true } = step;
   const from = plan.steps.find((each) => each.step === "rename" && each.field === field)?.from ?? field;
   const [old, next] = [fieldIn(before, from), fieldIn(after, field)];
+  const given = step.default === undefined ? null : JSON.stringify(step.default);
   switch (step.step) {
     case "add":
       return {
         tone: "add",
         title: words.add(field, next?.type ?? ""),
-        details: records > 0 ? [words.getNull(records)] : [],
+        details: records === 0 ? [] : [given === null ? words.getNull(records) : words.getDefault(records, given)],
       };
     case "drop": {
       const isOwner = fieldIn(before, field)?.owner === true;
@@ -98,6 +103,12 @@ function fieldStep(step: MigrationStep, context: PlanContext): StepWords | null 
         tone: "change",
         title: words.values(field),
         details: [words.changed("values", old?.values?.join(", "), next?.values?.join(", ")), words.checked(records)],
+      };
+    case "default":
+      return {
+        tone: "change",
+        title: words.default(field),
+        details: [words.changed("default", shownDefault(old), shownDefault(next)), words.onlyNew],
       };
     case "rules":
       return {

@@ -1,0 +1,64 @@
+/** The default of a field: whether it has one, and which. */
+import { Select, Stack, Switch, TextInput } from "@mantine/core";
+import { text } from "../../../texts/index.ts";
+import { firstDefault } from "../draft/defaults.ts";
+import { type FieldDraft, valuesOf } from "../draft/draft.ts";
+import type { FieldPatch } from "../draft/edits.ts";
+
+const words = text.schema.fields;
+
+interface DefaultOptionProps {
+  field: FieldDraft;
+  problem: string | undefined;
+  onPatch: (patch: FieldPatch) => void;
+}
+
+export function DefaultOption(props: DefaultOptionProps) {
+  const { field, onPatch } = props;
+  const { type, default: typed } = field;
+  return (
+    <Stack gap={6}>
+      <Switch
+        size="xs"
+        label={type === "relation" ? words.callerDefault : words.default}
+        description={words.defaultHint}
+        checked={typed !== null}
+        onChange={(event) =>
+          onPatch({ default: event.currentTarget.checked ? firstDefault(type, valuesOf(field)) : null })
+        }
+      />
+      {typed !== null && type !== "relation" && <DefaultValue {...props} typed={typed} />}
+    </Stack>
+  );
+}
+
+function DefaultValue({ field, typed, problem, onPatch }: DefaultOptionProps & { typed: string }) {
+  const { type } = field;
+  const values = type === "boolean" ? ["true", "false"] : valuesOf(field);
+  if (values.length > 0)
+    return (
+      <Select
+        size="xs"
+        maw={260}
+        aria-label={words.defaultValue}
+        data={values.includes(typed) ? values : [typed, ...values]}
+        value={typed}
+        error={problem}
+        allowDeselect={false}
+        onChange={(next) => next !== null && onPatch({ default: next })}
+      />
+    );
+  return (
+    <TextInput
+      size="xs"
+      maw={420}
+      aria-label={words.defaultValue}
+      description={type === "datetime" ? words.nowHint : undefined}
+      inputWrapperOrder={["label", "input", "description", "error"]}
+      value={typed}
+      error={problem}
+      classNames={type === "json" ? { input: "mono" } : {}}
+      onChange={(event) => onPatch({ default: event.currentTarget.value })}
+    />
+  );
+}
