@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import { existsSync, readdirSync } from "node:fs";
+import { readdirSync } from "node:fs";
 import { basename, join } from "node:path";
 import { quietLogger, temporaryFolder } from "../../../test/kit.ts";
 import { type Database, SqliteDatabase, type Waiter } from "../index.ts";
@@ -24,11 +24,6 @@ async function withTable(): Promise<Database> {
   return database;
 }
 
-async function numbers(database: Database): Promise<number[]> {
-  const rows = await database.reader.all<{ n: number }>("SELECT n FROM t ORDER BY n");
-  return rows.map(({ n }) => n);
-}
-
 test("a close leaves one file, also after checkpoints and work on threads", async () => {
   const database = open();
   await database.prepare([{ module: "test", steps: ["CREATE TABLE big (x TEXT) STRICT"] }]);
@@ -45,130 +40,6 @@ test("a close leaves one file, also after checkpoints and work on threads", asyn
       .filter((file) => file.startsWith(basename(database.path)))
       .sort(),
   ).toEqual([basename(database.path), `${basename(database.path)}-lock`]);
-});
-
-describe("migrations", () => {
-  const columns = async (database: Database): Promise<number> =>
-    (await database.reader.all("PRAGMA table_info(t)")).length;
-
-  test.each(["event-loop", "thread"] as const)(
-    "%s: reads see all of it from its commit on, and nothing before",
-    async (place) => {
-      const database = await withTable();
-      await database.transact((tx) => tx.run("INSERT INTO t VALUES (1)"));
-      for (let round = 0; round < 20; round++) {
-        let isCommitted = false;
-        const migrating = database.migrate(async (tx) => {
-          await tx.run(`ALTER TABLE t ADD COLUMN c${round} TEXT`);
-          await tx.run("UPDATE t SET n = n + 1");
-          tx.onCommit(() => {
-            isCommitted = true;
-          });
-        }, place);
-        let isOver = false;
-        void migrating.then(() => {
-          isOver = true;
-        });
-        while (!isOver) {
-          const wanted = isCommitted ? 1 : 0;
-          expect([await columns(database), await numbers(database)]).toEqual([
-            1 + round + wanted,
-            [1 + round + wanted],
-          ]);
-          await new Promise((resolve) => setImmediate(resolve));
-        }
-      }
-      await database.close();
-    },
-  );
-
-  test.each(["event-loop", "thread"] as const)(
-    "%s: one that fails changes nothing, and the next ones go on",
-    async (place) => {
-      const database = await withTable();
-      const failing = (work: (run: (sql: string) => unknown) => unknown) =>
-        database.migrate(async (tx) => {
-          await tx.run("ALTER TABLE t ADD COLUMN lost TEXT");
-          await work((sql) => tx.run(sql));
-        }, place);
-      const results = await Promise.allSettled([
-        database.transact((tx) => tx.run("INSERT INTO t VALUES (1)")),
-        failing(() => {
-          throw new Error("no");
-        }),
-        failing((run) => run("INSERT INTO t (n) VALUES (1)")),
-        failing((run) => run("nonsense")),
-        database.transact((tx) => tx.run("INSERT INTO t VALUES (2)")),
-        database.migrate((tx) => tx.run("ALTER TABLE t ADD COLUMN kept TEXT"), place),
-        database.transact((tx) => tx.run("INSERT INTO t VALUES (3, 'x')")),
-      ]);
-      expect(results.map(({ status }) => status)).toEqual([
-        "fulfilled",
-        "rejected",
-        "rejected",
-        "rejected",
-        "fulfilled",
-        "fulfilled",
-        "fulfilled",
-      ]);
-      expect([await columns(database), await numbers(database)]).toEqual([2, [1, 2, 3]]);
-      await database.close();
-    },
-  );
-
-  test("a close waits for one that runs on a thread, and refuses those that come after", async () => {
-    const database = await withTable();
-    const migrating = database.migrate(async (tx) => {
-      await tx.run("ALTER TABLE t ADD COLUMN kept TEXT");
-      await Bun.sleep(50);
-    }, "thread");
-    await Bun.sleep(20);
-    const closing = database.close();
-    await expect(database.migrate(() => undefined, "thread")).rejects.toMatchObject({ code: "unavailable" });
-    await Promise.all([migrating, closing]);
-    expect(existsSync(`${database.path}-wal`)).toBe(false);
-    const again = open(database.path);
-    expect(await columns(again)).toBe(2);
-    await again.close();
-  });
-
-  test("reads that have begun go on with what was there, until they end; new ones see what is", async () => {
-    const database = await withTable();
-    await database.transact((tx) => tx.run("INSERT INTO t VALUES (1)"));
-    const [read, idle] = [database.longRead(), database.longRead()];
-    const all = (reader: Pick<Database["reader"], "all">) => reader.all<{ n: number }>("SELECT n FROM t");
-    expect(await all(read)).toEqual([{ n: 1 }]);
-    await database.transact((tx) => tx.run("UPDATE t SET n = 2"));
-    expect(await all(read)).toEqual([{ n: 2 }]);
-    idle.end();
-    await database.migrate((tx) => tx.run("ALTER TABLE t RENAME COLUMN n TO m"), "event-loop");
-    await database.transact((tx) => tx.run("UPDATE t SET m = 3"));
-    await database.migrate((tx) => tx.run("ALTER TABLE t ADD COLUMN more TEXT"), "thread");
-    expect(await all(read)).toEqual([{ n: 2 }]);
-    expect(() => all(database.reader)).toThrow("no such column");
-    expect(await database.reader.all<unknown>("SELECT * FROM t")).toEqual([{ m: 3, more: null }]);
-    read.end();
-    expect(() => all(read)).toThrow("took too long");
-    await database.close();
-  });
-
-  test("a close takes back what takes too long, and begins nothing that waits", async () => {
-    const database = await withTable();
-    const slow = (name: string) =>
-      database.migrate(async (tx) => {
-        await tx.run(`ALTER TABLE t ADD COLUMN ${name} TEXT`);
-        await Bun.sleep(300);
-        await tx.run("SELECT 1");
-      }, "thread");
-    const waiting = [slow("a"), slow("b"), database.transact((tx) => tx.run("INSERT INTO t (n) VALUES (1)"))];
-    const settled = Promise.allSettled(waiting);
-    await Bun.sleep(50);
-    await database.close(20);
-    expect((await settled).map(({ status }) => status)).toEqual(["rejected", "rejected", "rejected"]);
-    const again = open(database.path);
-    expect([await columns(again), await numbers(again)]).toEqual([1, []]);
-    await again.close();
-  });
 });
 
 describe("reads on threads", () => {
