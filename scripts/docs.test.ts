@@ -15,9 +15,9 @@ function cells(text: string): string[] {
     );
 }
 
-test("every file that ARCHITECTURE.md names exists", async () => {
+test.each(["ARCHITECTURE.md", "docs/glossary.md"])("every file that %s names exists", async (file) => {
   const root = join(import.meta.dir, "..");
-  const page = await Bun.file(join(root, "ARCHITECTURE.md")).text();
+  const page = await Bun.file(join(root, file)).text();
   const named = [...page.matchAll(/`([\w./-]+\/[\w.-]+\.ts)`/g)].map(([, path]) => path ?? "");
   expect(named.length).toBeGreaterThan(20);
   const missing: string[] = [];

@@ -257,10 +257,10 @@ function isWord(token: Token, word: string): boolean {
 }
 
 function namesOf({ names, offset }: Token & { type: "path" }): Step[] {
-  let place = offset;
+  let at = offset;
   return names.map((name): Step => {
-    const step: Step = { type: "name", name, offset: place };
-    place += name.length + 1;
+    const step: Step = { type: "name", name, offset: at };
+    at += name.length + 1;
     return step;
   });
 }

@@ -58,7 +58,7 @@ export class ListCache {
     this.#forget(address);
     if (list.body.byteLength > this.largest) return;
     this.#lists.set(address, list);
-    this.#taken += weightOf(address, list);
+    this.#taken += bytesOf(address, list);
     for (const oldest of this.#lists.keys()) {
       if (this.#taken <= this.#size) return;
       this.#forget(oldest);
@@ -69,10 +69,10 @@ export class ListCache {
     const list = this.#lists.get(address);
     if (list === undefined) return;
     this.#lists.delete(address);
-    this.#taken -= weightOf(address, list);
+    this.#taken -= bytesOf(address, list);
   }
 }
 
-function weightOf(address: string, { body }: KeptList): number {
+function bytesOf(address: string, { body }: KeptList): number {
   return address.length * 4 + body.byteLength + overhead;
 }

@@ -10,7 +10,7 @@ import { ListCache } from "./list-cache.ts";
 const encoder = new TextEncoder();
 
 /** A list that is asked for, and is to be read. */
-interface Asked {
+interface ListRequest {
   readonly collection: Collection;
   readonly principal: Principal;
   readonly list: PreparedList;
@@ -52,11 +52,11 @@ export class Lists {
     const keep = (body: Uint8Array): void => {
       if (isShared && version !== null && tag !== null) this.#cache.set(address, { version, tag, body });
     };
-    const asked: Asked = { collection, principal, list, tag, keep, keepable: isShared ? this.#cache.largest : 0 };
+    const asked: ListRequest = { collection, principal, list, tag, keep, keepable: isShared ? this.#cache.largest : 0 };
     return list.query === null ? this.#whole(exchange, asked) : this.#page(exchange, asked);
   }
 
-  async #whole(exchange: Exchange, { collection, principal, tag, keep, keepable }: Asked): Promise<Response> {
+  async #whole(exchange: Exchange, { collection, principal, tag, keep, keepable }: ListRequest): Promise<Response> {
     const signal = (): AbortSignal => exchange.request.signal;
     const waiter = { caller: exchange.callerKey(principal), signal };
     const pages = await this.#queries.whole(collection, principal, waiter);
@@ -74,14 +74,14 @@ export class Lists {
     }
   }
 
-  async #page(exchange: Exchange, asked: Asked): Promise<Response> {
+  async #page(exchange: Exchange, asked: ListRequest): Promise<Response> {
     const { collection, principal, list } = asked;
     const signal = (): AbortSignal => exchange.request.signal;
     const caller = exchange.callerKey(principal);
     return this.#once(exchange, asked, await this.#queries.page(collection, list, { principal, caller, signal }));
   }
 
-  #once(exchange: Exchange, asked: Omit<Asked, "collection" | "list">, text: string): Response {
+  #once(exchange: Exchange, asked: Omit<ListRequest, "collection" | "list">, text: string): Response {
     const { principal, tag, keep, keepable } = asked;
     // Where no version tells whether it is the same, the text does.
     if (tag === null) return fresh(exchange, { tag: `"${this.#tagOf(text)}"`, body: text }, principal);

@@ -3,7 +3,7 @@ import { type ErrorDetail, MAX_FILE_SIZE, VISIBILITIES, type Visibility } from "
 import type { Busboy } from "busboy";
 import { AppError, messageOf, quote } from "../kernel/index.ts";
 import { cleanName, type Upload } from "../storage/index.ts";
-import type { ReadInTurns } from "./turns.ts";
+import type { ReadInTurns } from "./body-read-limiter.ts";
 
 /** Bytes that the form may have beside its file. */
 const allowance = 256 * 1024;

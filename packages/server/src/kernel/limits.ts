@@ -2,8 +2,8 @@
 import { AppError } from "./app-error.ts";
 
 /**
- * Every bound that a caller can reach. The name is the label in `/metrics` and in the log; docs/operating.md, "What
- * bounds what", has a row for each.
+ * Every bound that a caller can reach. The name is the label in `/metrics` and in the log; docs/operating.md, "Limits",
+ * has a row for each.
  */
 export const LIMITS = [
   /** Bytes of answers that are on their way (`limits.answers`). */

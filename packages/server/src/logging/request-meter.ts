@@ -7,7 +7,7 @@ const buckets = latencyBounds.length + 1;
 /** Methods that are counted. Any other counts as "other", so that clients cannot add counters. */
 const methods = ["GET", "POST", "PUT", "PATCH", "DELETE", "HEAD", "OPTIONS", "other"];
 const otherMethod = methods.length - 1;
-const methodPlaces = new Map(methods.slice(0, -1).map((method, place) => [method, place]));
+const methodPositions = new Map(methods.slice(0, -1).map((method, position) => [method, position]));
 /** From 0xx to 5xx. */
 const classes = 6;
 const minuteMs = 60_000;
@@ -19,7 +19,7 @@ export class RequestMeter {
   readonly #histogram = new Float64Array(buckets);
   #sumMs = 0;
   #inFlight: () => number = () => 0;
-  /** Which minute since 1970 each place of the ring is about. */
+  /** Which minute since 1970 each slot of the ring is about. */
   readonly #minuteOf = new Float64Array(minutes);
   readonly #requests = new Uint32Array(minutes);
   readonly #clientErrors = new Uint32Array(minutes);
@@ -28,8 +28,8 @@ export class RequestMeter {
 
   /** @param ms until the answer began. */
   count(method: string, status: number, ms: number): void {
-    const at = this.#placeOf(Math.floor(Date.now() / minuteMs));
-    const total = (methodPlaces.get(method) ?? otherMethod) * classes + Math.floor(status / 100);
+    const at = this.#slotOf(Math.floor(Date.now() / minuteMs));
+    const total = (methodPositions.get(method) ?? otherMethod) * classes + Math.floor(status / 100);
     this.#totals[total] = (this.#totals[total] ?? 0) + 1;
     this.#requests[at] = (this.#requests[at] ?? 0) + 1;
     if (status >= 500) this.#errors[at] = (this.#errors[at] ?? 0) + 1;
@@ -92,7 +92,7 @@ export class RequestMeter {
     };
   }
 
-  #placeOf(minute: number): number {
+  #slotOf(minute: number): number {
     const at = minute % minutes;
     if (this.#minuteOf[at] !== minute) {
       this.#minuteOf[at] = minute;

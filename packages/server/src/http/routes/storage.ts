@@ -2,11 +2,11 @@
 import type { StoredFile } from "@socle/protocol";
 import { AppError } from "../../kernel/index.ts";
 import { missingFile, nameOfSize, parseThumbSize, type Storage } from "../../storage/index.ts";
+import { BodyReadLimiter } from "../body-read-limiter.ts";
 import type { Exchange } from "../exchange.ts";
 import { type AnswerableFile, answerFile, contentType, disposition } from "../file-answer.ts";
 import type { RateLimiter } from "../rate-limiter.ts";
 import type { Route } from "../router.ts";
-import { Turns } from "../turns.ts";
 import { leastFileSize, readUploadForm } from "../upload-form.ts";
 
 /** Uploads that are read at a time. */
@@ -38,7 +38,7 @@ async function callerOf(exchange: Exchange): Promise<string> {
 /** `/api/storage/…` (spec, "Storage endpoints"). */
 export function storageRoutes(options: { storage: Storage; rates: RateLimiter; maxUploads: number }): Route[] {
   const { storage, rates, maxUploads } = options;
-  const turns = new Turns({ width: uploadsAtATime, maxWaiting: maxUploads });
+  const limiter = new BodyReadLimiter({ width: uploadsAtATime, maxWaiting: maxUploads });
 
   /** The file of a path, when the caller may have it. A public one is for all, whatever token they send. */
   async function admit(exchange: Exchange): Promise<StoredFile> {
@@ -74,7 +74,8 @@ export function storageRoutes(options: { storage: Storage; rates: RateLimiter; m
           const caller = exchange.callerKey(principal);
           const file = await storage.store(
             principal,
-            (upload) => turns.run({ caller, signal: request.signal }, (read) => readUploadForm(request, upload, read)),
+            (upload) =>
+              limiter.run({ caller, signal: request.signal }, (read) => readUploadForm(request, upload, read)),
             leastFileSize(request),
           );
           return exchange.json(201, file);

@@ -62,8 +62,8 @@ export class Errors {
       if (file === undefined) continue;
       const path = this.#relative(file.replace(/^file:\/\//, ""));
       if (path === null) continue;
-      const place = `${path}:${row}:${column}`;
-      frames.push(name === undefined || name === "<anonymous>" ? `at ${place}` : `at ${name} (${place})`);
+      const location = `${path}:${row}:${column}`;
+      frames.push(name === undefined || name === "<anonymous>" ? `at ${location}` : `at ${name} (${location})`);
     }
     return frames;
   }
@@ -81,10 +81,10 @@ export class Errors {
     const path = this.#relative(importer);
     if (path === null) return problem.message;
     const message = problem.message.replace(/ imported from .*$/s, "").replace(/ from '.*'$/s, "");
-    const place = lineOf(importer, problem.specifier ?? "");
+    const location = lineOf(importer, problem.specifier ?? "");
     const isPackage = !/^[./]/.test(problem.specifier ?? "");
     const advice = isPackage ? `; install it with: socle add ${problem.specifier}` : "";
-    return `${message} (${path}${place === null ? "" : `:${place}`})${advice}`;
+    return `${message} (${path}${location === null ? "" : `:${location}`})${advice}`;
   }
 }
 

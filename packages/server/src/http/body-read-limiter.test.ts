@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test";
 import { SlowBody } from "./bodies.ts";
-import { type ReadInTurns, type Sender, Turns } from "./turns.ts";
+import { BodyReadLimiter, type ReadInTurns, type Sender } from "./body-read-limiter.ts";
 
 function sender(caller = "me", signal = new AbortController().signal): Sender {
   return { caller, signal };
@@ -31,12 +31,12 @@ async function bytesOf(read: ReadInTurns, stream: ReadableStream<Uint8Array>): P
   return bytes;
 }
 
-function readAll(turns: Turns, stream: ReadableStream<Uint8Array>, by = sender()): Promise<number[]> {
+function readAll(turns: BodyReadLimiter, stream: ReadableStream<Uint8Array>, by = sender()): Promise<number[]> {
   return turns.run(by, (read) => bytesOf(read, stream));
 }
 
 test("a body that brings nothing lets the others go first, and is read when it does", async () => {
-  const turns = new Turns({ width: 1, maxWaiting: 100 });
+  const turns = new BodyReadLimiter({ width: 1, maxWaiting: 100 });
   const slow = body();
   const reading = readAll(turns, slow.stream);
   slow.push(1);
@@ -49,7 +49,7 @@ test("a body that brings nothing lets the others go first, and is read when it d
 });
 
 test("no more are taken at a time than there are turns", async () => {
-  const turns = new Turns({ width: 2, maxWaiting: 100 });
+  const turns = new BodyReadLimiter({ width: 2, maxWaiting: 100 });
   let running = 0;
   let most = 0;
   const all = Array.from({ length: 10 }, (_, n) =>
@@ -67,7 +67,7 @@ test("no more are taken at a time than there are turns", async () => {
 });
 
 test("a body that breaks off, before or after it was slow, and one that is given up give their turn back", async () => {
-  const turns = new Turns({ width: 1, maxWaiting: 100 });
+  const turns = new BodyReadLimiter({ width: 1, maxWaiting: 100 });
   for (const wait of [0, 150]) {
     const broken = body();
     const reading = readAll(turns, broken.stream);
@@ -84,7 +84,7 @@ test("a body that breaks off, before or after it was slow, and one that is given
 });
 
 test("one caller's bodies, however many, leave a turn for another's", async () => {
-  const turns = new Turns({ width: 2, maxWaiting: 100 });
+  const turns = new BodyReadLimiter({ width: 2, maxWaiting: 100 });
   const { promise: held, resolve: letGo } = Promise.withResolvers<void>();
   const busy = Array.from({ length: 20 }, () =>
     turns.run(sender("busy"), async (read) => {
@@ -98,7 +98,7 @@ test("one caller's bodies, however many, leave a turn for another's", async () =
 });
 
 test("beyond its places a body is refused unread; slow ones count, one caller has half of what may wait", async () => {
-  const turns = new Turns({ width: 1, maxWaiting: 8 });
+  const turns = new BodyReadLimiter({ width: 1, maxWaiting: 8 });
   const begun: { end: () => void; reading: Promise<number[]> }[] = [];
   const begin = (caller: string): void => {
     const slow = body();
@@ -124,7 +124,7 @@ test("beyond its places a body is refused unread; slow ones count, one caller ha
 });
 
 test("a client that disconnects while its body waits frees its place, and is never read", async () => {
-  const turns = new Turns({ width: 1, maxWaiting: 1 });
+  const turns = new BodyReadLimiter({ width: 1, maxWaiting: 1 });
   const { promise: held, resolve: letGo } = Promise.withResolvers<void>();
   const first = turns.run(sender("a"), async (read) => {
     for await (const _piece of read(whole(1))) await held;
@@ -162,7 +162,7 @@ function trickle(ms: number) {
 }
 
 test("a body of which nothing comes, or next to nothing, ends, and its place is free", async () => {
-  const turns = new Turns({ width: 1, maxWaiting: 1 }, { ...patient, stalledMs: 100 });
+  const turns = new BodyReadLimiter({ width: 1, maxWaiting: 1 }, { ...patient, stalledMs: 100 });
   const [silent, thin] = [body(), trickle(10)];
   const readings = [readAll(turns, silent.stream, sender("a")), readAll(turns, thin.stream, sender("b"))];
   await expect(readAll(turns, whole(1), sender("c"))).rejects.toMatchObject({ limit: "uploads" });
@@ -176,7 +176,7 @@ test("a body of which nothing comes, or next to nothing, ends, and its place is 
 });
 
 test("a body that waits for its turn is not slow, however long", async () => {
-  const turns = new Turns({ width: 1, maxWaiting: 1 }, { ...patient, stalledMs: 100, slowMs: 100 });
+  const turns = new BodyReadLimiter({ width: 1, maxWaiting: 1 }, { ...patient, stalledMs: 100, slowMs: 100 });
   const { promise: held, resolve: letGo } = Promise.withResolvers<void>();
   const first = turns.run(sender("a"), async (read) => {
     for await (const _piece of read(whole(1))) await held;
@@ -191,7 +191,7 @@ test("a body that waits for its turn is not slow, however long", async () => {
 });
 
 test("where places are wanted the slowest body ends, the caller's own where its share is full", async () => {
-  const turns = new Turns({ width: 1, maxWaiting: 3 }, { ...patient, slowMs: 1 });
+  const turns = new BodyReadLimiter({ width: 1, maxWaiting: 3 }, { ...patient, slowMs: 1 });
   const made = [body(), body(), body(), body()] as const;
   const [silent, quicker, third, theirs] = made;
   const begin = (stream: ReadableStream<Uint8Array>, caller: string) => {
@@ -222,7 +222,7 @@ test("where places are wanted the slowest body ends, the caller's own where its 
 });
 
 test("a reader that waits for a body is let go when its upload has failed", async () => {
-  const turns = new Turns({ width: 1, maxWaiting: 1 }, patient);
+  const turns = new BodyReadLimiter({ width: 1, maxWaiting: 1 }, patient);
   const stuck = trickle(60_000);
   const { promise: reading, resolve } = Promise.withResolvers<unknown>();
   const failed = turns.run(sender(), async (read) => {

@@ -1,10 +1,10 @@
-/** The turns in which bodies of uploads are read: a few at a time, with a share for each caller. */
+/** Body read limiter: bodies of uploads are read in turns, a few at a time, with a share for each caller. */
 import { type AppError, callerGone, FairGate, overloaded } from "../kernel/index.ts";
 import { SlowBody } from "./bodies.ts";
 
 /** A body must have come with at least so many bytes per millisecond once its client was waited for `stalledMs`. */
 const minRate = 1;
-/** Where places are wanted, bodies slower than so many bytes per millisecond are ended. */
+/** When the limiter is full, bodies slower than so many bytes per millisecond are ended. */
 const slowRate = 64;
 
 const defaultTiming = {
@@ -14,7 +14,7 @@ const defaultTiming = {
   turnMs: 500,
   /** A body of which nothing comes for so long is ended. */
   stalledMs: 10_000,
-  /** Where places are wanted, slow bodies are ended once their clients were waited for so long. */
+  /** When the limiter is full, slow bodies are ended once their clients were waited for so long. */
   slowMs: 1_000,
 };
 
@@ -25,15 +25,15 @@ const message = "Too many uploads wait to be read; try again in a moment.";
 export interface Sender {
   /** A user id or an address: shares count by it. */
   readonly caller: string;
-  /** Aborted when the client has disconnected: its place is free at once. */
+  /** Aborted when the client has disconnected: its slot is free at once. */
   readonly signal: AbortSignal;
 }
 
 /** The pieces of a body, read in turns. The consumer holds a turn between two of them. */
 export type ReadInTurns = (body: ReadableStream<Uint8Array>) => AsyncGenerator<Uint8Array, void, void>;
 
-/** A body that has a place: it is being read, it waits for a turn, or its client sends nothing. */
-interface Place {
+/** A body that holds a slot: it is being read, it waits for a turn, or its client sends nothing. */
+interface ActiveBody {
   readonly caller: string;
   received: number;
   /** Milliseconds for which the client was waited for, up to `since`; the time without a turn is not among them. */
@@ -44,7 +44,7 @@ interface Place {
   readonly ending: AbortSignal;
   /** Rejected by `cut`. */
   readonly end: Promise<never>;
-  /** Ends the body; its place is free at once. */
+  /** Ends the body; its slot is free at once. */
   readonly cut: (error: AppError) => void;
 }
 
@@ -52,13 +52,13 @@ interface Place {
  * Bodies are read a few at a time. Each that is being read costs memory several times over (what the runtime has
  * received, what is parsed, what is written); one that waits is held back by its connection. A slow client does not
  * keep the others waiting: its turn ends while nothing comes, and after a while in any case. A client that sends next
- * to nothing does not keep its place: its body is ended with a `SlowBody`.
+ * to nothing does not keep its slot: its body is ended with a `SlowBody`.
  */
-export class Turns {
+export class BodyReadLimiter {
   readonly #gate: FairGate;
-  readonly #places = new Set<Place>();
-  readonly #maxPlaces: number;
-  readonly #shareOfPlaces: number;
+  readonly #active = new Set<ActiveBody>();
+  readonly #maxActive: number;
+  readonly #shareOfActive: number;
   readonly #timing: typeof defaultTiming;
 
   /**
@@ -66,12 +66,12 @@ export class Turns {
    * @param options.maxWaiting bodies that wait, or whose clients send nothing; one caller has at most half of these.
    */
   constructor({ width, maxWaiting }: { width: number; maxWaiting: number }, timing = defaultTiming) {
-    this.#maxPlaces = width + maxWaiting;
-    this.#shareOfPlaces = width + Math.ceil(maxWaiting / 2);
+    this.#maxActive = width + maxWaiting;
+    this.#shareOfActive = width + Math.ceil(maxWaiting / 2);
     this.#timing = timing;
-    // The places are the bound: whoever has one may wait for a turn.
+    // The slots are the bound: every active body may wait for a turn.
     const share = Math.max(1, width - 1);
-    const maxTurns = this.#maxPlaces;
+    const maxTurns = this.#maxActive;
     this.#gate = new FairGate({ limit, message, width, share, maxWaiting: maxTurns, waitingShare: maxTurns });
   }
 
@@ -82,11 +82,11 @@ export class Turns {
   async run<T>({ caller, signal }: Sender, receive: (read: ReadInTurns) => Promise<T>): Promise<T> {
     if (signal.aborted) throw callerGone();
     this.#makeRoom(caller);
-    const place = this.#take(caller);
-    const leave = (): void => place.cut(callerGone());
+    const active = this.#take(caller);
+    const leave = (): void => active.cut(callerGone());
     signal.addEventListener("abort", leave, { once: true });
     try {
-      return await receive((body) => this.#read(body, place));
+      return await receive((body) => this.#read(body, active));
     } finally {
       signal.removeEventListener("abort", leave);
       // Also of a body whose next piece is still waited for.
@@ -95,29 +95,29 @@ export class Turns {
   }
 
   /**
-   * Makes sure that there is a place, by ending the slowest body if need be: of the caller's alone where it is the
+   * Makes sure that there is a slot, by ending the slowest body if need be: of the caller's alone where it is the
    * caller's share that is full.
    * @throws AppError `unavailable` when none is slow.
    */
   #makeRoom(caller: string): void {
-    const own = [...this.#places].filter((place) => place.caller === caller);
-    const isShareFull = own.length >= this.#shareOfPlaces;
-    if (!isShareFull && this.#places.size < this.#maxPlaces) return;
+    const own = [...this.#active].filter((active) => active.caller === caller);
+    const isShareFull = own.length >= this.#shareOfActive;
+    if (!isShareFull && this.#active.size < this.#maxActive) return;
     const now = performance.now();
-    const [slowest] = [...(isShareFull ? own : this.#places)]
-      .map((place) => ({ place, ms: waitedMs(place, now) }))
-      .filter(({ place, ms }) => ms > this.#timing.slowMs && place.received < ms * slowRate)
-      .toSorted((a, b) => a.place.received / a.ms - b.place.received / b.ms);
+    const [slowest] = [...(isShareFull ? own : this.#active)]
+      .map((active) => ({ active, ms: waitedMs(active, now) }))
+      .filter(({ active, ms }) => ms > this.#timing.slowMs && active.received < ms * slowRate)
+      .toSorted((a, b) => a.active.received / a.ms - b.active.received / b.ms);
     if (slowest === undefined) throw overloaded(limit, message);
-    slowest.place.cut(new SlowBody(limit));
+    slowest.active.cut(new SlowBody(limit));
   }
 
-  #take(caller: string): Place {
+  #take(caller: string): ActiveBody {
     const ending = new AbortController();
     const { promise: end, reject } = Promise.withResolvers<never>();
     // Nobody may listen just then.
     end.catch(() => undefined);
-    const place: Place = {
+    const active: ActiveBody = {
       caller,
       received: 0,
       waitedMs: 0,
@@ -125,41 +125,41 @@ export class Turns {
       ending: ending.signal,
       end,
       cut: (error) => {
-        this.#places.delete(place);
+        this.#active.delete(active);
         reject(error);
         ending.abort();
       },
     };
-    this.#places.add(place);
-    return place;
+    this.#active.add(active);
+    return active;
   }
 
   /** The turn ends with the last piece, or a `break`. */
-  async *#read(body: ReadableStream<Uint8Array>, place: Place): AsyncGenerator<Uint8Array, void, void> {
+  async *#read(body: ReadableStream<Uint8Array>, active: ActiveBody): AsyncGenerator<Uint8Array, void, void> {
     const { patienceMs, turnMs } = this.#timing;
-    let release = await this.#turn(place);
+    let release = await this.#turn(active);
     let since = performance.now();
     // Not before: a body that nobody reads is held back earlier.
     const reader = body.getReader();
     try {
       while (true) {
         const reading = reader.read();
-        place.since = performance.now();
-        const isSlow = !(await settlesWithin(reading, patienceMs, place.end));
+        active.since = performance.now();
+        const isSlow = !(await settlesWithin(reading, patienceMs, active.end));
         if (isSlow) {
           release();
-          await this.#outlast(reading, place);
+          await this.#outlast(reading, active);
         }
         const now = performance.now();
-        place.waitedMs = waitedMs(place, now);
-        place.since = null;
+        active.waitedMs = waitedMs(active, now);
+        active.since = null;
         const { done, value } = await reading;
         if (done) return;
-        place.received += value.byteLength;
-        if (place.waitedMs >= this.#timing.stalledMs + place.received / minRate) throw new SlowBody();
+        active.received += value.byteLength;
+        if (active.waitedMs >= this.#timing.stalledMs + active.received / minRate) throw new SlowBody();
         if (isSlow || (now - since > turnMs && this.#gate.isWanted)) {
           release();
-          release = await this.#turn(place);
+          release = await this.#turn(active);
           since = performance.now();
         }
         yield value;
@@ -171,7 +171,7 @@ export class Turns {
     }
   }
 
-  async #turn({ caller, ending, end }: Place): Promise<() => void> {
+  async #turn({ caller, ending, end }: ActiveBody): Promise<() => void> {
     const taking = this.#gate.take(caller, ending);
     try {
       return await Promise.race([end, taking]);
@@ -186,13 +186,13 @@ export class Turns {
   }
 
   /** Waits for a piece that does not come at once. @throws SlowBody when it does not come for too long. */
-  async #outlast(reading: Promise<unknown>, { end }: Place): Promise<void> {
+  async #outlast(reading: Promise<unknown>, { end }: ActiveBody): Promise<void> {
     const { stalledMs, patienceMs } = this.#timing;
     if (!(await settlesWithin(reading, stalledMs - patienceMs, end))) throw new SlowBody();
   }
 }
 
-function waitedMs({ waitedMs: before, since }: Place, now: number): number {
+function waitedMs({ waitedMs: before, since }: ActiveBody, now: number): number {
   return before + (since === null ? 0 : now - since);
 }
 
