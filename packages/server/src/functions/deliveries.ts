@@ -2,51 +2,32 @@
  * Deliveries: the runs of functions that are not over, or have failed for good. A delivery is written in the transaction
  * of the change that causes it, one for each event and each handler of its type, and refers to the event in the log.
  */
-import type { Database, ModuleSchema, Reader, Transactor } from "../database/index.ts";
+import type { Database, Reader, Transactor } from "../database/index.ts";
 import type { AppendedEvent, EventLog, LoggedEvent } from "../events/index.ts";
 import { AppError, type Awaitable, inTurn } from "../kernel/index.ts";
-import { FailedRuns, HandlerNumbers, handlerTable, type Postponement, type RunHead, RunTable } from "../runs/index.ts";
+import { HandlerNumbers, type Postponement } from "../runs/index.ts";
 import { eventOf, fromCopy, toCopy } from "./delivery-events.ts";
-import { eventSeqOf, firstIdOf, lastIdOf } from "./delivery-id.ts";
-import { type PreviousRecord, PreviousRecords } from "./previous-records.ts";
+import { eventSeqOf, firstIdOf } from "./delivery-id.ts";
+import {
+  type DeliveryHead,
+  deliveryTable,
+  failedDeliveries,
+  headOf,
+  insertDelivery,
+  lastOpenId,
+  oldestOpen,
+  openDelivery,
+  openHeads,
+  type PreviousRecord,
+  setEvent,
+  setPrevious,
+  withoutCopy,
+} from "./delivery-table.ts";
+import { PreviousRecords } from "./previous-records.ts";
 import type { Trigger } from "./triggers.ts";
-
-export const functionSchema: ModuleSchema = {
-  module: "functions",
-  steps: [
-    handlerTable,
-    // A table of runs (runs/run-table.ts). The id is made of the event's place in the log (delivery-id.ts). `event` is a
-    // copy, made when the log loses the event, or when the last attempt has failed.
-    `CREATE TABLE _deliveries (
-      id INTEGER PRIMARY KEY,
-      handler INTEGER NOT NULL,
-      subject TEXT NOT NULL,
-      depth INTEGER NOT NULL,
-      previous TEXT,
-      failures INTEGER NOT NULL DEFAULT 0,
-      notBefore INTEGER NOT NULL DEFAULT 0,
-      failedAt INTEGER,
-      error TEXT,
-      event TEXT
-    ) STRICT`,
-    "CREATE INDEX _deliveries_failed ON _deliveries (failedAt) WHERE failedAt IS NOT NULL",
-    // Shared records (previous-records.ts): `follows` is the delivery whose event made the record before this change, and
-    // `result` the digest of the record that this event made.
-    "ALTER TABLE _deliveries ADD COLUMN follows INTEGER",
-    "ALTER TABLE _deliveries ADD COLUMN result TEXT",
-    "CREATE INDEX _deliveries_follows ON _deliveries (follows) WHERE follows IS NOT NULL",
-    "CREATE INDEX _deliveries_result ON _deliveries (result, handler) WHERE result IS NOT NULL",
-  ],
-};
 
 /** Functions that cause each other's runs; one more is refused, so that an endless chain ends. */
 const maxDepth = 16;
-
-/** The part of a delivery that the dispatcher keeps in memory. */
-export interface DeliveryHead extends RunHead {
-  /** The id of the record, or user, that the event is about. */
-  readonly subject: string;
-}
 
 export interface Delivery extends DeliveryHead {
   readonly event: LoggedEvent;
@@ -56,18 +37,12 @@ export interface Delivery extends DeliveryHead {
   readonly depth: number;
 }
 
-export const deliveryTable = new RunTable("_deliveries");
-const headColumns = `${deliveryTable.headColumns}, r.subject`;
-
 export class Deliveries {
   readonly #database: Database;
   readonly #events: EventLog;
   readonly #handlers: HandlerNumbers;
   readonly #records: PreviousRecords;
-  readonly #failed = new FailedRuns({
-    table: "_deliveries",
-    bytes: "octet_length(coalesce(previous, '')) + octet_length(event) + octet_length(error)",
-  });
+  readonly #failed = failedDeliveries();
 
   constructor(database: Database, events: EventLog) {
     this.#database = database;
@@ -77,11 +52,8 @@ export class Deliveries {
   }
 
   /** The id of the last delivery that is on disk, at a start. */
-  async lastId(): Promise<number> {
-    const row = await this.#database.reader.get<{ id: number | null }>(
-      "SELECT max(id) AS id FROM _deliveries WHERE failedAt IS NULL",
-    );
-    return row?.id ?? 0;
+  lastId(): Promise<number> {
+    return lastOpenId(this.#database.reader);
   }
 
   /** Registers handlers. To be called before `add` has one. */
@@ -99,17 +71,8 @@ export class Deliveries {
     const result = json === null ? null : this.#records.digestOf(event.toRow().payload);
     const subject = event.subject ?? "";
     let id = firstIdOf(event.seq);
-    const insert = (handler: number, { previous, follows }: PreviousRecord): Awaitable<unknown> =>
-      tx.run(
-        "INSERT INTO _deliveries (id, handler, subject, depth, previous, follows, result) VALUES (?, ?, ?, ?, ?, ?, ?)",
-        id++,
-        handler,
-        subject,
-        depth,
-        previous,
-        follows,
-        result,
-      );
+    const insert = (handler: number, record: PreviousRecord): Awaitable<unknown> =>
+      insertDelivery(tx, { id: id++, handler, subject, depth, ...record, result });
     return inTurn(triggers, ({ path, handler }) => {
       const number = this.#handlers.of(`${path}:${handler}`);
       if (json === null || digest === null) return insert(number, { previous: json, follows: null });
@@ -124,25 +87,16 @@ export class Deliveries {
     limit: number;
     handlers: readonly string[];
   }): Awaitable<DeliveryHead[]> {
-    const { after, until, limit, handlers } = options;
-    return this.#database.reader.all<DeliveryHead>(
-      `SELECT ${headColumns} FROM ${deliveryTable.source} WHERE r.id > ? AND r.id <= ? AND r.failedAt IS NULL
-       AND r.handler IN (SELECT value FROM json_each(?)) ORDER BY r.id LIMIT ?`,
-      after,
-      until,
-      JSON.stringify(handlers.map((name) => this.#handlers.of(name))),
-      limit,
-    );
+    const { handlers, ...range } = options;
+    const numbers = handlers.map((name) => this.#handlers.of(name));
+    return openHeads(this.#database.reader, numbers, range);
   }
 
   /** A delivery with its event; null when it is over. */
   async get(head: DeliveryHead, reader: Reader = this.#database.reader): Promise<Delivery | null> {
     // Between two reads, the delivery that this one follows may end, and leave it its record: then the second look finds it.
     for (let look = 1; look <= 2; look++) {
-      const row = await reader.get<PreviousRecord & { depth: number; event: string | null }>(
-        "SELECT depth, previous, follows, event FROM _deliveries WHERE id = ? AND failedAt IS NULL",
-        head.id,
-      );
+      const row = await openDelivery(reader, head.id);
       if (row === null) return null;
       const event = await eventOf(this.#events, { id: head.id, event: row.event }, reader);
       const previous = await this.#records.read(reader, row);
@@ -159,9 +113,7 @@ export class Deliveries {
   /** The time of the event that has waited longest for a handler, in milliseconds since 1970; null when none waits. */
   async oldest(): Promise<number | null> {
     const { reader } = this.#database;
-    const row = await reader.get<{ id: number; event: string | null }>(
-      "SELECT id, event FROM _deliveries WHERE failedAt IS NULL ORDER BY id LIMIT 1",
-    );
+    const row = await oldestOpen(reader);
     if (row === null) return null;
     if (row.event !== null) {
       const { at, time } = fromCopy(row.event).toRow();
@@ -182,10 +134,7 @@ export class Deliveries {
    * @throws AppError `not_found`, or `bad_request` for one that is not over.
    */
   async reopen(tx: Transactor, id: number, at: number): Promise<DeliveryHead> {
-    const row = await tx.get<DeliveryHead & { failedAt: number | null; event: string | null }>(
-      `SELECT ${headColumns}, r.failedAt, r.event FROM ${deliveryTable.source} WHERE r.id = ?`,
-      id,
-    );
+    const row = await headOf(tx, id);
     const isSame = row !== null && (row.event === null || fromCopy(row.event).toRow().at === at);
     if (row === null || !isSame)
       throw new AppError(
@@ -220,21 +169,16 @@ export class Deliveries {
     const copy = toCopy(event);
     await this.#records.release(tx, id);
     await deliveryTable.fail(tx, id, { at: now, error });
-    await tx.run("UPDATE _deliveries SET event = ?, previous = ?, follows = NULL WHERE id = ?", copy, previous, id);
+    await setEvent(tx, id, copy);
+    await setPrevious(tx, id, previous);
     await this.#failed.trim(tx, Buffer.byteLength(copy) + Buffer.byteLength(previous ?? "") + Buffer.byteLength(error));
   }
 
   /** Copies the events that the log is about to lose, from one place to another, into the deliveries that need them. */
   async keepEvents(tx: Transactor, first: number, last: number): Promise<void> {
-    // Deliveries of older events have their copies; a look at those would read everything that waits.
-    const rows = await tx.all<{ id: number }>(
-      "SELECT id FROM _deliveries WHERE id >= ? AND id <= ? AND event IS NULL",
-      firstIdOf(first),
-      lastIdOf(last),
-    );
-    for (const { id } of rows) {
+    for (const id of await withoutCopy(tx, first, last)) {
       const event = await this.#events.at(eventSeqOf({ id }), tx);
-      if (event !== null) await tx.run("UPDATE _deliveries SET event = ? WHERE id = ?", toCopy(event), id);
+      if (event !== null) await setEvent(tx, id, toCopy(event));
     }
   }
 }

@@ -6,8 +6,9 @@ import { type EventLog, eventId } from "../events/index.ts";
 import { type Awaitable, actingFor, type Clock, newId, toTimestamp } from "../kernel/index.ts";
 import { linear, type Postponement, type Run, type RunStore, type RunTask } from "../runs/index.ts";
 import type { RunInput } from "../script-host/index.ts";
-import type { Deliveries, Delivery, DeliveryHead } from "./deliveries.ts";
+import type { Deliveries, Delivery } from "./deliveries.ts";
 import { runIdOf } from "./delivery-id.ts";
+import type { DeliveryHead } from "./delivery-table.ts";
 import type { Trigger } from "./triggers.ts";
 
 /** A run of a function. */

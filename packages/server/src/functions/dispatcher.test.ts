@@ -5,8 +5,9 @@ import { randomNumbers, randomSeed } from "../../test/random.ts";
 import { SqliteDatabase } from "../database/index.ts";
 import { EventLog, EventRetention, eventSchema } from "../events/index.ts";
 import { Clock, system } from "../kernel/index.ts";
-import { Deliveries, type DeliveryHead, functionSchema } from "./deliveries.ts";
+import { Deliveries } from "./deliveries.ts";
 import { lastIdOf } from "./delivery-id.ts";
+import { type DeliveryHead, functionSchema } from "./delivery-table.ts";
 import { Dispatcher, type Verdict } from "./dispatcher.ts";
 import type { Trigger } from "./triggers.ts";
 

@@ -8,8 +8,9 @@
  *          └──── stays ──────────────┴──────────────────── again, at a later time ───────────┘
  */
 import type { Logger } from "../logging/index.ts";
-import type { Deliveries, DeliveryHead } from "./deliveries.ts";
+import type { Deliveries } from "./deliveries.ts";
 import { eventSeqOf } from "./delivery-id.ts";
+import type { DeliveryHead } from "./delivery-table.ts";
 import { StartLimiter } from "./start-limiter.ts";
 
 /** Deliveries of one file in memory, without their events; the others wait in the table. */

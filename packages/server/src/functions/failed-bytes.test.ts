@@ -5,8 +5,9 @@ import { quietLogger, temporaryFolder } from "../../test/kit.ts";
 import { SqliteDatabase } from "../database/index.ts";
 import { EventLog, eventSchema } from "../events/index.ts";
 import { Clock, system } from "../kernel/index.ts";
-import { Deliveries, functionSchema } from "./deliveries.ts";
+import { Deliveries } from "./deliveries.ts";
 import { lastIdOf, maxPerEvent } from "./delivery-id.ts";
+import { functionSchema } from "./delivery-table.ts";
 
 const folder = temporaryFolder();
 const mebibyte = 1024 ** 2;

@@ -10,9 +10,10 @@ import { AppError, type Awaitable, type Clock, count, nearest, quote, SetupError
 import type { Logger } from "../logging/index.ts";
 import { RunLifeCycle, RunLog } from "../runs/index.ts";
 import type { Lane, Script, ScriptKind, ScriptOutcome, ScriptTask } from "../script-host/index.ts";
-import { Deliveries, type DeliveryHead } from "./deliveries.ts";
+import { Deliveries } from "./deliveries.ts";
 import { lastIdOf, maxPerEvent, parseRunId } from "./delivery-id.ts";
 import { DeliveryRuns, type FunctionRunState } from "./delivery-runs.ts";
+import type { DeliveryHead } from "./delivery-table.ts";
 import { Dispatcher, type Verdict } from "./dispatcher.ts";
 import { listRuns, type RunFilter } from "./run-list.ts";
 import { type Trigger, triggersOf } from "./triggers.ts";

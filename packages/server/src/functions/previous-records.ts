@@ -5,20 +5,10 @@
 import type { Reader, Transactor } from "../database/index.ts";
 import type { EventLog, LoggedEvent } from "../events/index.ts";
 import { eventOf } from "./delivery-events.ts";
+import { chainRow, followersOf, openWithResult, type PreviousRecord, setPrevious } from "./delivery-table.ts";
 
 /** Characters of a record's JSON from which on updates share it. */
 const largeRecord = 4_096;
-
-/** The record before a change: its JSON, or the id of the delivery whose event made it. */
-export interface PreviousRecord {
-  readonly previous: string | null;
-  readonly follows: number | null;
-}
-
-interface ChainRow extends PreviousRecord {
-  readonly id: number;
-  readonly event: string | null;
-}
 
 export class PreviousRecords {
   readonly #events: EventLog;
@@ -35,12 +25,8 @@ export class PreviousRecords {
 
   /** Where a delivery of a handler has its record from: from the waiting delivery whose event made it, if there is one. */
   async find(tx: Transactor, handler: number, record: { json: string; digest: string }): Promise<PreviousRecord> {
-    const row = await tx.get<{ id: number }>(
-      "SELECT id FROM _deliveries WHERE result = ? AND handler = ? AND failedAt IS NULL ORDER BY id DESC LIMIT 1",
-      record.digest,
-      handler,
-    );
-    return row === null ? { previous: record.json, follows: null } : { previous: null, follows: row.id };
+    const follows = await openWithResult(tx, record.digest, handler);
+    return { previous: follows === null ? record.json : null, follows };
   }
 
   /** The JSON of a record; null when there was none, undefined when the delivery that it follows has ended meanwhile. */
@@ -49,10 +35,7 @@ export class PreviousRecords {
     const changes: object[] = [];
     let base: object | null = null;
     for (let id: number | null = follows; id !== null && base === null; ) {
-      const row: ChainRow | null = await reader.get(
-        "SELECT id, previous, follows, event FROM _deliveries WHERE id = ?",
-        id,
-      );
+      const row: Awaited<ReturnType<typeof chainRow>> = await chainRow(reader, id);
       const event: LoggedEvent | null = row === null ? null : await eventOf(this.#events, row, reader);
       if (row === null || event === null) return undefined;
       if (event.isPartial) changes.push(event.payload);
@@ -66,11 +49,10 @@ export class PreviousRecords {
 
   /** A delivery ends: those that follow it get the record that its event made. */
   async release(tx: Transactor, id: number): Promise<void> {
-    const followers = await tx.all<{ id: number }>("SELECT id FROM _deliveries WHERE follows = ?", id);
+    const followers = await followersOf(tx, id);
     if (followers.length === 0) return;
     const record = await this.read(tx, { previous: null, follows: id });
     if (record === undefined) throw new Error("The event of a function's run is not in the log");
-    for (const follower of followers)
-      await tx.run("UPDATE _deliveries SET previous = ?, follows = NULL WHERE id = ?", record, follower.id);
+    for (const follower of followers) await setPrevious(tx, follower, record);
   }
 }

@@ -4,7 +4,8 @@ import { openApi, quietLogger } from "../../test/kit.ts";
 import { randomNumbers, randomSeed } from "../../test/random.ts";
 import { EventRetention, type EventRow, LoggedEvent } from "../events/index.ts";
 import { Clock, JsonText, system } from "../kernel/index.ts";
-import { Deliveries, type DeliveryHead } from "./deliveries.ts";
+import { Deliveries } from "./deliveries.ts";
+import type { DeliveryHead } from "./delivery-table.ts";
 
 const fields = [
   { name: "n", type: "integer" },
