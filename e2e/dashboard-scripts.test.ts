@@ -17,6 +17,13 @@ export default async function ({ logger }: any) {
   logger.info("Nothing to clean up");
 }
 `,
+    "jobs/mail.ts": `import { existsSync } from "node:fs";
+export const queue = { concurrency: 2, retries: 0 };
+export default async ({ payload, logger }: any) => {
+  if (payload.to === "nobody" && !existsSync("./mended")) throw new Error("There is no such address");
+  logger.info("Sent to " + payload.to);
+};
+`,
   },
 });
 afterAll(() => dashboard.server.stop());
@@ -63,6 +70,33 @@ test("a file that does not load is told with its line, and that the last version
   server.signal("SIGHUP");
   await alert.waitFor({ state: "detached" });
   await page.getByRole("row").filter({ hasText: "does not load" }).first().waitFor({ state: "detached" });
+  expect(complaintsOf(page)).toEqual([]);
+  await page.context().close();
+});
+
+test("a queue: a run is enqueued, fails for good with its payload, is retried, and then waits no more", async () => {
+  const page = await dashboard.open("/jobs");
+  const row = page.getByRole("row").filter({ hasText: "mail" });
+  await row.getByText("Empty").waitFor();
+  await row.getByRole("button", { name: "Enqueue a run: mail" }).click();
+  const dialog = page.getByRole("dialog", { name: "Enqueue a run: mail" });
+  await dialog.getByRole("textbox", { name: "Payload" }).fill('{ "to": "nobody" ');
+  await dialog.getByRole("button", { name: "Enqueue", exact: true }).click();
+  await dialog.getByRole("alert").first().waitFor();
+  await dialog.getByRole("textbox", { name: "Payload" }).fill('{ "to": "nobody" }');
+  expect(await violationsOf(page)).toEqual([]);
+  await dialog.getByRole("button", { name: "Enqueue", exact: true }).click();
+  const drawer = page.getByRole("dialog", { name: "mail", exact: true });
+  const failed = drawer.getByRole("table", { name: "Failed for good" });
+  await failed.getByText("There is no such address").waitFor();
+  await drawer.getByText('"to": "nobody"').waitFor();
+  await row.getByText("1 failed").waitFor();
+  expect(await violationsOf(page)).toEqual([]);
+  await Bun.write(join(folder, "mended"), "");
+  await failed.getByRole("button", { name: /^Retry run_/ }).click();
+  await failed.waitFor({ state: "detached" });
+  await drawer.getByText("Sent to nobody").waitFor();
+  await row.getByText("1 failed").waitFor({ state: "detached" });
   expect(complaintsOf(page)).toEqual([]);
   await page.context().close();
 });

@@ -41,6 +41,8 @@ describe("docs/functions.md", async () => {
       "functions/posts/slug.ts",
       "functions/orders/pay.ts",
       "jobs/clean-up.ts",
+      "jobs/mail.ts",
+      "functions/orders/confirm.ts",
     ]);
     const { code, stdout } = await socle(["check"], { cwd });
     expect([code, stdout]).toEqual([0, ""]);

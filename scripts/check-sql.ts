@@ -33,7 +33,6 @@ const exceptions: Exceptions = {
     "collections/collections.ts",
     "collections/data-check.ts",
     "functions/deliveries.ts",
-    "functions/failed-deliveries.ts",
     "functions/open-runs.ts",
     "functions/previous-records.ts",
     "jobs/history.ts",

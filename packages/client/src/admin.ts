@@ -15,9 +15,12 @@ import type {
   LogEntry,
   LogLevel,
   MigrationPlan,
+  NewQueueRun,
   Overview,
   Page,
   Permissions,
+  QueueRun,
+  QueueRunDetail,
   Role,
   RuleTrial,
   RuleTrialRequest,
@@ -77,6 +80,11 @@ export interface RunQuery extends PageQuery {
   status?: FunctionRun["status"] | undefined;
   /** A file of functions: `functions/posts/notify.ts`. */
   filePath?: string | undefined;
+}
+
+export interface QueueQuery extends PageQuery {
+  /** Without it, those that wait and those that run. */
+  status?: QueueRun["status"] | undefined;
 }
 
 /** A field as a migration takes it: with the name that it had, or null for a new one. */
@@ -216,6 +224,30 @@ export class ScriptAdmin {
   runJob(name: string): Promise<{ runId: string }> {
     return this.#transport.json("POST", `/api/admin/jobs/${encodeURIComponent(name)}/run`);
   }
+
+  /** Adds a run to the queue of a job. Answers the run that waits where that has the same key. */
+  enqueue(name: string, run: NewQueueRun = {}): Promise<{ runId: string }> {
+    return this.#transport.json("POST", `/api/admin/jobs/${encodeURIComponent(name)}/enqueue`, run);
+  }
+
+  /** Runs of a queue that are not over, or with `status: "failed"`, those that have failed for good. */
+  queue(name: string, query: QueueQuery = {}): Promise<Page<QueueRun>> {
+    return this.#transport.json("GET", `/api/admin/jobs/${encodeURIComponent(name)}/queue${searchOf(query)}`);
+  }
+
+  /** One run of a queue, with its payload. */
+  queueRun(name: string, runId: string): Promise<QueueRunDetail> {
+    return this.#transport.json("GET", queuePath(name, runId));
+  }
+
+  /** Runs one of a queue again that has failed for good. */
+  retryQueued(name: string, runId: string): Promise<{ runId: string }> {
+    return this.#transport.json("POST", `${queuePath(name, runId)}/retry`);
+  }
+}
+
+function queuePath(name: string, runId: string): string {
+  return `/api/admin/jobs/${encodeURIComponent(name)}/queue/${encodeURIComponent(runId)}`;
 }
 
 export class AdminClient {

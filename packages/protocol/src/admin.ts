@@ -203,18 +203,61 @@ export interface FunctionRun {
 /** A job (spec, "Job entry and job run"). */
 export interface JobEntry {
   name: string;
-  schedule: string;
+  /** Five fields of cron; null for a queue. */
+  schedule: string | null;
   filePath: string;
-  timezone: string;
-  /** When it is due next; null for never. */
+  /** Null for a queue. */
+  timezone: string | null;
+  /** When it is due next; null for never, and for a queue. */
   nextRun: string | null;
   /** Milliseconds. */
   timeout: number;
   retries: number;
   /** Whether a run may start while the last one goes on. */
   overlap: boolean;
-  /** The newest attempt of its newest run; null when there was none. */
+  /** Null for a job that runs by the clock. */
+  queue: {
+    /** Runs at a time. */
+    concurrency: number;
+    backoff: "exponential" | "linear";
+    waiting: number;
+    running: number;
+    /** Runs that have failed for good, and are kept. */
+    failed: number;
+  } | null;
+  /** The newest attempt of its newest run, of a queue the one that ended last; null when there was none. */
   lastRun: JobRun | null;
+}
+
+/** A run of a queue that is not over, or has failed for good (`GET /api/admin/jobs/{name}/queue`). */
+export interface QueueRun {
+  runId: string;
+  status: "waiting" | "running" | "failed";
+  key: string | null;
+  /** When it was enqueued. */
+  createdAt: string;
+  /** Not before this time is it run; of a run that has failed, the time of its last attempt. */
+  dueAt: string;
+  /** Attempts that have failed. */
+  failures: number;
+  failedAt: string | null;
+  error: string | null;
+  /** Bytes, as JSON. */
+  payloadSize: number;
+}
+
+/** One run of a queue, with its payload. */
+export interface QueueRunDetail extends QueueRun {
+  payload: JsonValue;
+}
+
+/** A run to be added to a queue (`POST /api/admin/jobs/{name}/enqueue`). */
+export interface NewQueueRun {
+  payload?: JsonValue;
+  /** RFC 3339: not before this time; without it, at once. */
+  at?: string;
+  /** Where a run with the same key waits, that one is answered, and none is added. */
+  key?: string;
 }
 
 /** An attempt of a run of a job. */

@@ -21,6 +21,8 @@ export interface AuditEntry {
     | "session.deleted"
     | "file.updated"
     | "job.run"
+    | "job.enqueued"
+    | "job.retried"
     | "function.retried";
   /** Its name or id. */
   readonly target: string;

@@ -3,6 +3,7 @@ import type { Overview } from "@socle/protocol";
 import type { Backups } from "../backup/index.ts";
 import type { DatabaseMeter } from "../database/index.ts";
 import type { EventLog } from "../events/index.ts";
+import type { QueueCounts } from "../jobs/index.ts";
 import { type HistogramTotals, type LimitMeter, latencyBounds, type RequestMeter } from "../logging/index.ts";
 import type { RunMeter } from "./run-meter.ts";
 
@@ -47,8 +48,10 @@ interface Measures {
   /** Milliseconds since 1970; null when nothing waits. */
   readonly oldestDelivery: number | null;
   readonly runs: RunMeter;
-  /** Names of the jobs that are scheduled. */
+  /** Names of all jobs. */
   readonly jobs: readonly string[];
+  /** Runs of each queue, and how long the one that waits longest has been due. */
+  readonly queues: readonly { name: string; counts: QueueCounts; lagMs: number }[];
   readonly processesLost: number;
   readonly isReady: boolean;
   readonly backups: ReturnType<Backups["totals"]>;
@@ -63,6 +66,7 @@ export function metricsText(overview: Overview, measures: Measures): string {
     ...databaseMetrics(overview, measures),
     ...contentMetrics(overview),
     ...runMetrics(overview, measures),
+    ...queueMetrics(measures),
     ...backupMetrics(measures),
     ...processMetrics(overview, measures),
   ].join("");
@@ -134,6 +138,23 @@ function contentMetrics({ storage, collections, users, sockets }: Overview): str
       collections.map(({ name, records }) => [{ collection: name }, records]),
     ),
     gauge("socle_users", "Users.", [[{}, users]]),
+  ];
+}
+
+function queueMetrics({ queues }: Measures): string[] {
+  return [
+    gauge(
+      "socle_queue_runs",
+      "Runs of each queue that wait, run, or have failed for good and are kept.",
+      queues.flatMap(({ name, counts }) =>
+        Object.entries(counts).map(([state, n]): Sample => [{ queue: name, state }, n]),
+      ),
+    ),
+    gauge(
+      "socle_queue_oldest_due_seconds",
+      "How long the run that waits longest has been due.",
+      queues.map(({ name, lagMs }): Sample => [{ queue: name }, lagMs / 1_000]),
+    ),
   ];
 }
 

@@ -74,6 +74,12 @@ export class Overviews {
       this.#options;
     const free = await Promise.all(disks.map(async (path) => [path, await freeBytes(path).catch(() => 0)] as const));
     const oldest = await functions.oldest();
+    const { queues } = jobs;
+    const ofQueue = async (name: string) => ({
+      name,
+      counts: await queues.counts(name),
+      lagMs: await queues.lag(name),
+    });
     return metricsText(await this.now(), {
       requests: meter.totals(),
       inFlight: meter.inFlight,
@@ -86,7 +92,8 @@ export class Overviews {
       eventLog: await events.extent(),
       oldestDelivery: oldest,
       runs: this.#runs,
-      jobs: jobs.list().map(({ job }) => job.name),
+      jobs: jobs.names(),
+      queues: await Promise.all(queues.list().map(({ name }) => ofQueue(name))),
       processesLost: processesLost(),
       isReady: (await readiness()).length === 0,
       backups: backups.totals(),

@@ -1,5 +1,13 @@
-/** Admin API of functions and jobs: lists files, handlers and runs, and starts runs again. */
-import type { FunctionEntry, FunctionRun, JobEntry, JobRun, ScriptFileEntry } from "@socle/protocol";
+/** Admin API of functions and jobs: lists files, handlers, runs and queues, enqueues runs, and starts runs again. */
+import type {
+  FunctionEntry,
+  FunctionRun,
+  JobEntry,
+  JobRun,
+  QueueRun,
+  QueueRunDetail,
+  ScriptFileEntry,
+} from "@socle/protocol";
 import type { Waiter } from "../database/index.ts";
 import type { Functions } from "../functions/index.ts";
 import type { Jobs } from "../jobs/index.ts";
@@ -17,12 +25,48 @@ const types: { readonly [handler: string]: FunctionEntry["type"] } = {
 
 const statuses = ["waiting", "running", "completed", "failed"] as const satisfies FunctionRun["status"][];
 
+const queueStatuses = ["waiting", "running", "failed"] as const satisfies QueueRun["status"][];
+
 /** @throws AppError `bad_request`. */
-function statusOf(text: string | null): FunctionRun["status"] | null {
+function statusOf<S extends string>(text: string | null, allowed: readonly S[]): S | null {
   if (text === null) return null;
-  const status = statuses.find((each) => each === text);
+  const status = allowed.find((each) => each === text);
   if (status !== undefined) return status;
-  throw new AppError("bad_request", `"status" must be ${oneOf(statuses)}, not ${quote(text)}.`);
+  throw new AppError("bad_request", `"status" must be ${oneOf(allowed)}, not ${quote(text)}.`);
+}
+
+/** A job as it is listed, but for what must be counted. */
+type EntryHead = Omit<JobEntry, "queue" | "lastRun"> & {
+  queue: Pick<NonNullable<JobEntry["queue"]>, "concurrency" | "backoff"> | null;
+};
+
+function scheduledEntry({ job, due }: ReturnType<Jobs["list"]>[number]): EntryHead {
+  return {
+    name: job.name,
+    schedule: job.schedule,
+    filePath: job.path,
+    timezone: job.timezone,
+    nextRun: Number.isFinite(due) ? toTimestamp(due) : null,
+    timeout: job.timeoutMs,
+    retries: job.retries,
+    overlap: job.overlap,
+    queue: null,
+  };
+}
+
+function queueEntry(queue: ReturnType<Jobs["queues"]["list"]>[number]): EntryHead {
+  const { name, path, timeoutMs, policy, concurrency, backoff } = queue;
+  return {
+    name,
+    schedule: null,
+    filePath: path,
+    timezone: null,
+    nextRun: null,
+    timeout: timeoutMs,
+    retries: policy.retries,
+    overlap: concurrency > 1,
+    queue: { concurrency, backoff },
+  };
 }
 
 export class ScriptAdmin {
@@ -77,7 +121,7 @@ export class ScriptAdmin {
     filter: { status: string | null; filePath: string | null },
     page: { limit: number; offset: number; waiter: Waiter },
   ): Promise<{ items: FunctionRun[]; total: number }> {
-    return this.#functions.runs({ status: statusOf(filter.status), filePath: filter.filePath || null }, page);
+    return this.#functions.runs({ status: statusOf(filter.status, statuses), filePath: filter.filePath || null }, page);
   }
 
   /** @throws AppError `not_found`, or `bad_request` for a run that is not over. */
@@ -90,19 +134,57 @@ export class ScriptAdmin {
   }
 
   async jobs({ limit, offset }: { limit: number; offset: number }): Promise<{ items: JobEntry[]; total: number }> {
-    const all = this.#jobs.list();
-    const items = all.slice(offset, offset + limit).map(async ({ job, due }) => ({
-      name: job.name,
-      schedule: job.schedule,
-      filePath: job.path,
-      timezone: job.timezone,
-      nextRun: Number.isFinite(due) ? toTimestamp(due) : null,
-      timeout: job.timeoutMs,
-      retries: job.retries,
-      overlap: job.overlap,
-      lastRun: await this.#jobs.lastRun(job.name),
-    }));
+    const all = [...this.#jobs.list().map(scheduledEntry), ...this.#jobs.queues.list().map(queueEntry)];
+    all.sort((a, b) => (a.name < b.name ? -1 : 1));
+    const items = all.slice(offset, offset + limit).map(
+      async ({ queue, ...entry }): Promise<JobEntry> => ({
+        ...entry,
+        queue: queue === null ? null : { ...queue, ...(await this.#jobs.queues.counts(entry.name)) },
+        lastRun: await this.#jobs.lastRun(entry.name),
+      }),
+    );
     return { items: await Promise.all(items), total: all.length };
+  }
+
+  /**
+   * Adds a run to a queue. Answers the run, or the one with the same key that waits.
+   * @throws AppError as `Queues.enqueue`.
+   */
+  async enqueue(
+    name: string,
+    { payload = null, ...options }: Record<string, unknown>,
+    admin: SignedIn,
+  ): Promise<{ runId: string }> {
+    const { queues } = this.#jobs;
+    const request = queues.request(JSON.stringify(payload), options);
+    const runId = await this.#changes.transact(admin, async (tx) => {
+      const id = await queues.add(tx, { name, request, principal: admin });
+      await this.#audit.record(tx, admin, { action: "job.enqueued", target: name, before: null, after: { runId: id } });
+      return id;
+    });
+    return { runId };
+  }
+
+  /** Runs of a queue that are not over, or have failed for good. @throws AppError `bad_request`, `not_found`. */
+  queueRuns(
+    name: string,
+    status: string | null,
+    page: { limit: number; offset: number },
+  ): Promise<{ items: QueueRun[]; total: number }> {
+    return this.#jobs.queues.runs(name, statusOf(status, queueStatuses), page);
+  }
+
+  /** @throws AppError `not_found`. */
+  queueRun(name: string, runId: string): Promise<QueueRunDetail> {
+    return this.#jobs.queues.find(name, runId);
+  }
+
+  /** @throws AppError `not_found`, or `bad_request` for a run that is not over. */
+  async retryQueued(name: string, runId: string, admin: SignedIn): Promise<void> {
+    await this.#changes.transact(admin, async (tx) => {
+      await this.#jobs.queues.retry(tx, name, runId);
+      await this.#audit.record(tx, admin, { action: "job.retried", target: runId, before: null, after: { name } });
+    });
   }
 
   /**
@@ -117,6 +199,7 @@ export class ScriptAdmin {
 
   /** Starts a job now, once. Answers its run. @throws AppError `not_found`. */
   async runJob(name: string, admin: SignedIn): Promise<{ runId: string }> {
+    this.#jobs.refuseQueue(name);
     this.#refuseUnknown(name);
     // Noted first: what cannot be noted is not done.
     await this.#changes.transact(admin, (tx) =>
@@ -130,7 +213,7 @@ export class ScriptAdmin {
   }
 
   #refuseUnknown(name: string): void {
-    if (!this.#jobs.list().some(({ job }) => job.name === name)) throw missingJob(name);
+    if (!this.#jobs.names().includes(name)) throw missingJob(name);
   }
 }
 

@@ -78,10 +78,22 @@ export class Scripts {
       auth,
       storage,
       queries: this.#queries,
+      enqueue: (name, run, principal) => this.jobs.queues.enqueue(name, run, principal),
       logger: this.#logger,
     });
     const run = (task: ScriptTask): Promise<ScriptOutcome> => this.#host.run(task);
-    const jobOptions = { database, events, clock, logger: logger.for("jobs"), timeoutMs, run };
+    const jobOptions = {
+      database,
+      events,
+      auth,
+      clock,
+      logger: logger.for("jobs"),
+      timeoutMs,
+      processes,
+      maxRuns: config["limits.queuedRuns"],
+      maxPayload: config["limits.payload"],
+      run,
+    };
     this.jobs = new Jobs(now === undefined ? jobOptions : { ...jobOptions, now });
     this.#host = new ScriptHost({
       root,
@@ -169,6 +181,7 @@ export class Scripts {
     const run = this.jobs.runByHand(name, onLog);
     if (run !== undefined) return run.outcome;
     this.#refuseBroken(`jobs/${name}.ts`);
+    this.jobs.refuseQueue(name);
     const names = this.jobs.list().map(({ job }) => job.name);
     throw missing("job", name, names);
   }
@@ -220,7 +233,7 @@ export class Scripts {
 
   #tell(verb: string, more: object = {}): void {
     const functions = this.functions.triggers().map(({ path, handler }) => `${path}:${handler}`);
-    const jobs = this.jobs.list().map(({ job }) => job.name);
+    const jobs = this.jobs.names();
     if (functions.length + jobs.length > 0 || verb !== "Loaded")
       this.#logger.info(`${verb} functions and jobs`, { functions, jobs, ...more });
   }

@@ -60,6 +60,8 @@ const values: { [path in KeyPath]: [unknown, string, unknown] } = {
   "limits.subscriptions": [500, "500", 500],
   "limits.queries": [5, "5", 5],
   "limits.queryTime": ["5s", "5", 5_000],
+  "limits.queuedRuns": [9, "9", 9],
+  "limits.payload": ["2KiB", "2048", 2_048],
   "limits.thumbnails": [5, "5", 5],
   "limits.batches": [5, "5", 5],
   "limits.uploads": [5, "5", 5],

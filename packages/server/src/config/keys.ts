@@ -106,6 +106,8 @@ export const keys = {
   "limits.subscriptions": key(wholeNumber(50, 100_000_000), 100_000, "subscriptions of all sockets"),
   "limits.queries": key(wholeNumber(1, 10_000), 256, "queries of one caller that wait for a reader thread"),
   "limits.queryTime": key(duration(10), "10s", "how long a query may run on a reader thread"),
+  "limits.queuedRuns": key(wholeNumber(1, 100_000_000), 100_000, "runs that wait in one queue"),
+  "limits.payload": key(size(64, 1_024 ** 2), "64KiB", "what a run of a queue is enqueued with, as JSON"),
   "limits.thumbnails": key(
     wholeNumber(1, 10_000),
     128,

@@ -5,10 +5,9 @@
 import type { Database, ModuleSchema, Reader, Transactor } from "../database/index.ts";
 import type { AppendedEvent, EventLog, LoggedEvent } from "../events/index.ts";
 import { AppError, type Awaitable, inTurn } from "../kernel/index.ts";
-import { HandlerNumbers, handlerTable, type Postponement, type RunHead, RunTable } from "../runs/index.ts";
+import { FailedRuns, HandlerNumbers, handlerTable, type Postponement, type RunHead, RunTable } from "../runs/index.ts";
 import { eventOf, fromCopy, toCopy } from "./delivery-events.ts";
 import { eventSeqOf, firstIdOf, lastIdOf } from "./delivery-id.ts";
-import { FailedDeliveries } from "./failed-deliveries.ts";
 import { type PreviousRecord, PreviousRecords } from "./previous-records.ts";
 import type { Trigger } from "./triggers.ts";
 
@@ -65,7 +64,10 @@ export class Deliveries {
   readonly #events: EventLog;
   readonly #handlers: HandlerNumbers;
   readonly #records: PreviousRecords;
-  readonly #failed = new FailedDeliveries();
+  readonly #failed = new FailedRuns({
+    table: "_deliveries",
+    bytes: "octet_length(coalesce(previous, '')) + octet_length(event) + octet_length(error)",
+  });
 
   constructor(database: Database, events: EventLog) {
     this.#database = database;

@@ -2,8 +2,10 @@
 import type { Database, Transactor } from "../database/index.ts";
 import { type Awaitable, toTimestamp } from "../kernel/index.ts";
 
-/** Runs of each job that are kept. */
+/** Runs of each job that are kept; of a queue, attempts of either end. */
 const maxRuns = 100;
+/** Attempts of a queue that are written between two looks at what is too old. */
+const trimEvery = 50;
 
 type RunStatus = "running" | "completed" | "failed";
 
@@ -39,6 +41,8 @@ function toEntry({ runId, startedAt, endedAt, status, attempt, error }: Row): Jo
 
 export class JobHistory {
   readonly #database: Database;
+  /** By queue, the attempts written since what was too old was removed last. */
+  readonly #untrimmed = new Map<string, number>();
 
   constructor(database: Database) {
     this.#database = database;
@@ -61,6 +65,43 @@ export class JobHistory {
       job,
     );
     return row === null ? null : toEntry(row);
+  }
+
+  /** The newest attempt of a queue; null when there was none. */
+  async newest(job: string): Promise<JobRunEntry | null> {
+    const row = await this.#database.reader.get<Row>(
+      "SELECT runId, startedAt, endedAt, status, attempt, error FROM _job_runs WHERE job = ? ORDER BY id DESC LIMIT 1",
+      job,
+    );
+    return row === null ? null : toEntry(row);
+  }
+
+  /** An attempt of a queue's run, which is over. The oldest ones are removed from time to time. */
+  async add(
+    tx: Transactor,
+    run: { runId: string; job: string; attempt: number; startedAt: number; endedAt: number; error: string | null },
+  ): Promise<void> {
+    const { runId, job, attempt, startedAt, endedAt, error } = run;
+    await tx.run(
+      "INSERT INTO _job_runs (runId, job, attempt, status, startedAt, endedAt, error, isByHand) VALUES (?, ?, ?, ?, ?, ?, ?, 0)",
+      runId,
+      job,
+      attempt,
+      error === null ? "completed" : "failed",
+      startedAt,
+      endedAt,
+      error,
+    );
+    const untrimmed = (this.#untrimmed.get(job) ?? trimEvery) + 1;
+    this.#untrimmed.set(job, untrimmed > trimEvery ? 0 : untrimmed);
+    if (untrimmed <= trimEvery) return;
+    for (const status of ["completed", "failed"])
+      await tx.run(
+        `DELETE FROM _job_runs WHERE job = ?1 AND status = ?2 AND id < (
+           SELECT min(id) FROM (SELECT id FROM _job_runs WHERE job = ?1 AND status = ?2 ORDER BY id DESC LIMIT ${maxRuns}))`,
+        job,
+        status,
+      );
   }
 
   /** An attempt starts. The oldest runs of the job are removed. */

@@ -4,6 +4,7 @@ import type { EventLog } from "../events/index.ts";
 import type { Awaitable, Clock } from "../kernel/index.ts";
 import { linear, type Postponement, type Run, type RunStore } from "../runs/index.ts";
 import type { JobHistory } from "./history.ts";
+import { type JobStep, jobEvent } from "./job-events.ts";
 import type { JobQueue } from "./job-queue.ts";
 import type { Job } from "./schedule.ts";
 
@@ -86,22 +87,12 @@ export class JobRuns implements RunStore<JobRunState> {
     return this.#history.end(tx, { runId, attempt: failures + 1, endedAt: this.#clock.now(), error });
   }
 
-  /** `job.started`, `.completed`, `.failed`, once for each run (spec, "Events"). */
   #announce(
     tx: Transactor,
     { runId, job, firstAt }: JobRunState,
-    { step, attempt, error }: { step: "started" | "completed" | "failed"; attempt: number; error?: string },
+    { step, attempt, error }: { step: JobStep; attempt: number; error?: string },
   ): Awaitable<unknown> {
-    const durationMs = Math.max(0, this.#clock.now() - firstAt);
-    const payload = {
-      name: job.name,
-      filePath: job.path,
-      schedule: job.schedule,
-      runId,
-      attempt,
-      ...(step === "started" ? {} : { durationMs }),
-      ...(error === undefined ? {} : { error }),
-    };
-    return this.#events.append(tx, { type: `job.${step}`, source: "jobs", payload, principal: null });
+    const durationMs = step === "started" ? null : Math.max(0, this.#clock.now() - firstAt);
+    return this.#events.append(tx, jobEvent(step, job, { runId, attempt, durationMs, error, principal: null }));
   }
 }

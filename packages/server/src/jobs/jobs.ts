@@ -1,16 +1,20 @@
 /**
- * Jobs: handlers that run by the clock (spec, "Jobs"). Times that pass while the service is down are not made up for; a run
- * that the end of the service has interrupted is tried again like one that has failed.
+ * Jobs: handlers that run by the clock (spec, "Jobs"), or once for each payload that their queue is given (queues.ts).
+ * Times that pass while the service is down are not made up for; a run that the end of the service has interrupted is tried
+ * again like one that has failed.
  */
+import type { Auth } from "../auth/index.ts";
 import type { Database } from "../database/index.ts";
 import type { EventLog } from "../events/index.ts";
-import { type Clock, newId, system } from "../kernel/index.ts";
+import { AppError, type Clock, newId, system } from "../kernel/index.ts";
 import type { Logger } from "../logging/index.ts";
 import { type AttemptEnd, linear, type Postponement, RunLifeCycle, RunLog } from "../runs/index.ts";
 import type { Lane, Script, ScriptKind, ScriptOutcome, ScriptTask } from "../script-host/index.ts";
 import { JobHistory, type JobRunEntry } from "./history.ts";
 import { JobQueue } from "./job-queue.ts";
 import { type JobRunState, JobRuns, jobHandler, jobRun } from "./job-runs.ts";
+import { type QueueJob, queueOf } from "./queue-definition.ts";
+import { Queues } from "./queues.ts";
 import { type Job, jobOf, nextTime } from "./schedule.ts";
 
 /** The longest that a timer is set for. A later time is looked at again then, also because clocks are changed. */
@@ -26,6 +30,11 @@ export interface JobsOptions {
   readonly clock: Clock;
   readonly logger: Logger;
   readonly timeoutMs: number;
+  readonly auth: Auth;
+  readonly processes: number;
+  /** Bounds of queues (see `QueuesOptions`). */
+  readonly maxRuns: number;
+  readonly maxPayload: number;
   /** Calls a handler in a script process. */
   readonly run: (task: ScriptTask) => Promise<ScriptOutcome>;
   /** The time by which jobs are due, in milliseconds since 1970; the machine's, except in tests. */
@@ -41,6 +50,7 @@ interface Scheduled {
 export class Jobs implements ScriptKind {
   readonly folder = "jobs";
   readonly firstLane = "runs";
+  readonly queues: Queues;
   readonly #options: JobsOptions;
   readonly #now: () => number;
   readonly #history: JobHistory;
@@ -68,6 +78,7 @@ export class Jobs implements ScriptKind {
     this.#history = new JobHistory(database);
     this.#queue = new JobQueue(database);
     this.#runs = new JobRuns({ ...options, history: this.#history, queue: this.#queue });
+    this.queues = new Queues({ ...options, history: this.#history, jobQueue: this.#queue, now: this.#now });
     this.#runLog = new RunLog(database, logger);
     this.#lifeCycle = new RunLifeCycle({ store: this.#runs, log: this.#runLog, logger, call, now: this.#now });
   }
@@ -82,6 +93,7 @@ export class Jobs implements ScriptKind {
     this.#isStarted = true;
     await this.#resume();
     this.#arm();
+    await this.queues.start();
   }
 
   lanesOf(): readonly Lane[] {
@@ -89,22 +101,31 @@ export class Jobs implements ScriptKind {
   }
 
   check(script: Script): void {
-    jobOf(script, this.#options.timeoutMs);
+    const { timeoutMs } = this.#options;
+    if (!isQueue(script)) jobOf(script, timeoutMs);
+    else if (script.exports.values["schedule"] === undefined) queueOf(script, timeoutMs);
+    else throw new Error("exports schedule and queue: a job runs by the clock or by its queue, not by both");
   }
 
-  async use(scripts: readonly Script[]): Promise<void> {
+  async use(scripts: readonly Script[], broken: readonly string[]): Promise<void> {
+    const { timeoutMs } = this.#options;
+    this.#schedule(scripts.filter((script) => !isQueue(script)).map((script) => jobOf(script, timeoutMs)));
+    if (this.#isStarted) await this.#resume();
+    this.#arm();
+    const queues = scripts.filter(isQueue).map((script): QueueJob => queueOf(script, timeoutMs));
+    await this.queues.use(queues, broken);
+  }
+
+  #schedule(jobs: readonly Job[]): void {
     const now = this.#now();
     const scheduled = new Map<string, Scheduled>();
-    for (const script of scripts) {
-      const job = jobOf(script, this.#options.timeoutMs);
+    for (const job of jobs) {
       const before = this.#scheduled.get(job.name);
       const isSame = before?.job.schedule === job.schedule && before.job.timezone === job.timezone;
       const due = isSame ? before.due : nextTime(job, now);
       if (due !== null) scheduled.set(job.name, { job, due });
     }
     this.#scheduled = scheduled;
-    if (this.#isStarted) await this.#resume();
-    this.#arm();
   }
 
   /** Takes up the runs that wait for another attempt. Those whose file is not loaded go on waiting in the table. */
@@ -117,7 +138,21 @@ export class Jobs implements ScriptKind {
     }
   }
 
-  /** Every job, by name, with the time at which it is due next (milliseconds since 1970). */
+  /** The names of all jobs, of queues too. */
+  names(): string[] {
+    return [...this.#scheduled.keys(), ...this.queues.list().map(({ name }) => name)];
+  }
+
+  /** @throws AppError `bad_request` for the name of a queue: without a payload there is nothing to run. */
+  refuseQueue(name: string): void {
+    if (this.queues.list().some((queue) => queue.name === name))
+      throw new AppError(
+        "bad_request",
+        `${name} is a queue: it runs what is enqueued (POST /api/admin/jobs/${name}/enqueue).`,
+      );
+  }
+
+  /** Every job that runs by the clock, by name, with the time at which it is due next (milliseconds since 1970). */
   list(): readonly Readonly<Scheduled>[] {
     return [...this.#scheduled.values()];
   }
@@ -127,9 +162,10 @@ export class Jobs implements ScriptKind {
     return this.#history.list(name);
   }
 
-  /** The newest attempt of the newest run; null when there was none. */
+  /** The newest attempt of the newest run, of a queue the one that ended last; null when there was none. */
   lastRun(name: string): Promise<JobRunEntry | null> {
-    return this.#history.last(name);
+    const isQueued = this.queues.list().some((queue) => queue.name === name);
+    return isQueued ? this.#history.newest(name) : this.#history.last(name);
   }
 
   /**
@@ -151,12 +187,12 @@ export class Jobs implements ScriptKind {
     this.#isStopped = true;
     clearTimeout(this.#timer ?? undefined);
     for (const timer of this.#waiting.values()) clearTimeout(timer);
-    await Promise.all(this.#attempts);
+    await Promise.all([...this.#attempts, this.queues.stop()]);
   }
 
   /** Resolves when everything about runs is written. */
-  settled(): Promise<void> {
-    return this.#runLog.settled();
+  async settled(): Promise<void> {
+    await Promise.all([this.#runLog.settled(), this.queues.settled()]);
   }
 
   /** Sets the timer for the next job that is due. */
@@ -250,4 +286,8 @@ export class Jobs implements ScriptKind {
     this.#open.delete(run.runId);
     void this.#runLog.write(run.runId, (tx) => this.#runs.giveUp(tx, run, error));
   }
+}
+
+function isQueue({ exports }: Script): boolean {
+  return exports.values["queue"] !== undefined;
 }

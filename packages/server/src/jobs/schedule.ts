@@ -1,11 +1,11 @@
-/** The schedule and the options of a job, as its file exports them. */
+/** The schedule and the options of a job that runs by the clock, as its file exports them. */
 import { quote } from "../kernel/index.ts";
 import { parseOptions, parseRetries, parseTimeout, type Script } from "../script-host/index.ts";
 
 /** Attempts after the first. */
 const defaultRetries = 2;
 
-/** A job, as its file describes it (spec, "Jobs"). */
+/** A job that runs by the clock, as its file describes it (spec, "Jobs"). */
 export interface Job {
   /** The file's name without its ending. */
   readonly name: string;
@@ -23,13 +23,12 @@ export interface Job {
 
 /** @throws Error that names the fault of the file, and the allowed values. */
 export function jobOf({ file, exports }: Script, defaultTimeoutMs: number): Job {
-  const name = file.path.slice("jobs/".length, -".ts".length);
+  const name = jobNameOf(file.path);
   const schedule = exports.values["schedule"];
-  if (!exports.functions.includes("default"))
-    throw new Error("has no default export that is a function: the handler of the job");
+  requireHandler(exports);
   if (typeof schedule !== "string")
     throw new Error(
-      `must export schedule, five fields of cron such as "0 3 * * *"${schedule === undefined ? "" : `, not ${quote(schedule)}`}`,
+      `must export schedule, five fields of cron such as "0 3 * * *"${schedule === undefined ? ", or queue, such as { concurrency: 4 }" : `, not ${quote(schedule)}`}`,
     );
   const options = parseOptions(exports.values["options"], ["timeout", "retries", "timezone", "overlap"]);
   const { timezone = "UTC", overlap = false } = options;
@@ -49,6 +48,16 @@ export function jobOf({ file, exports }: Script, defaultTimeoutMs: number): Job 
   if (nextTime(job, Date.now()) === null)
     throw new Error(`schedule: ${quote(schedule)} never comes: there is no such day in any month it names`);
   return job;
+}
+
+export function jobNameOf(path: string): string {
+  return path.slice("jobs/".length, -".ts".length);
+}
+
+/** @throws Error for a file without a default handler. */
+export function requireHandler({ functions }: Script["exports"]): void {
+  if (!functions.includes("default"))
+    throw new Error("has no default export that is a function: the handler of the job");
 }
 
 /**

@@ -42,5 +42,14 @@ export const jobSchema: ModuleSchema = {
     "DROP INDEX _job_runs_open",
     "ALTER TABLE _job_runs DROP COLUMN retryAt",
     "CREATE INDEX _job_runs_running ON _job_runs (status) WHERE status = 'running'",
+    // Runs of queues (queued-runs.ts): those with a payload, as JSON. `actor` is the user who enqueued one, `depth` the
+    // number of functions that led to it.
+    "ALTER TABLE _job_queue ADD COLUMN payload TEXT",
+    "ALTER TABLE _job_queue ADD COLUMN key TEXT",
+    "ALTER TABLE _job_queue ADD COLUMN actor TEXT",
+    "ALTER TABLE _job_queue ADD COLUMN depth INTEGER NOT NULL DEFAULT 0",
+    "CREATE INDEX _job_queue_due ON _job_queue (handler, notBefore) WHERE payload IS NOT NULL AND failedAt IS NULL",
+    "CREATE INDEX _job_queue_key ON _job_queue (handler, key) WHERE key IS NOT NULL AND failedAt IS NULL",
+    "CREATE INDEX _job_queue_failed ON _job_queue (failedAt) WHERE failedAt IS NOT NULL",
   ],
 };

@@ -40,6 +40,8 @@ export const LIMITS = [
   "logins",
   /** Sessions of one user (`limits.sessionsPerUser`): the oldest ends. */
   "sessionsPerUser",
+  /** Runs that wait in one queue (`limits.queuedRuns`). */
+  "queuedRuns",
   /** Live streams of the log and of events. */
   "streams",
   /** Requests per second of one address (`limits.rate.*`). */

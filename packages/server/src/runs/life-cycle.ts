@@ -73,20 +73,24 @@ export class RunLifeCycle<R extends Run> {
   }
 
   /**
-   * Makes one attempt. `begun` resolves when its begin is on disk, with false when that could not be written; `end`
-   * resolves when its end is.
+   * Makes one attempt. `begun` resolves when its begin is on disk, with false when that could not be written; `outcome`
+   * when the handler has ended, and `end` when that is on disk. None of them rejects.
    */
-  attempt(run: R, task: RunTask): { begun: Promise<boolean>; end: Promise<AttemptEnd> } {
+  attempt(
+    run: R,
+    task: RunTask,
+  ): { begun: Promise<boolean>; outcome: Promise<ScriptOutcome>; end: Promise<AttemptEnd> } {
     const { store, log } = this.#options;
     const begin = store.begin(run);
     // The handler need not wait for it: the writes of a run are in order.
     const begun = begin === null ? Promise.resolve(true) : log.write(run.runId, begin);
-    return { begun, end: this.#call(run, task) };
+    const outcome = this.#options.call({ ...task, onStray: this.#strayListener(run) });
+    return { begun, outcome, end: this.#follow(run, outcome) };
   }
 
-  async #call(run: R, task: RunTask): Promise<AttemptEnd> {
+  async #follow(run: R, called: Promise<ScriptOutcome>): Promise<AttemptEnd> {
     const startedAt = performance.now();
-    const outcome = await this.#options.call({ ...task, onStray: this.#strayListener(run) });
+    const outcome = await called;
     const durationMs = Math.round(performance.now() - startedAt);
     return { outcome, next: await this.#end(run, outcome, durationMs) };
   }

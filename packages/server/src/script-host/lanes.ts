@@ -15,7 +15,8 @@ interface LaneOptions {
   readonly capacity: number;
 }
 
+/** `runs`: 48 of functions, 48 of queues, and those of schedules. */
 export const laneOptions: { readonly [lane in Lane]: LaneOptions } = {
-  runs: { contents: "functions and jobs", capacity: 64 },
+  runs: { contents: "functions and jobs", capacity: 112 },
   hooks: { contents: "hooks", capacity: 1_024 },
 };

@@ -2,13 +2,13 @@
  * The protocol between the service and a script process: the messages of both sides. They go over the channel that the
  * runtime gives a child process; nothing else is shared.
  */
-import type { ErrorCode, ErrorDetail } from "@socle/protocol";
+import type { ErrorCode, ErrorDetail, JsonValue } from "@socle/protocol";
 
 /** The exports of a file. */
 export interface ScriptExports {
   /** Names of the exported functions; `default` is one of them. */
   readonly functions: readonly string[];
-  /** The other exports: `schedule` and `options` as JSON, of each other one its type. */
+  /** The other exports: `schedule`, `queue` and `options` as JSON, of each other one its type. */
   readonly values: { readonly [name: string]: unknown };
 }
 
@@ -57,6 +57,8 @@ export interface RunInput {
   readonly event?: object;
   readonly record?: object | null;
   readonly previous?: object | null;
+  /** Of a queue's run: what it was enqueued with. */
+  readonly payload?: JsonValue;
 }
 
 /** A file of the user's code with its content at the time of the load. */

@@ -36,9 +36,9 @@ export function parseTimeout(value: unknown, fallback: number): number {
   );
 }
 
-/** `options.retries`: how often a run that failed is tried again. @throws Error. */
-export function parseRetries(value: unknown, fallback: number): number {
+/** `options.retries`: how often a run that failed is tried again. @throws Error that names the key. */
+export function parseRetries(value: unknown, fallback: number, key = "options.retries"): number {
   if (value === undefined || value === null) return fallback;
   if (typeof value === "number" && Number.isInteger(value) && value >= 0 && value <= maxRetries) return value;
-  throw new Error(`options.retries: ${quote(value)} is not valid; allowed: a whole number from 0 to ${maxRetries}`);
+  throw new Error(`${key}: ${quote(value)} is not valid; allowed: a whole number from 0 to ${maxRetries}`);
 }

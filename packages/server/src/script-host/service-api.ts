@@ -1,4 +1,4 @@
-/** The service's API for the user's code: `db`, `auth.users` and `storage` of a handler's context. */
+/** The service's API for the user's code: `db`, `auth.users`, `storage` and `jobs` of a handler's context. */
 import { type StoredRecord, VISIBILITIES, type Visibility } from "@socle/protocol";
 import { type Auth, readCredentials, readRole } from "../auth/index.ts";
 import type { Database } from "../database/index.ts";
@@ -10,6 +10,9 @@ import { cleanName, type Storage } from "../storage/index.ts";
 import type { Caller } from "./call-transport.ts";
 import type { CallError, CallMessage } from "./protocol.ts";
 import type { QueryPool } from "./query-pool.ts";
+
+/** Adds a run to a queue, with a payload as JSON. Answers the id of the run. */
+type Enqueue = (name: string, run: { payload: string; options: unknown }, principal: System) => Promise<string>;
 
 type Method = (principal: System, args: readonly unknown[], caller: Caller) => Promise<unknown>;
 
@@ -29,6 +32,7 @@ export class ServiceApi {
   readonly #auth: Auth;
   readonly #storage: Storage;
   readonly #queries: QueryPool;
+  readonly #enqueue: Enqueue;
   readonly #logger: Logger;
   readonly #methods: ReadonlyMap<string, Method>;
 
@@ -39,6 +43,7 @@ export class ServiceApi {
     auth: Auth;
     storage: Storage;
     queries: QueryPool;
+    enqueue: Enqueue;
     logger: Logger;
   }) {
     this.#database = options.database;
@@ -47,9 +52,15 @@ export class ServiceApi {
     this.#auth = options.auth;
     this.#storage = options.storage;
     this.#queries = options.queries;
+    this.#enqueue = options.enqueue;
     this.#logger = options.logger;
     this.#methods = new Map(
-      Object.entries({ ...this.#recordMethods(), ...this.#userMethods(), ...this.#fileMethods() }),
+      Object.entries({
+        ...this.#recordMethods(),
+        ...this.#userMethods(),
+        ...this.#fileMethods(),
+        ...this.#jobMethods(),
+      }),
     );
   }
 
@@ -167,6 +178,17 @@ export class ServiceApi {
         });
         return deleted !== null;
       },
+    };
+  }
+
+  #jobMethods(): Record<string, Method> {
+    return {
+      "jobs.enqueue": (principal, [name, payload, options]) =>
+        this.#enqueue(
+          text(name, "name"),
+          { payload: text(payload, "payload"), options: JSON.parse(text(options, "options")) },
+          principal,
+        ),
     };
   }
 }

@@ -15,9 +15,11 @@ import {
 import { text } from "../../texts/index.ts";
 import { AttemptTable } from "./attempt-table.tsx";
 import { cronWords } from "./cron-words.ts";
+import { EnqueueButton } from "./enqueue.tsx";
 import { JobRunDetails } from "./job-run-details.tsx";
 import { isOpen, runsOf } from "./job-runs.ts";
 import { attemptsQuery } from "./queries.ts";
+import { QueuedPayload, QueueFacts, QueueRuns } from "./queue-details.tsx";
 import { RunNow } from "./run-now.tsx";
 import { TimeLine } from "./time-line.tsx";
 
@@ -29,18 +31,30 @@ interface JobDetailsProps {
   /** The run that is shown; without it, the newest. */
   runId: string | undefined;
   onRun: (runId: string) => void;
+  /** Opens the dialog that adds a run to the queue. */
+  onEnqueue: () => void;
 }
 
-export function JobDetails({ job, runId, onRun }: JobDetailsProps) {
+export function JobDetails({ job, runId, onRun, onEnqueue }: JobDetailsProps) {
   const query = useQuery(attemptsQuery(job));
   const { data, error } = query;
   const runs = runsOf(data?.items ?? []);
   const shown = runId === undefined ? runs[0] : runs.find((run) => run.runId === runId);
   return (
     <>
-      <DetailsSection title={text.jobs.about} actions={<RunNow name={job.name} onStarted={onRun} />}>
-        <JobFacts job={job} />
+      <DetailsSection
+        title={job.queue === null ? text.jobs.about : text.jobs.queue.name}
+        actions={
+          job.queue === null ? (
+            <RunNow name={job.name} onStarted={onRun} />
+          ) : (
+            <EnqueueButton name={job.name} onOpen={onEnqueue} />
+          )
+        }
+      >
+        {job.queue === null ? <JobFacts job={job} /> : <QueueFacts job={job} queue={job.queue} />}
       </DetailsSection>
+      {job.queue !== null && <QueueRuns job={job} shownId={runId} onRun={onRun} />}
       {error !== null && <ErrorState error={error} onRetry={query.refetch} />}
       {data === undefined && error === null && <RowsSkeleton rows={4} height={32} />}
       {data !== undefined && (
@@ -48,7 +62,7 @@ export function JobDetails({ job, runId, onRun }: JobDetailsProps) {
           <DetailsSection title={text.jobs.lastRuns}>
             {runs.length === 0 ? (
               <Text size="sm" c="dimmed">
-                {text.jobs.noRuns}
+                {job.queue === null ? text.jobs.noRuns : text.jobs.queue.noRuns}
               </Text>
             ) : (
               <TimeLine runs={runs.slice(0, room)} shownId={shown?.runId} onRun={onRun} />
@@ -62,7 +76,10 @@ export function JobDetails({ job, runId, onRun }: JobDetailsProps) {
               isOpen={isOpen(shown.last, job.retries, Date.now())}
             />
           )}
-          {shown === undefined && runId !== undefined && <NoSuchRun attempts={data.items} runId={runId} />}
+          {job.queue !== null && <QueuedPayload name={job.name} runId={runId ?? shown?.runId} />}
+          {shown === undefined && runId !== undefined && job.queue === null && (
+            <NoSuchRun attempts={data.items} runId={runId} />
+          )}
           {data.total > 0 && (
             <DetailsSection title={text.jobs.attempts}>
               <AttemptTable attempts={data.items} total={data.total} shownId={shown?.runId} onRun={onRun} />
@@ -89,7 +106,7 @@ function NoSuchRun({ attempts, runId }: { attempts: readonly JobRun[]; runId: st
 
 function JobFacts({ job }: { job: JobEntry }) {
   const { schedule, timezone, nextRun, filePath, timeout, retries, overlap } = job;
-  const words = cronWords(schedule);
+  const words = schedule === null ? null : cronWords(schedule);
   return (
     <Facts
       items={[

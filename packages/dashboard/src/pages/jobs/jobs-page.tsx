@@ -1,10 +1,10 @@
 /** Jobs (`/_/jobs`): when each runs, how its last run went, running it now; one of them in a drawer with its runs. */
 import { Button, Tooltip } from "@mantine/core";
 import type { JobEntry, ScriptFileEntry } from "@socle/protocol";
-import { IconCalendarClock, IconCalendarOff } from "@tabler/icons-react";
+import { IconCalendarClock, IconCalendarOff, IconCircleX } from "@tabler/icons-react";
 import { useQuery } from "@tanstack/react-query";
 import { getRouteApi, Link } from "@tanstack/react-router";
-import { useEffect } from "react";
+import { useEffect, useState } from "react";
 import {
   type Column,
   DataTable,
@@ -16,6 +16,7 @@ import {
   FilledPage,
   formatDuration,
   formatNumber,
+  Mark,
   RelativeTime,
   RowsSkeleton,
   ScriptProblems,
@@ -25,6 +26,7 @@ import { useLiveRefresh } from "../../service/live-refresh.ts";
 import { useScriptFiles } from "../../service/scripts.ts";
 import { text } from "../../texts/index.ts";
 import { cronWords } from "./cron-words.ts";
+import { EnqueueButton, EnqueueDialog } from "./enqueue.tsx";
 import { JobDetails } from "./job-details.tsx";
 import { durationOf } from "./job-runs.ts";
 import classes from "./jobs.module.css";
@@ -34,24 +36,33 @@ import type { JobSearch } from "./search.ts";
 
 const route = getRouteApi("/inside/jobs");
 
-function columnsOf(files: readonly ScriptFileEntry[], open: (search: JobSearch) => void): Column<JobEntry>[] {
+function columnsOf(
+  files: readonly ScriptFileEntry[],
+  { open, enqueue }: { open: (search: JobSearch) => void; enqueue: (name: string) => void },
+): Column<JobEntry>[] {
   return [
     { key: "name", header: text.jobs.name, render: ({ name }) => <span className={classes["name"]}>{name}</span> },
     {
       key: "schedule",
       header: text.jobs.schedule,
-      render: ({ schedule }) => (
-        <Tooltip label={<span className="mono">{schedule}</span>}>
-          <span>{cronWords(schedule)}</span>
-        </Tooltip>
-      ),
+      render: ({ schedule, queue }) =>
+        schedule === null ? (
+          <QueueState queue={queue} />
+        ) : (
+          <Tooltip label={<span className="mono">{schedule}</span>}>
+            <span>{cronWords(schedule)}</span>
+          </Tooltip>
+        ),
     },
     { key: "timezone", header: text.jobs.timezone, narrow: "hidden", render: ({ timezone }) => timezone },
     {
       key: "next",
       header: text.jobs.nextRun,
       width: 130,
-      render: ({ nextRun }) => (nextRun === null ? text.common.never : <RelativeTime at={nextRun} />),
+      render: ({ nextRun, queue }) => {
+        if (queue !== null) return null;
+        return nextRun === null ? text.common.never : <RelativeTime at={nextRun} />;
+      },
     },
     { key: "last", header: text.jobs.lastRun, width: 280, render: ({ lastRun }) => <LastRun run={lastRun} /> },
     {
@@ -71,9 +82,33 @@ function columnsOf(files: readonly ScriptFileEntry[], open: (search: JobSearch) 
       align: "right",
       width: 120,
       narrow: "cell",
-      render: ({ name }) => <RunNow name={name} onStarted={(run) => open({ job: name, run })} />,
+      render: ({ name, queue }) =>
+        queue === null ? (
+          <RunNow name={name} onStarted={(run) => open({ job: name, run })} />
+        ) : (
+          <EnqueueButton name={name} onOpen={() => enqueue(name)} />
+        ),
     },
   ];
+}
+
+/** How many runs a queue has, and whether some have failed for good. */
+function QueueState({ queue }: Pick<JobEntry, "queue">) {
+  if (queue === null) return null;
+  const open = queue.waiting + queue.running;
+  return (
+    <span className={classes["lastRun"]}>
+      <span>{text.jobs.queue.name}</span>
+      <span className={classes["quiet"]}>
+        {open === 0 ? text.jobs.queue.empty : text.jobs.queue.openCount(formatNumber(open))}
+      </span>
+      {queue.failed > 0 && (
+        <Mark tone="bad" icon={IconCircleX}>
+          {text.jobs.queue.failedCount(formatNumber(queue.failed))}
+        </Mark>
+      )}
+    </span>
+  );
 }
 
 function LastRun({ run }: { run: JobEntry["lastRun"] }) {
@@ -94,6 +129,7 @@ export function JobsPage() {
   const search = route.useSearch();
   const navigate = route.useNavigate();
   const query = useQuery(jobsQuery);
+  const [enqueueing, setEnqueueing] = useState<string | null>(null);
   useLiveRefresh(jobChannels, [["jobs"], ["run-log"]]);
   const open = (next: JobSearch): void => void navigate({ search: next });
   const files = useScriptFiles("job");
@@ -120,11 +156,18 @@ export function JobsPage() {
       {data?.length !== 0 && (data !== undefined || error === null) && (
         <DataTable
           label={text.jobs.title}
-          columns={columnsOf(files ?? [], open)}
+          columns={columnsOf(files ?? [], { open, enqueue: setEnqueueing })}
           rows={data}
           rowKey={({ name }) => name}
           onOpen={({ name }) => open({ job: name })}
           openKey={search.job}
+        />
+      )}
+      {enqueueing !== null && (
+        <EnqueueDialog
+          name={enqueueing}
+          onClose={() => setEnqueueing(null)}
+          onEnqueued={(run) => open({ job: enqueueing, run })}
         />
       )}
       <DetailsDrawer
@@ -134,7 +177,13 @@ export function JobsPage() {
         size={640}
       >
         {job !== undefined && (
-          <JobDetails key={job.name} job={job} runId={search.run} onRun={(run) => open({ job: job.name, run })} />
+          <JobDetails
+            key={job.name}
+            job={job}
+            runId={search.run}
+            onRun={(run) => open({ job: job.name, run })}
+            onEnqueue={() => setEnqueueing(job.name)}
+          />
         )}
         {job === undefined && (data === undefined ? <RowsSkeleton rows={6} height={20} /> : <NoSuchJob />)}
       </DetailsDrawer>

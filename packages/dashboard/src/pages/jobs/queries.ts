@@ -20,10 +20,33 @@ export const jobsQuery = queryOptions({
   queryKey: ["jobs", "list"],
   queryFn: async () => (await scripts.jobs({ limit: most })).items,
   refetchInterval: ({ state }) =>
-    state.data?.some(({ lastRun, retries }) => lastRun !== null && isOpen(lastRun, retries, Date.now())) === true
+    state.data?.some(
+      ({ lastRun, retries, queue }) =>
+        (queue?.running ?? 0) > 0 || (lastRun !== null && isOpen(lastRun, retries, Date.now())),
+    ) === true
       ? openMs
       : restMs,
 });
+
+/** Runs of a queue that are read. */
+const queueRoom = 50;
+
+/** The runs of a queue that are not over, or those that have failed for good. */
+export function queueRunsQuery(name: string, status: "failed" | undefined) {
+  return queryOptions({
+    queryKey: ["jobs", "queue", name, status ?? "open"],
+    queryFn: () => scripts.queue(name, { status, limit: queueRoom }),
+  });
+}
+
+/** A run of a queue with its payload; an error for one that is over. */
+export function queueRunQuery(name: string, runId: string) {
+  return queryOptions({
+    queryKey: ["jobs", "queued", name, runId],
+    queryFn: () => scripts.queueRun(name, runId),
+    retry: false,
+  });
+}
 
 /** Attempts that are read: those of the last runs. */
 const attemptRoom = 200;

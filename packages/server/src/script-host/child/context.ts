@@ -24,6 +24,7 @@ export function makeContext(parts: ContextParts): object {
     db: databaseOf(parts),
     auth: { user, users: usersOf(calls) },
     storage: storageOf(calls),
+    jobs: jobsOf(calls),
   };
 }
 
@@ -84,6 +85,14 @@ function storageOf(calls: ServiceClient): object {
       const data = await bytesOf(file?.data);
       return parsed(await calls.call("storage.put", [file.filename, data, file.visibility ?? null]));
     },
+  };
+}
+
+function jobsOf(calls: ServiceClient): object {
+  return {
+    enqueue: async (name: string, payload: unknown = null, options: unknown = null) => ({
+      runId: await calls.call("jobs.enqueue", [name, jsonOf(payload), jsonOf(options)]),
+    }),
   };
 }
 

@@ -33,6 +33,9 @@ const recentMs = 60_000;
 /** Stray errors in ten seconds that are sent to the service; a timer may throw for ever. */
 const maxStrays = 20;
 
+/** Exports that the service reads: the description of a handler, which has a JSON form. */
+const plainExports: readonly string[] = ["schedule", "queue", "options"];
+
 type Module = { readonly [name: string]: unknown };
 
 export function runScripts(options: ChildOptions): void {
@@ -250,7 +253,7 @@ function exportsOf(module: Module): ScriptExports {
   const values: Record<string, unknown> = {};
   for (const [name, value] of Object.entries(module)) {
     if (typeof value === "function") functions.push(name);
-    else values[name] = name === "schedule" || name === "options" ? plain(value) : typeof value;
+    else values[name] = plainExports.includes(name) ? plain(value) : typeof value;
   }
   return { functions, values };
 }

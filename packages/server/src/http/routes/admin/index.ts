@@ -24,7 +24,7 @@ export function adminRoutes(options: { admin: Admin; liveStreams: LiveStreams; b
     ...userRoutes(admin, bodyLimit),
     ...fileRoutes(admin, bodyLimit),
     ...backupRoutes(admin, bodyLimit),
-    ...scriptRoutes(admin),
+    ...scriptRoutes(admin, bodyLimit),
     ...logRoutes(admin, liveStreams),
     ...eventRoutes(admin, liveStreams),
   ]);

@@ -1,10 +1,10 @@
 /** Admin routes of functions and jobs: files, handlers, runs, and running one again. */
 import type { Admin } from "../../../admin/index.ts";
 import { pageOf, pageQuery, toPage } from "../../page-query.ts";
-import { type AdminRoute, waiterOf } from "./for-admins.ts";
+import { type AdminRoute, readAdminBody, waiterOf } from "./for-admins.ts";
 
 /** `/api/admin/scripts`, `/api/admin/functions` and `/api/admin/jobs`: what there is, what has run, and running it again. */
-export function scriptRoutes({ scripts }: Admin): AdminRoute[] {
+export function scriptRoutes({ scripts }: Admin, bodyLimit: number): AdminRoute[] {
   return [
     {
       path: "/api/admin/scripts",
@@ -55,6 +55,42 @@ export function scriptRoutes({ scripts }: Admin): AdminRoute[] {
       path: "/api/admin/jobs/:name/run",
       methods: {
         POST: async (exchange, admin) => exchange.json(202, await scripts.runJob(exchange.param("name"), admin)),
+      },
+    },
+    {
+      path: "/api/admin/jobs/:name/enqueue",
+      methods: {
+        async POST(exchange, admin) {
+          const body = await readAdminBody(exchange, bodyLimit);
+          return exchange.json(202, await scripts.enqueue(exchange.param("name"), body, admin));
+        },
+      },
+    },
+    {
+      path: "/api/admin/jobs/:name/queue",
+      methods: {
+        async GET(exchange) {
+          const query = pageQuery(exchange);
+          const runs = await scripts.queueRuns(exchange.param("name"), exchange.query("status"), query);
+          return exchange.json(200, toPage(runs, query));
+        },
+      },
+    },
+    {
+      path: "/api/admin/jobs/:name/queue/:runId",
+      methods: {
+        GET: async (exchange) =>
+          exchange.json(200, await scripts.queueRun(exchange.param("name"), exchange.param("runId"))),
+      },
+    },
+    {
+      path: "/api/admin/jobs/:name/queue/:runId/retry",
+      methods: {
+        async POST(exchange, admin) {
+          const runId = exchange.param("runId");
+          await scripts.retryQueued(exchange.param("name"), runId, admin);
+          return exchange.json(202, { runId });
+        },
       },
     },
   ];

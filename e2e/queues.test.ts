@@ -1,0 +1,97 @@
+/** Queues under kill -9: what was acknowledged is run, whatever is killed meanwhile, and runs with one key never overlap. */
+import { Database } from "bun:sqlite";
+import { expect, test } from "bun:test";
+import { join } from "node:path";
+import { randomNumbers, randomSeed } from "../packages/server/test/random.ts";
+import { serve, until } from "./kit.ts";
+import { collection, scriptProject } from "./scripts-kit.ts";
+
+const admin = { email: "listener@example.com", password: "correct horse" };
+const json = { "Content-Type": "application/json" };
+
+/** Each run writes its payload twice: as it begins and as it ends. */
+const work = `import { appendFileSync } from "node:fs";
+export const queue = { concurrency: 8, retries: 20, backoff: "linear" };
+export default async ({ payload }) => {
+  appendFileSync("./trace.txt", payload.key + " begins " + payload.n + " " + process.pid + "\\n");
+  await Bun.sleep(payload.n % 7);
+  appendFileSync("./trace.txt", payload.key + " ends " + payload.n + " " + process.pid + "\\n");
+};
+`;
+
+async function tokenOf(url: string): Promise<string> {
+  const body = JSON.stringify(admin);
+  for (const path of ["login", "register"]) {
+    const answer = await fetch(`${url}/api/auth/${path}`, { method: "POST", headers: json, body });
+    if (answer.ok) return ((await answer.json()) as { accessToken: string }).accessToken;
+  }
+  throw new Error("The admin cannot sign in");
+}
+
+/** Runs that are not over. */
+function open(cwd: string): number {
+  using database = new Database(join(cwd, "socle.db"), { readonly: true });
+  const sql = "SELECT count(*) AS n FROM _job_queue WHERE failedAt IS NULL AND payload IS NOT NULL";
+  return database.query<{ n: number }, []>(sql).get()?.n ?? 0;
+}
+
+/** The processes of the user's code that a service has started. */
+async function hosts(pid: number): Promise<number[]> {
+  const text = await Bun.$`ps -o pid=,args= --ppid ${pid}`.nothrow().text();
+  return text
+    .split("\n")
+    .filter((line) => line.includes("script-host"))
+    .map((line) => Number.parseInt(line, 10));
+}
+
+test("killed while runs are enqueued and made: none is lost, and none with one key overlaps", async () => {
+  const random = randomNumbers(randomSeed("queues"));
+  const cwd = await scriptProject({ collections: [collection("items")], files: { "jobs/work.ts": work } });
+  const acknowledged: number[] = [];
+  let n = 0;
+  for (let round = 0; round < 6; round++) {
+    const server = await serve(cwd);
+    const token = await tokenOf(server.url);
+    let isOver = false;
+    const send = async (): Promise<void> => {
+      while (!isOver) {
+        n += 1;
+        const mine = n;
+        const key = mine % 3 === 0 ? "k" : `single-${mine}`;
+        const body = JSON.stringify({ payload: { n: mine, key }, ...(mine % 3 === 0 && { key }) });
+        const headers = { ...json, Authorization: `Bearer ${token}` };
+        const answer = await fetch(`${server.url}/api/admin/jobs/work/enqueue`, {
+          method: "POST",
+          headers,
+          body,
+        }).catch(() => null);
+        if (answer?.status === 202 && mine % 3 !== 0) acknowledged.push(mine);
+      }
+    };
+    const sending = [send(), send(), send(), send()];
+    await Bun.sleep(200 + random() * 400);
+    for (const pid of await hosts(server.pid)) process.kill(pid, "SIGKILL");
+    await Bun.sleep(random() * 300);
+    server.signal("SIGKILL");
+    isOver = true;
+    await server.exited;
+    await Promise.all(sending);
+  }
+  await serve(cwd);
+  await until(() => open(cwd) === 0, 60_000);
+  const lines = (await Bun.file(join(cwd, "trace.txt")).text())
+    .trim()
+    .split("\n")
+    .map((line) => line.split(" "));
+  const ended = new Set(lines.filter(([, step]) => step === "ends").map(([, , of]) => Number(of)));
+  expect(acknowledged.length).toBeGreaterThan(50);
+  expect(acknowledged.filter((each) => !ended.has(each))).toEqual([]);
+  // Within one process, each begin of the key is followed by its end: nothing else of the key comes between.
+  const ofKey = lines.filter(([key]) => key === "k");
+  const overlaps = ofKey.filter(([, step, of, pid], i) => {
+    const next = ofKey[i + 1];
+    return step === "begins" && next !== undefined && next[3] === pid && (next[1] !== "ends" || next[2] !== of);
+  });
+  expect(overlaps).toEqual([]);
+  expect(ofKey.length).toBeGreaterThan(0);
+}, 180_000);

@@ -1,0 +1,102 @@
+/** The dialog that adds a run to a queue: the payload as JSON, a key, a time; and the button that opens it. */
+import { Button, Group, Modal, Stack, Text, TextInput } from "@mantine/core";
+import { DateTimePicker } from "@mantine/dates";
+import type { NewQueueRun } from "@socle/protocol";
+import { IconPlus } from "@tabler/icons-react";
+import { useMutation } from "@tanstack/react-query";
+import { type FormEvent, useState } from "react";
+import { JsonEditor, messageOf, notifyDone } from "../../kit/index.ts";
+import { client } from "../../service/client.ts";
+import { text } from "../../texts/index.ts";
+import { refreshJobs } from "./queries.ts";
+
+const words = text.jobs.queue;
+
+export function EnqueueButton({ name, onOpen }: { name: string; onOpen: () => void }) {
+  return (
+    <Button
+      size="compact-sm"
+      variant="default"
+      leftSection={<IconPlus size={14} />}
+      aria-label={words.enqueueOf(name)}
+      onClick={onOpen}
+    >
+      {words.enqueue}
+    </Button>
+  );
+}
+
+interface EnqueueProps {
+  name: string;
+  onClose: () => void;
+  onEnqueued: (runId: string) => void;
+}
+
+export function EnqueueDialog(props: EnqueueProps) {
+  return (
+    <Modal opened onClose={props.onClose} title={words.enqueueOf(props.name)} size="lg">
+      <EnqueueForm {...props} />
+    </Modal>
+  );
+}
+
+function EnqueueForm({ name, onClose, onEnqueued }: EnqueueProps) {
+  const [payload, setPayload] = useState("{}");
+  const [key, setKey] = useState("");
+  const [at, setAt] = useState<string | null>(null);
+  const enqueue = useMutation({
+    mutationFn: () => client.admin.scripts.enqueue(name, runOf({ payload, key, at })),
+    onSuccess: async ({ runId }) => {
+      notifyDone(words.enqueued);
+      onClose();
+      onEnqueued(runId);
+      await refreshJobs();
+    },
+  });
+  const submit = (event: FormEvent): void => {
+    event.preventDefault();
+    if (!enqueue.isPending) enqueue.mutate();
+  };
+  return (
+    <form onSubmit={submit}>
+      <Stack>
+        <div>
+          <Text size="sm" fw={500} mb={4} aria-hidden>
+            {words.payload}
+          </Text>
+          <JsonEditor value={payload} onChange={setPayload} label={words.payload} autoFocus minHeight={120} />
+        </div>
+        <TextInput
+          label={words.key}
+          description={words.keyNote}
+          value={key}
+          onChange={(event) => setKey(event.currentTarget.value)}
+          autoComplete="off"
+        />
+        <DateTimePicker label={words.at} placeholder={words.atOnce} value={at} onChange={setAt} clearable />
+        {enqueue.isError && (
+          <Text size="sm" c="var(--mantine-color-error)" role="alert">
+            {messageOf(enqueue.error)}
+          </Text>
+        )}
+        <Group justify="flex-end">
+          <Button variant="default" onClick={onClose} disabled={enqueue.isPending}>
+            {text.common.cancel}
+          </Button>
+          <Button type="submit" loading={enqueue.isPending}>
+            {words.enqueue}
+          </Button>
+        </Group>
+      </Stack>
+    </form>
+  );
+}
+
+/** @throws SyntaxError for a payload that is no JSON. */
+function runOf({ payload, key, at }: { payload: string; key: string; at: string | null }): NewQueueRun {
+  return {
+    payload: JSON.parse(payload === "" ? "null" : payload),
+    ...(key !== "" && { key }),
+    ...(at !== null && { at: new Date(at).toISOString() }),
+  };
+}

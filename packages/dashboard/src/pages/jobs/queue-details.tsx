@@ -1,0 +1,178 @@
+/** A queue in the drawer, beside its attempts: its options, the runs that wait, the runs that have failed for good. */
+import { Button, Text } from "@mantine/core";
+import type { JobEntry, QueueRun } from "@socle/protocol";
+import { useMutation, useQuery } from "@tanstack/react-query";
+import {
+  CodeBlock,
+  type Column,
+  DataTable,
+  DetailsSection,
+  ErrorState,
+  ErrorText,
+  Facts,
+  formatDuration,
+  formatNumber,
+  jsonText,
+  notifyDone,
+  notifyError,
+  RelativeTime,
+  StatusMark,
+} from "../../kit/index.ts";
+import { client } from "../../service/client.ts";
+import { text } from "../../texts/index.ts";
+import classes from "./jobs.module.css";
+import { queueRunQuery, queueRunsQuery, refreshJobs } from "./queries.ts";
+
+const words = text.jobs.queue;
+
+export function QueueFacts({ job, queue }: { job: JobEntry; queue: NonNullable<JobEntry["queue"]> }) {
+  return (
+    <Facts
+      items={[
+        [words.waiting, formatNumber(queue.waiting)],
+        [words.running, formatNumber(queue.running)],
+        [words.failed, formatNumber(queue.failed)],
+        [words.concurrency, words.concurrencyNote(queue.concurrency)],
+        [text.jobs.retries, formatNumber(job.retries)],
+        [words.backoff, words[queue.backoff]],
+        [text.jobs.timeout, formatDuration(job.timeout)],
+        [
+          text.jobs.file,
+          <span key="file" className="mono">
+            {job.filePath}
+          </span>,
+        ],
+      ]}
+    />
+  );
+}
+
+const keyColumn: Column<QueueRun> = {
+  key: "key",
+  header: words.key,
+  render: ({ key }) =>
+    key === null ? <span className={classes["quiet"]}>{words.noKey}</span> : <span className="mono">{key}</span>,
+};
+
+const openColumns: Column<QueueRun>[] = [
+  { key: "status", header: text.jobs.status, width: 110, render: ({ status }) => <StatusMark status={status} /> },
+  { key: "due", header: words.due, width: 120, render: ({ dueAt }) => <RelativeTime at={dueAt} /> },
+  keyColumn,
+  {
+    key: "failures",
+    header: words.attempts,
+    align: "right",
+    width: 120,
+    render: ({ failures }) => failures > 0 && formatNumber(failures),
+  },
+];
+
+function failedColumns(retry: (run: QueueRun) => void, busy: string | undefined): Column<QueueRun>[] {
+  return [
+    {
+      key: "failedAt",
+      header: words.failedAt,
+      width: 110,
+      render: ({ failedAt }) => failedAt !== null && <RelativeTime at={failedAt} />,
+    },
+    {
+      key: "error",
+      header: text.jobs.error,
+      render: ({ error }) => error !== null && <ErrorText value={error} isOneLine />,
+    },
+    keyColumn,
+    {
+      key: "action",
+      header: text.jobs.action,
+      isHeaderHidden: true,
+      align: "right",
+      width: 90,
+      narrow: "cell",
+      render: (run) => (
+        <Button
+          size="compact-xs"
+          variant="default"
+          loading={busy === run.runId}
+          aria-label={words.retryOf(run.runId)}
+          onClick={() => retry(run)}
+        >
+          {words.retry}
+        </Button>
+      ),
+    },
+  ];
+}
+
+interface QueueRunsProps {
+  job: JobEntry;
+  shownId: string | undefined;
+  onRun: (runId: string) => void;
+}
+
+export function QueueRuns({ job: { name }, shownId, onRun }: QueueRunsProps) {
+  const retry = useMutation({
+    mutationFn: ({ runId }: QueueRun) => client.admin.scripts.retryQueued(name, runId),
+    onSuccess: () => notifyDone(words.retried),
+    onError: (error) => notifyError(words.retryFailed, error),
+    onSettled: refreshJobs,
+  });
+  const busy = retry.isPending ? retry.variables.runId : undefined;
+  const columns = failedColumns((run) => retry.mutate(run), busy);
+  return (
+    <>
+      <RunTable name={name} status="failed" title={words.failed} columns={columns} shownId={shownId} onRun={onRun} />
+      <RunTable
+        name={name}
+        status={undefined}
+        title={words.next}
+        columns={openColumns}
+        shownId={shownId}
+        onRun={onRun}
+      />
+    </>
+  );
+}
+
+function RunTable(props: {
+  name: string;
+  status: "failed" | undefined;
+  title: string;
+  columns: Column<QueueRun>[];
+  shownId: string | undefined;
+  onRun: (runId: string) => void;
+}) {
+  const { name, status, title, columns, shownId, onRun } = props;
+  const { data, error, refetch } = useQuery(queueRunsQuery(name, status));
+  if (error !== null) return <ErrorState error={error} onRetry={refetch} />;
+  if (data === undefined || data.total === 0) return null;
+  return (
+    <DetailsSection title={title}>
+      <div className={classes["attempts"]}>
+        <DataTable
+          label={title}
+          columns={columns}
+          rows={data.items}
+          rowKey={({ runId }) => runId}
+          onOpen={({ runId }) => onRun(runId)}
+          openKey={shownId}
+        />
+        {data.total > data.items.length && (
+          <Text size="xs" c="dimmed" p="xs">
+            {words.more(formatNumber(data.total - data.items.length))}
+          </Text>
+        )}
+      </div>
+    </DetailsSection>
+  );
+}
+
+/** The payload of a run that is not over or has failed for good; of one that is over, there is none any more. */
+export function QueuedPayload({ name, runId }: { name: string; runId: string | undefined }) {
+  const { data } = useQuery({ ...queueRunQuery(name, runId ?? ""), enabled: runId !== undefined });
+  if (data === undefined) return null;
+  return (
+    <DetailsSection title={words.payload}>
+      <CodeBlock value={jsonText(data.payload)} label={words.payload} />
+    </DetailsSection>
+  );
+}

@@ -1,0 +1,116 @@
+/** Queues in the admin API: enqueueing, the runs that wait, the dead letters and their retry, the metrics. */
+import { expect, test } from "bun:test";
+import type { Page, QueueRun } from "@socle/protocol";
+import { openScripts } from "../../test/scripts.ts";
+import { until } from "../../test/sockets.ts";
+
+const opened = await openScripts({
+  files: {
+    "jobs/mail.ts": `import { existsSync } from "node:fs";
+      export const queue = { concurrency: 2, retries: 0 };
+      export default ({ payload, auth, logger }) => {
+        if (payload?.fail && !existsSync("./mended")) throw new Error("no such address");
+        logger.info("sent " + JSON.stringify(payload) + " for " + auth.user?.email);
+      };`,
+    "jobs/tidy.ts": `export const schedule = "0 3 * * *"; export default () => undefined;`,
+  },
+});
+const { request, log, scripts } = opened;
+const token = await opened.admin();
+const jobs = "/api/admin/jobs";
+const enqueue = (body: unknown, name = "mail") => request("POST", `${jobs}/${name}/enqueue`, { body, token });
+const queue = async (query = ""): Promise<Page<QueueRun>> =>
+  (await request<Page<QueueRun>>("GET", `${jobs}/mail/queue${query}`, { token })).body;
+const far = "2100-01-01T00:00:00.000Z";
+
+async function idle(): Promise<void> {
+  while ((await queue()).items.some(({ dueAt }) => dueAt !== far)) await Bun.sleep(3);
+}
+
+test("a run is enqueued for the admin, and is on disk when it is answered", async () => {
+  const { status, body } = await enqueue({ payload: { to: "a" }, at: far, key: "a" });
+  expect(status).toBe(202);
+  const runId = String(body["runId"]);
+  expect(body as unknown).toEqual({ runId });
+  const row = await opened.service.database.reader.get("SELECT payload FROM _job_queue WHERE runId = ?", runId);
+  expect(row).toEqual({ payload: '{"to":"a"}' });
+  expect((await enqueue({ payload: 1, key: "a" })).body["runId"] as unknown).toBe(runId);
+  const entry = { runId, status: "waiting", key: "a", dueAt: far, failures: 0, failedAt: null, error: null };
+  expect(await queue()).toMatchObject({ total: 1, items: [{ ...entry, payloadSize: 10 }] });
+  expect((await queue()).items[0]).not.toHaveProperty("payload");
+  const one = await request("GET", `${jobs}/mail/queue/${runId}`, { token });
+  expect(one.body as unknown).toMatchObject({ ...entry, payload: { to: "a" } });
+  await enqueue({});
+  await until(() => log.some((line) => /^INFO sent null for .+@/.test(line)));
+  await idle();
+});
+
+test.each([
+  ["a schedule", "tidy", {}, 404],
+  ["no job", "none", {}, 404],
+  ["an unknown member", "mail", { playload: 1 }, 400],
+  ["a bad time", "mail", { at: 5 }, 400],
+  ["a bad key", "mail", { key: 5 }, 400],
+  ["a large payload", "mail", { payload: "x".repeat(70_000) }, 413],
+])("%s is refused, and nothing is enqueued", async (_what, name, body, status) => {
+  const before = (await queue()).total;
+  const answer = await enqueue(body, name);
+  expect(answer.status).toBe(status);
+  expect(answer.body["error"]).toBeDefined();
+  expect((await queue()).total).toBe(before);
+});
+
+test("a run that has failed for good is listed with its error, and made again once", async () => {
+  const { body } = await enqueue({ payload: { fail: true } });
+  const runId = String(body["runId"]);
+  await idle();
+  await scripts.jobs.settled();
+  const failed = await queue("?status=failed");
+  expect(failed).toMatchObject({
+    total: 1,
+    items: [{ runId, status: "failed", error: expect.stringContaining("no such address") }],
+  });
+  expect((await queue("?status=waiting")).items.map(({ runId: id }) => id)).not.toContain(runId);
+  const entry = async () => (await request("GET", jobs, { token })).body["items"] as unknown;
+  expect(await entry()).toMatchObject([
+    {
+      name: "mail",
+      schedule: null,
+      timezone: null,
+      nextRun: null,
+      filePath: "jobs/mail.ts",
+      retries: 0,
+      queue: { concurrency: 2, backoff: "exponential", waiting: 1, running: 0, failed: 1 },
+      lastRun: { runId, status: "failed" },
+    },
+    { name: "tidy", schedule: "0 3 * * *", queue: null },
+  ]);
+  const metrics = new TextDecoder().decode((await request("GET", "/metrics", { token })).bytes);
+  expect(metrics).toContain('socle_queue_runs{queue="mail",state="failed"} 1\n');
+  expect(metrics).toContain('socle_queue_runs{queue="mail",state="waiting"} 1\n');
+  expect(metrics).toContain('socle_queue_oldest_due_seconds{queue="mail"} 0\n');
+  expect(metrics).not.toContain('queue="tidy"');
+
+  await Bun.write(`${opened.folder}/mended`, "");
+  const retry = () => request("POST", `${jobs}/mail/queue/${runId}/retry`, { token });
+  const [first, second] = [await retry(), await retry()];
+  expect(first.status).toBe(202);
+  expect([400, 404]).toContain(second.status);
+  await until(() => log.some((line) => line.startsWith('INFO sent {"fail":true}')));
+  await scripts.jobs.settled();
+  expect((await queue("?status=failed")).total).toBe(0);
+  expect((await retry()).status).toBe(404);
+  const { body: events } = await request("GET", "/api/admin/events?type=admin.job.*", { token });
+  const types = (events["items"] as unknown as { type: string }[]).map(({ type }) => type);
+  expect(types.filter((type) => type === "admin.job.retried")).toHaveLength(1);
+  expect(types).toContain("admin.job.enqueued");
+});
+
+test("statuses that there are not, and a run by hand of a queue, are refused", async () => {
+  expect((await request("GET", `${jobs}/mail/queue?status=done`, { token })).status).toBe(400);
+  expect((await request("GET", `${jobs}/tidy/queue`, { token })).status).toBe(404);
+  expect((await request("GET", `${jobs}/mail/queue/run_none`, { token })).status).toBe(404);
+  const { status, body } = await request("POST", `${jobs}/mail/run`, { token });
+  expect(status).toBe(400);
+  expect(String(body["error"]?.["message"])).toContain("mail is a queue");
+});
