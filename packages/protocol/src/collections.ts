@@ -26,6 +26,16 @@ export type Operation = (typeof OPERATIONS)[number];
 export type Rule = string;
 export type Permissions = { [operation in Operation]?: Rule };
 
+/** The operations that a field may have a rule of its own for. `update` covers create. */
+export const FIELD_OPERATIONS = ["read", "update"] as const;
+export type FieldOperation = (typeof FIELD_OPERATIONS)[number];
+
+/**
+ * The rules of a field, beside those of its collection. A caller whom `read` keeps from the value gets the record without the
+ * field. Without `read` the value is for everybody who may read the record; without `update` the rule of `read` holds.
+ */
+export type FieldPermissions = { [operation in FieldOperation]?: Rule };
+
 /** Names of collections and fields; collections are unique without regard to case. */
 export const NAME_PATTERN = /^[A-Za-z][A-Za-z0-9_]{0,62}$/;
 
@@ -66,6 +76,7 @@ export interface FieldDefinition {
   values?: string[];
   /** The value of a new record whose body is silent: one of the type, "@now" for a datetime, "@user.id" for a relation to `users`. */
   default?: JsonValue;
+  permissions?: FieldPermissions;
 }
 
 /**
@@ -93,7 +104,10 @@ export interface SystemFields {
 
 export type JsonValue = null | boolean | number | string | JsonValue[] | { [key: string]: JsonValue };
 
-/** A record as it is answered: the system fields and every field of the definition, null where there is no value. */
+/**
+ * A record as it is answered: the system fields and every field of the definition, null where there is no value. A field that
+ * the caller may not read is left out.
+ */
 export type StoredRecord = SystemFields & { [field: string]: JsonValue };
 
 export interface RecordList<T = StoredRecord> {

@@ -1,5 +1,12 @@
 /** The schema as admins change it: definitions, their plans, and the whole schema of an installation. */
-import { type CollectionEntry, type MigrationPlan, type MigrationStep, OPERATIONS, type Schema } from "@socle/protocol";
+import {
+  type CollectionEntry,
+  FIELD_OPERATIONS,
+  type MigrationPlan,
+  type MigrationStep,
+  OPERATIONS,
+  type Schema,
+} from "@socle/protocol";
 import {
   type Collection,
   type Collections,
@@ -7,11 +14,12 @@ import {
   MigrationError,
   type Plan,
   parseDefinition,
+  type RuleSite,
+  rulesAt,
   type SchemaChange,
 } from "../collections/index.ts";
 import type { Database, Reader, Transactor, Waiter } from "../database/index.ts";
 import { AppError, type SignedIn } from "../kernel/index.ts";
-import { resolveRules } from "../permissions/index.ts";
 import type { Records } from "../records/index.ts";
 import type { AdminChanges } from "./admin-changes.ts";
 import type { Audit } from "./audit.ts";
@@ -228,7 +236,7 @@ export class SchemaAdmin {
         const { stricter: _, ...shown } = { stricter: null, ...step };
         const isDrop = step.step === "drop";
         const all = "field" in step || step.step === "index" ? records : 0;
-        const rules = step.step === "permissions" ? { rules: changedRules(plan) } : {};
+        const rules = step.step === "permissions" ? { rules: changedRules(plan, step.field ?? null) } : {};
         steps.push({
           ...shown,
           ...rules,
@@ -253,12 +261,18 @@ export class SchemaAdmin {
   }
 }
 
-/** The rules that a plan changes, with those that were left out filled in. */
-function changedRules({ before, after }: Plan): NonNullable<MigrationStep["rules"]> {
-  const [old, next] = [resolveRules(before?.permissions), resolveRules(after.permissions)];
-  return OPERATIONS.flatMap((operation) => {
-    const [from, to] = [old[operation], next[operation]];
-    return from === to ? [] : [{ operation, from, to }];
+/**
+ * The rules of a collection, or of one of its fields, that a plan changes, with those that were left out filled in: a field
+ * without a rule is `public` to those who may read the record.
+ */
+function changedRules(plan: Plan, field: string | null): NonNullable<MigrationStep["rules"]> {
+  const sites: RuleSite[] =
+    field === null
+      ? OPERATIONS.map((operation) => ({ field, operation }))
+      : FIELD_OPERATIONS.map((operation) => ({ field, operation }));
+  return sites.flatMap((site) => {
+    const { from, to } = rulesAt(plan, site);
+    return from === to ? [] : [{ operation: site.operation, from, to }];
   });
 }
 

@@ -43,7 +43,7 @@ function describe({
     case "index":
       return `~ ${fields.join(", ")}: ${on === true ? (unique === true ? "a" : "an") : "the"} ${unique === true ? "unique " : ""}index ${on === true ? "comes" : "goes"}`;
     case "permissions":
-      return "~ permissions";
+      return field === "" ? "~ permissions" : `~ permissions of ${field}`;
     case "order":
       return "~ the order of its fields";
   }

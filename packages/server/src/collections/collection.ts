@@ -1,6 +1,6 @@
 /** A collection in force, and the names of its table and columns. */
 import type { CollectionDefinition, FieldDefinition, Operation, PermissionRule } from "@socle/protocol";
-import { ownerColumn, type Policy } from "../permissions/index.ts";
+import { type FieldPolicies, ownerColumn, type Policy } from "../permissions/index.ts";
 import type { Pattern } from "./pattern.ts";
 
 /** The times that every record has, in columns of the same names. */
@@ -14,6 +14,8 @@ export interface Collection {
   readonly table: string;
   /** The policy of each operation. */
   readonly policies: { readonly [operation in Operation]: Policy };
+  /** The policies of the fields that have rules; null where none has. */
+  readonly fieldPolicies: FieldPolicies | null;
   /** The compiled `regex` rules by field name. */
   readonly patterns: ReadonlyMap<string, Pattern>;
   readonly createdAt: string;
@@ -28,7 +30,7 @@ export interface Collection {
 export interface Places {
   /** Events up to here are of a collection of the same name that is gone. */
   readonly created: number;
-  /** Events up to here may hold fields that were dropped or renamed. */
+  /** Events up to here may hold fields that were dropped or renamed, or that other rules of fields hid. */
   readonly fields: number;
   /** By read rule: events up to here were written before a wider rule took its place. */
   readonly widened: { readonly [rule in PermissionRule]?: number };

@@ -1,16 +1,20 @@
 /** Collections in force, and the one way to change them: migrations. */
-import {
-  type CollectionDefinition,
-  type ErrorDetail,
-  OPERATIONS,
-  type Operation,
-  type Permissions,
-} from "@socle/protocol";
+import type { CollectionDefinition, ErrorDetail, FieldOperation, Operation, Rule } from "@socle/protocol";
 import { type Database, identifier, type MigrationSite, type Reader, type Transactor } from "../database/index.ts";
 import type { EventLog } from "../events/index.ts";
 import { type Expression, type ExpressionPart, parseParts } from "../expressions/index.ts";
 import { AppError, type Clock, nearest, type Principal, quote, toTimestamp } from "../kernel/index.ts";
-import { isWider, isWord, narrowerThan, Policy, resolveRules, wordOf } from "../permissions/index.ts";
+import {
+  FieldPolicies,
+  type FieldPolicy,
+  isWider,
+  isWord,
+  narrowerThan,
+  Policy,
+  resolveFieldRules,
+  resolveRules,
+  wordOf,
+} from "../permissions/index.ts";
 import { type Collection, type Places, tableName } from "./collection.ts";
 import { DataCheck } from "./data-check.ts";
 import type { ParsedDefinition } from "./definition.ts";
@@ -25,12 +29,36 @@ import {
 } from "./definition-table.ts";
 import { expressionSchema, type SchemaSource, type UserTable } from "./expression-schema.ts";
 import { compilePattern, type Pattern } from "./pattern.ts";
-import { type Plan, planMigration } from "./plan.ts";
-import { checkRules, type FieldRenames, parseRule, RuleError, renameInRules, ruleSource } from "./rules.ts";
+import { type Plan, type PlanStep, planMigration, successorOf } from "./plan.ts";
+import { givenRuleAt, type RuleSite, ruleAt, withRule } from "./rule-sites.ts";
+import {
+  checkRules,
+  type FieldRenames,
+  parseRule,
+  type RenamedRule,
+  RuleError,
+  renamedRules,
+  ruleSource,
+} from "./rules.ts";
 import { Table, touchesRecords } from "./table.ts";
 
 /** The expression of a rule of a definition, by all definitions in force. */
-type ExpressionOf = (definition: CollectionDefinition, operation: Operation) => Expression;
+type ExpressionOf = (definition: CollectionDefinition, site: RuleSite) => Expression;
+
+function fieldPoliciesOf(definition: CollectionDefinition, expressionOf: ExpressionOf): FieldPolicies | null {
+  const policies = new Map<string, FieldPolicy>();
+  for (const { name, permissions } of definition.fields) {
+    if (permissions === undefined) continue;
+    const rules = resolveFieldRules(permissions);
+    const policy = (operation: FieldOperation): Policy => {
+      const site = { field: name, operation };
+      const expression = (): Expression => expressionOf(definition, site);
+      return new Policy({ collection: definition.name, operation, rule: rules[operation], expression });
+    };
+    policies.set(name, { read: policy("read"), update: policy("update") });
+  }
+  return policies.size === 0 ? null : new FieldPolicies(policies);
+}
 
 function policiesOf(definition: CollectionDefinition, expressionOf: ExpressionOf): Collection["policies"] {
   const { name: collection, permissions } = definition;
@@ -40,7 +68,7 @@ function policiesOf(definition: CollectionDefinition, expressionOf: ExpressionOf
       collection,
       operation,
       rule: rules[operation],
-      expression: () => expressionOf(definition, operation),
+      expression: () => expressionOf(definition, { field: null, operation }),
     });
   return { read: policy("read"), create: policy("create"), update: policy("update"), delete: policy("delete") };
 }
@@ -56,6 +84,7 @@ async function toCollection(row: DefinitionRow, expressionOf: ExpressionOf): Pro
     definition,
     table: tableName(definition.name),
     policies: policiesOf(definition, expressionOf),
+    fieldPolicies: fieldPoliciesOf(definition, expressionOf),
     patterns,
     createdAt: row.createdAt,
     updatedAt: row.updatedAt,
@@ -68,7 +97,11 @@ async function toCollection(row: DefinitionRow, expressionOf: ExpressionOf): Pro
 function placesAfter({ after, steps }: Plan, before: Collection | null, place: number): Places {
   if (before === null) return { created: place, fields: place, widened: {} };
   const { created, fields, widened } = before.places;
-  const movesFields = steps.some(({ step }) => step === "drop" || step === "rename");
+  // The values of events from before another rule of a field were not for those who may read it now.
+  const movesFields = steps.some(
+    (each) =>
+      each.step === "drop" || each.step === "rename" || (each.step === "permissions" && each.field !== undefined),
+  );
   const { rule } = before.policies.read;
   const isWidened = isWider(resolveRules(after.permissions).read, rule);
   const word = wordOf(rule);
@@ -137,8 +170,8 @@ export class Collections {
   readonly #clock: Clock;
   readonly #users: UserTable;
   readonly #byName = new Map<string, Collection>();
-  /** Rules as expressions, by definition and operation, as long as no definition changes. */
-  #expressions = new Map<CollectionDefinition, Map<Operation, Expression>>();
+  /** Rules as expressions, by definition and text, as long as no definition changes. */
+  #expressions = new Map<CollectionDefinition, Map<Rule, Expression>>();
   #epoch = 0;
 
   constructor(options: { database: Database; events: EventLog; clock: Clock; users: UserTable }) {
@@ -228,33 +261,29 @@ export class Collections {
     const source = ruleSource(this.#users, (name) => current.get(name));
     const following: Plan[] = [];
     for (const definition of current.values()) {
-      const permissions = renameInRules(definition, source, renames);
-      if (permissions === null) continue;
+      const renamed = renamedRules(definition, source, renames);
+      if (renamed.length === 0) continue;
       const at = plans.findIndex(({ after }) => after.name === definition.name);
       const plan = plans[at];
-      if (plan === undefined) {
-        const after = { ...definition, permissions };
-        following.push({ before: definition, after, steps: [{ step: "permissions" }] });
-      } else {
-        const after = { ...plan.after, permissions: keepRenamed(plan, permissions) };
-        const isTold = plan.steps.some(({ step }) => step === "permissions");
-        plans[at] = { ...plan, after, steps: isTold ? plan.steps : [...plan.steps, { step: "permissions" }] };
-      }
+      const next = withRenamed(plan ?? { before: definition, after: definition, steps: [] }, renamed);
+      if (plan === undefined) following.push(next);
+      else plans[at] = next;
     }
     return following;
   }
 
-  readonly #expressionOf: ExpressionOf = (definition, operation) => {
-    let byOperation = this.#expressions.get(definition);
-    if (byOperation === undefined) {
-      byOperation = new Map();
-      this.#expressions.set(definition, byOperation);
+  readonly #expressionOf: ExpressionOf = (definition, site) => {
+    let byRule = this.#expressions.get(definition);
+    if (byRule === undefined) {
+      byRule = new Map();
+      this.#expressions.set(definition, byRule);
     }
-    let expression = byOperation.get(operation);
+    const rule = ruleAt(definition, site);
+    let expression = byRule.get(rule);
     if (expression === undefined) {
       const source = ruleSource(this.#users, (name) => this.#byName.get(name)?.definition);
-      expression = parseRule(definition, operation, source);
-      byOperation.set(operation, expression);
+      expression = parseRule(definition, site, source);
+      byRule.set(rule, expression);
     }
     return expression;
   };
@@ -377,15 +406,17 @@ function renamesOf(plans: readonly Plan[]): FieldRenames {
 }
 
 /** A rule that the new definition has as it was follows the renames; one that it brings has the new names already. */
-function keepRenamed({ before, after }: Plan, renamed: Permissions): Permissions {
-  const permissions: Permissions = { ...after.permissions };
-  for (const operation of OPERATIONS) {
-    const rule = permissions[operation];
-    const follows = rule !== undefined && !isWord(rule) && rule === before?.permissions?.[operation];
-    const next = renamed[operation];
-    if (follows && next !== undefined) permissions[operation] = next;
+function withRenamed(plan: Plan, renamed: readonly RenamedRule[]): Plan {
+  let { after, steps } = plan;
+  for (const { site, from, to } of renamed) {
+    const newSite = site.field === null ? site : { ...site, field: successorOf(plan, site.field) };
+    const { field } = newSite;
+    if (givenRuleAt(after, newSite) !== from) continue;
+    after = withRule(after, newSite, to);
+    const step: PlanStep = field === null ? { step: "permissions" } : { step: "permissions", field };
+    if (!steps.some((each) => each.step === "permissions" && (each.field ?? null) === field)) steps = [...steps, step];
   }
-  return permissions;
+  return { ...plan, after, steps };
 }
 
 function byName(a: { name: string }, b: { name: string }): number {

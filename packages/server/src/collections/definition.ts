@@ -1,11 +1,11 @@
 /** Collection definition: parses and validates one from JSON, and names every problem. */
 import {
   type CollectionDefinition,
+  FIELD_OPERATIONS,
   FIELD_TYPES,
   type FieldDefinition,
   OPERATIONS,
   PERMISSION_RULES,
-  type Permissions,
   type Rule,
 } from "@socle/protocol";
 import * as z from "zod/mini";
@@ -20,6 +20,8 @@ import { shapeProblems, unknownAttributes } from "./shapes.ts";
 
 /** SQLite allows 2,000 columns; nobody reads a form of more than this. */
 const maxFields = 500;
+
+const allowedRules = [...PERMISSION_RULES, "an expression"];
 
 /** A message that lists more helps nobody. */
 const maxProblems = 50;
@@ -36,13 +38,9 @@ const fieldShape = {
   owner: z.optional(z.boolean("must be true or false")),
   default: z.optional(z.unknown()),
   values: z.optional(z.array(z.string("must be an array of texts"), "must be an array of texts")),
+  permissions: z.optional(z.nullable(z.looseObject({}, "must be an object"))),
   renamedFrom: z.optional(z.nullable(z.string("must be the name of a field, or null"))),
 };
-const rule = z.optional(z.string(`must be ${oneOf([...PERMISSION_RULES, "an expression"])}`));
-const permissionsShape = { read: rule, create: rule, update: rule, delete: rule } satisfies Record<
-  (typeof OPERATIONS)[number],
-  unknown
->;
 const definitionShape = {
   name: z.string(),
   fields: z.array(z.unknown()),
@@ -52,7 +50,6 @@ const definitionShape = {
 };
 
 const fieldSchema = z.object(fieldShape);
-const permissionsSchema = z.object(permissionsShape);
 
 /** A definition as somebody asks for it: with what it says about renames, which is not stored. */
 export interface ParsedDefinition {
@@ -78,9 +75,11 @@ function parseField(
   const result = fieldSchema.safeParse(badName === null ? input : { ...input, name: "unnamed" });
   if (!result.success) problems.push(...shapeProblems(result.error, input, where));
   if (!result.success || badName !== null || problems.length > before) return null;
-  const { renamedFrom, ...attributes } = result.data;
+  const { renamedFrom, permissions: given, ...attributes } = result.data;
+  const permissions = parseRules(given, { operations: FIELD_OPERATIONS, where: `${where}: permissions` }, problems);
   // Zod writes optional attributes as `T | undefined`; absent ones are not there at all.
-  return [attributes as FieldDefinition, renamedFrom];
+  const field = attributes as FieldDefinition;
+  return [permissions === undefined ? field : { ...field, permissions }, renamedFrom];
 }
 
 /** A rule on a type where it means nothing is refused: whoever wrote it believes that it protects something. */
@@ -124,8 +123,8 @@ async function ruleProblems(field: FieldDefinition): Promise<string[]> {
 }
 
 /** The reason why a text is no rule, as far as that can be told without other definitions. */
-function ruleProblem(rule: Rule | undefined): string | null {
-  if (rule === undefined || isWord(rule)) return null;
+function ruleProblem(rule: Rule): string | null {
+  if (isWord(rule)) return null;
   const near = nearest(rule, PERMISSION_RULES);
   if (near !== null) return `is ${quote(rule)}; did you mean "${near}"?`;
   try {
@@ -133,30 +132,37 @@ function ruleProblem(rule: Rule | undefined): string | null {
     return null;
   } catch (thrown) {
     if (!(thrown instanceof ExpressionError)) throw thrown;
-    return `must be ${oneOf([...PERMISSION_RULES, "an expression"])}, not ${quote(rule)}: ${thrown.message}`;
+    return `must be ${oneOf(allowedRules)}, not ${quote(rule)}: ${thrown.message}`;
   }
 }
 
-function parsePermissions(input: unknown, problems: string[]): Permissions | undefined {
+/** Reads rules by operation: those of a collection, or of a field. `where` names their place. */
+function parseRules<O extends string>(
+  input: unknown,
+  { operations, where }: { operations: readonly O[]; where: string },
+  problems: string[],
+): { [operation in O]?: Rule } | undefined {
   if (input === undefined || input === null) return undefined;
   if (!isObject(input)) {
-    problems.push(`"permissions" must be an object, not ${quote(input)}`);
+    problems.push(`${where === "permissions" ? '"permissions"' : where} must be an object, not ${quote(input)}`);
     return undefined;
   }
   for (const name of Object.keys(input))
-    if (!Object.hasOwn(permissionsShape, name))
-      problems.push(`permissions: unknown operation ${quote(name)}; allowed: ${OPERATIONS.join(", ")}`);
-  const result = permissionsSchema.safeParse(input);
-  if (!result.success) {
-    problems.push(...shapeProblems(result.error, input, "permissions"));
-    return undefined;
+    if (!operations.some((operation) => operation === name))
+      problems.push(`${where}: unknown operation ${quote(name)}; allowed: ${operations.join(", ")}`);
+  const rules: { [operation in O]?: Rule } = {};
+  for (const operation of operations) {
+    const rule = Object.hasOwn(input, operation) ? input[operation] : undefined;
+    if (rule === undefined) continue;
+    if (typeof rule !== "string") {
+      problems.push(`${where}: "${operation}" must be ${oneOf(allowedRules)}, not ${quote(rule)}`);
+      continue;
+    }
+    const problem = ruleProblem(rule);
+    if (problem !== null) problems.push(`${where}: "${operation}" ${problem}`);
+    rules[operation] = rule;
   }
-  const permissions = result.data as Permissions;
-  for (const operation of OPERATIONS) {
-    const problem = ruleProblem(permissions[operation]);
-    if (problem !== null) problems.push(`permissions: "${operation}" ${problem}`);
-  }
-  return permissions;
+  return rules;
 }
 
 /** Also of fields that are wrong, so that an index of one is not said to be of none. */
@@ -209,7 +215,7 @@ export async function parseDefinition(input: unknown): Promise<ParsedDefinition>
     }
     problems.push(...collectionProblems(fields));
   }
-  const permissions = parsePermissions(input["permissions"], problems);
+  const permissions = parseRules(input["permissions"], { operations: OPERATIONS, where: "permissions" }, problems);
   const indexes = parseIndexes(input["indexes"], fieldTypes(input["fields"]), problems);
   if (problems.length > maxProblems)
     problems.splice(maxProblems, Infinity, `and ${problems.length - maxProblems} more`);

@@ -24,6 +24,8 @@ export interface SchemaSource {
   enter(name: string): Expression | null;
   /** The same for the users. */
   enterUsers(): Expression | null;
+  /** The fields of a collection that expressions cannot name, as if they were not there. */
+  closed(name: string): ReadonlySet<string>;
 }
 
 /** A field that every record has, or that a user has. */
@@ -69,12 +71,13 @@ export function expressionSchema(
   condition: Expression | null = null,
 ): ExpressionSchema {
   const fields = knownFields(definition);
+  const closed = source.closed(definition.name);
   return {
     name: definition.name,
     table: tableName(definition.name),
     condition,
-    field: (name) => fields.get(name),
-    fieldNames: () => [...fields.keys()],
+    field: (name) => (closed.has(name) ? undefined : fields.get(name)),
+    fieldNames: () => [...fields.keys()].filter((name) => !closed.has(name)),
     follow: ({ name }) => {
       const field = definition.fields.find((each) => each.name === name);
       return field?.collection === "users" ? userSchema(source) : entered(field?.collection ?? "", source);
@@ -112,7 +115,8 @@ function backFrom(
 ): ReturnType<ExpressionSchema["back"]> {
   const definition = source.definition(from.collection);
   if (definition === undefined) return `there is no collection ${quote(from.collection)} that could point to "${to}"`;
-  const pointing = definition.fields.filter((field) => pointsTo(field, to));
+  const closed = source.closed(from.collection);
+  const pointing = definition.fields.filter((field) => pointsTo(field, to) && !closed.has(field.name));
   const target = entered(from.collection, source);
   const pointer = pointing.some(({ name }) => name === from.field) ? target.field(from.field) : undefined;
   if (pointer !== undefined) return { target, pointer };

@@ -9,4 +9,5 @@ export { indexesOf, keepIndexes } from "./indexes.ts";
 export { parseDefinition } from "./parse-definition.ts";
 export type { Pattern } from "./pattern.ts";
 export type { Plan } from "./plan.ts";
+export { type RuleSite, rulesAt } from "./rule-sites.ts";
 export { tableIndexes } from "./table-indexes.ts";

@@ -25,7 +25,8 @@ export type PlanStep =
   /** The default of new records becomes another. */
   | { step: "default"; field: string }
   | IndexStep
-  | { step: "permissions" }
+  /** The rules of the collection, or of one field. */
+  | { step: "permissions"; field?: string }
   /** The same fields in another order, or the same indexes in other words. */
   | { step: "order" };
 
@@ -68,6 +69,8 @@ function compareField(old: FieldDefinition, field: FieldDefinition): PlanStep[] 
   const loosened = old.required === true && field.required !== true;
   if (loosened || old.min !== field.min || old.max !== field.max || old.regex !== field.regex)
     steps.push({ step: "rules", field: name, stricter: stricterRules(old, field) });
+  if (JSON.stringify(old.permissions ?? null) !== JSON.stringify(field.permissions ?? null))
+    steps.push({ step: "permissions", field: name });
   return steps;
 }
 
@@ -75,6 +78,12 @@ function compareField(old: FieldDefinition, field: FieldDefinition): PlanStep[] 
 export function originOf(plan: Plan, field: string): string {
   const rename = plan.steps.find((step) => step.step === "rename" && step.field === field);
   return rename?.step === "rename" ? rename.from : field;
+}
+
+/** The name that a field of the definition before has after a plan. */
+export function successorOf(plan: Plan, field: string): string {
+  const rename = plan.steps.find((step) => step.step === "rename" && step.from === field);
+  return rename?.step === "rename" ? rename.field : field;
 }
 
 /**
@@ -98,6 +107,7 @@ export function planMigration(before: CollectionDefinition | null, parsed: Parse
       const fill = fillOf(field);
       additions.push({ step: "add", field: field.name, ...(fill !== undefined && { default: fill }) });
       if (field.required === true && fill === undefined) changes.push({ step: "require", field: field.name });
+      if (field.permissions !== undefined) changes.push({ step: "permissions", field: field.name });
       // Any other new field is empty, and empty values never violate it.
       if (field.unique === true && field.owner === true) changes.push({ step: "unique", field: field.name, on: true });
       continue;

@@ -1,5 +1,5 @@
 /** Rules as expressions: they are parsed against all definitions, and follow the renames of fields that they name. */
-import { type CollectionDefinition, OPERATIONS, type Operation, type Permissions } from "@socle/protocol";
+import type { CollectionDefinition, Rule } from "@socle/protocol";
 import {
   type Expression,
   ExpressionError,
@@ -7,62 +7,63 @@ import {
   parseExpression,
   referencesOf,
 } from "../expressions/index.ts";
-import { isWord, resolveRules } from "../permissions/index.ts";
+import { isWord } from "../permissions/index.ts";
 import { expressionSchema, type SchemaSource, type UserTable } from "./expression-schema.ts";
+import { givenRules, type RuleSite, ruleAt } from "./rule-sites.ts";
+
+const nothing: ReadonlySet<string> = new Set();
 
 /** Inside a rule nothing is checked: what it enters is the choice of the author of the definition. */
 export function ruleSource(
   users: UserTable,
   definition: (name: string) => CollectionDefinition | undefined,
 ): SchemaSource {
-  return { users, definition, enter: () => null, enterUsers: () => null };
+  return { users, definition, enter: () => null, enterUsers: () => null, closed: () => nothing };
 }
 
-/** A rule that cannot be used, with the operation and the position. */
+/** A rule that cannot be used, with its place in the definition and the position in its text. */
 export class RuleError extends Error {
   override readonly name = "RuleError";
 }
 
-/** Parses the rule of an operation. @throws RuleError. */
-export function parseRule(definition: CollectionDefinition, operation: Operation, source: SchemaSource): Expression {
-  const rule = resolveRules(definition.permissions)[operation];
+/** Parses a rule. @throws RuleError. */
+export function parseRule(definition: CollectionDefinition, site: RuleSite, source: SchemaSource): Expression {
+  const { field, operation } = site;
   try {
-    return parseExpression(rule, expressionSchema(definition, source));
+    return parseExpression(ruleAt(definition, site), expressionSchema(definition, source));
   } catch (thrown) {
-    if (thrown instanceof ExpressionError)
-      throw new RuleError(`permissions: the rule "${operation}", ${thrown.message}`);
-    throw thrown;
+    if (!(thrown instanceof ExpressionError)) throw thrown;
+    const where = field === null ? "" : `field "${field}": `;
+    throw new RuleError(`${where}permissions: the rule "${operation}", ${thrown.message}`);
   }
 }
 
 /** Looks at every rule of a definition that is an expression. @throws RuleError. */
 export function checkRules(definition: CollectionDefinition, source: SchemaSource): void {
-  for (const operation of OPERATIONS) {
-    const rule = definition.permissions?.[operation];
-    if (rule !== undefined && !isWord(rule)) parseRule(definition, operation, source);
-  }
+  for (const { site, rule } of givenRules(definition)) if (!isWord(rule)) parseRule(definition, site, source);
 }
 
 /** The new names of fields, by collection and old name. */
 export type FieldRenames = ReadonlyMap<string, ReadonlyMap<string, string>>;
 
-/** The permissions with the new names of the fields that they name, or null where nothing changes. `source` has the old names. */
-export function renameInRules(
+/** A rule that names fields by other names from now on. */
+export interface RenamedRule {
+  readonly site: RuleSite;
+  readonly from: Rule;
+  readonly to: Rule;
+}
+
+/** The rules of a definition that name fields which are renamed. `source` has the old names. */
+export function renamedRules(
   definition: CollectionDefinition,
   source: SchemaSource,
   renames: FieldRenames,
-): Permissions | null {
-  const permissions: Permissions = { ...definition.permissions };
-  let isChanged = false;
-  for (const operation of OPERATIONS) {
-    const rule = permissions[operation];
-    if (rule === undefined || isWord(rule)) continue;
-    const renamed = renameIn(rule, referencesOf(rule, expressionSchema(definition, source)), renames);
-    if (renamed === rule) continue;
-    permissions[operation] = renamed;
-    isChanged = true;
-  }
-  return isChanged ? permissions : null;
+): RenamedRule[] {
+  return givenRules(definition).flatMap(({ site, rule: from }) => {
+    if (isWord(from)) return [];
+    const to = renameIn(from, referencesOf(from, expressionSchema(definition, source)), renames);
+    return to === from ? [] : [{ site, from, to }];
+  });
 }
 
 function renameIn(text: string, references: readonly FieldReference[], renames: FieldRenames): string {

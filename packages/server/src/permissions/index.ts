@@ -1,3 +1,10 @@
-/** Permissions: one policy for each operation on a collection, which decides for callers and for records. */
+/** Permissions: a policy for each operation on a collection, and on fields with rules of their own, which decides for callers and for records. */
+export {
+  type ConditionalDecision,
+  type FieldLimits,
+  FieldPolicies,
+  type FieldPolicy,
+  resolveFieldRules,
+} from "./field-policies.ts";
 export { type Audience, audienceOf, callerOf, type Decision, isOwnRecord, ownerColumn, Policy } from "./policy.ts";
 export { isWider, isWord, narrowerThan, resolveRules, selectsByOwner, wordOf } from "./rules.ts";

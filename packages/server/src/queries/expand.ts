@@ -5,7 +5,7 @@
 import type { RowReader, Value } from "../database/index.ts";
 import { AppError } from "../kernel/index.ts";
 import type { ExpansionPlan, SelectionPlan, SqlPart } from "./plan.ts";
-import { decodeRows, type Row, shapeRecord } from "./shape.ts";
+import { concealValues, decodeRows, type Row, shapeRecord } from "./shape.ts";
 import { bind, conditionSql, type Run } from "./sql/statement.ts";
 
 /** Records that one backward path may bring. */
@@ -141,8 +141,9 @@ export class Expander {
   #read(target: Target, matches: SqlPart, order: string): Row[] {
     const { columns, table } = target.selection;
     const where = this.#where(target, matches);
-    const sql = `SELECT ${columns} FROM ${table}${where.text}${order}`;
-    return this.#reader.some<Row>({ sql, values: this.#bind(where) }, (row) => {
+    const sql = `SELECT ${columns.text} FROM ${table}${where.text}${order}`;
+    return this.#reader.some<Row>({ sql, values: [...this.#bind(columns), ...this.#bind(where)] }, (row) => {
+      concealValues(target.selection, row);
       this.#readBytes += rowBytes(row);
       if (this.#readBytes > maxReadBytes) throw tooHeavy(`what it brings, up to "${target.name}",`, maxReadBytes);
       return false;

@@ -39,7 +39,7 @@ function isBounded(name: string, text: Record<string, string>): boolean {
     const parts = [plan.where, segment].filter((part) => part !== null);
     const where = parts.length === 0 ? "" : ` WHERE ${parts.map((part) => part.text).join(" AND ")}`;
     const order = orderBy(plan.sort);
-    const sql = `SELECT ${plan.selection.columns} FROM ${plan.selection.table}${where} ORDER BY ${order.text} LIMIT 6`;
+    const sql = `SELECT ${plan.selection.columns.text} FROM ${plan.selection.table}${where} ORDER BY ${order.text} LIMIT 6`;
     const values = [...parts.flatMap((part) => bind(part, context)), ...bind(order, context)];
     const steps = service.database.rows.all<{ detail: string }>(`EXPLAIN QUERY PLAN ${sql}`, ...values);
     const isPoint = steps.some(({ detail }) => /\((id|slug)=\?/.test(detail));

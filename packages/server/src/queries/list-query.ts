@@ -10,14 +10,12 @@ import {
 } from "../expressions/index.ts";
 import { quote } from "../kernel/index.ts";
 import type { Decision } from "../permissions/index.ts";
-import { recordTableOf } from "../records/index.ts";
 import { indexUseOf } from "./index-use.ts";
 import type { PagePlan } from "./plan.ts";
 import { type QueryText, readWhole, refuseParameter } from "./query-text.ts";
 import { conditionOf, type ReadScope } from "./read-scope.ts";
 import { parseSelection } from "./selection.ts";
 import { keyPlans, parseSort, type Sort } from "./sort.ts";
-import { recordSource } from "./source.ts";
 
 /** Records of a page, unless the query says how many. */
 const maxLimit = 1_000;
@@ -57,7 +55,7 @@ export interface ListQuery {
  */
 export function parseListQuery(collection: Collection, text: QueryText, scope: ReadScope): Omit<ListQuery, "epoch"> {
   const schema = scope.schema(collection);
-  const source = recordSource(recordTableOf(collection), scope.enter(collection));
+  const source = scope.source(collection);
   const filter = text.filter === undefined ? null : parseFilter(text.filter, schema);
   const sort = parseSort(text.sort, collection, schema);
   const limit = readWhole(text, "limit", { min: 1, max: maxLimit }) ?? maxLimit;
@@ -71,7 +69,7 @@ export function parseListQuery(collection: Collection, text: QueryText, scope: R
   const conditions = [condition, filter].filter((each) => each !== null);
   const hasTotal = text.count === "exact";
   const { isBounded, isOrdered } = indexUseOf(collection, conditions, { sort, offset });
-  const isSmall = limit <= maxLoopLimit && !parsed.leadsBack;
+  const isSmall = limit <= maxLoopLimit && !parsed.leadsBack && !parsed.isGuarded;
   const isOnLoop = isBounded && isSmall && !(hasTotal && conditions.length > 0);
   const site: ExecutionSite = isOnLoop ? "event-loop" : "thread";
   const options: SqlOptions = { isProbed: site === "thread", users: scope.users.table };
@@ -103,13 +101,18 @@ export function parseListQuery(collection: Collection, text: QueryText, scope: R
     entered: scope.entered,
     asked: scope.asked,
     isFleeting: scope.isFleeting,
-    isPublic: [...scope.entered.keys()].every(({ policies }) => policies.read.isOpen),
+    isPublic: [...scope.entered.keys()].every(isForEverybody),
   };
 }
 
 /** The orders of the values that a list is sorted by: a cursor holds positions in them. */
 function ordersOf({ keys }: Sort): (readonly string[])[] {
   return keys.flatMap(({ path }) => (path.field.order === undefined ? [] : [path.field.order.values]));
+}
+
+/** Whether all callers get the same of a collection. */
+export function isForEverybody({ policies, fieldPolicies }: Collection): boolean {
+  return policies.read.isOpen && fieldPolicies?.hidesValues !== true;
 }
 
 function allOf(conditions: readonly Expression[], table: string, options: SqlOptions): PagePlan["where"] {

@@ -21,8 +21,10 @@ type MemberPath = readonly string[];
 export interface SelectionPlan {
   /** The quoted SQL name of the table. */
   readonly table: string;
-  /** The selected columns, each value under the name of its field. */
-  readonly columns: string;
+  /** The selected columns, each value under the name of its field, and those of the guards. */
+  readonly columns: SqlPart;
+  /** Fields that are left out of a record unless its column, which is none of the record, is 1. */
+  readonly guards: readonly { readonly column: string; readonly fields: readonly string[] }[];
   /** The fields among them whose stored values are decoded. */
   readonly decoded: readonly FieldDefinition[];
   /** The fields that are answered, in their order, with the paths into their JSON; null answers all that is read. */

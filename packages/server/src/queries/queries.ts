@@ -13,7 +13,9 @@ import { type Database, SchemaChanged } from "../database/index.ts";
 import { AppError, BoundedMap, isAdmin, JsonText, type Principal } from "../kernel/index.ts";
 import type { Logger } from "../logging/index.ts";
 import { callerOf, type Decision } from "../permissions/index.ts";
+
 import {
+  fieldLimits,
   missingRecord,
   type Records,
   recordTableOf,
@@ -21,17 +23,17 @@ import {
   selectionTag,
   type TaggedRecord,
 } from "../records/index.ts";
+
 import { type CursorPosition, Cursors } from "./cursor.ts";
 import { type FileUses, fileColumns } from "./file-uses.ts";
 import { indexAdvice } from "./index-advice.ts";
-import { type ListQuery, parseListQuery } from "./list-query.ts";
+import { isForEverybody, type ListQuery, parseListQuery } from "./list-query.ts";
 import type { FileUsesInput, PageInput, QueryInput, RecordInput } from "./plan.ts";
 import { readQueryText, selectionParameters } from "./query-text.ts";
 import { ReadScope } from "./read-scope.ts";
 import { type PageOutcome, type RecordOutcome, type Reported, runQuery } from "./run.ts";
 import { parseSelection } from "./selection.ts";
-import { recordSource } from "./source.ts";
-import { type RecordPages, readByPages, readWhole } from "./whole-list.ts";
+import { listChanged, type RecordPages, readByPages, readWhole } from "./whole-list.ts";
 
 /** Queries that are remembered in their parsed form, and the longest text that is worth it. */
 const maxQueries = 1_500;
@@ -134,15 +136,14 @@ export class Queries {
   /** The version of a list, for caches and conditional requests. */
   state(collection: Collection, principal: Principal, { query }: PreparedList): ListState {
     const { versions } = this.#options.records;
-    const userId = principal?.userId ?? null;
     if (query !== null) {
-      const version = query.isFleeting ? null : versions.of(query.entered, userId, query.asked);
+      const version = query.isFleeting ? null : versions.of(query.entered, principal, query.asked);
       return { version, isShared: query.isPublic };
     }
     const scope = this.#scope(principal);
     scope.enter(collection);
-    const version = scope.isFleeting ? null : versions.of(scope.entered, userId, scope.asked);
-    return { version, isShared: collection.policies.read.isOpen };
+    const version = scope.isFleeting ? null : versions.of(scope.entered, principal, scope.asked);
+    return { version, isShared: isForEverybody(collection) };
   }
 
   /** All records of a collection that the caller may read, newest first. @throws AppError when that is none. */
@@ -152,8 +153,12 @@ export class Queries {
     waiter: Omit<QueryCaller, "principal"> = forService,
   ): Promise<RecordPages> {
     const { access } = collection.policies.read.admit(principal);
-    if (access !== "where") return readWhole(this.#options, collection, principal);
-    return readByPages((cursor) => {
+    if (access !== "where" && fieldLimits(collection, principal) === null)
+      return readWhole(this.#options, collection, principal);
+    return readByPages(async (cursor) => {
+      const now = await this.#options.database.recheck(principal);
+      // With another role the caller is owed another list.
+      if (isAdmin(now) !== isAdmin(principal)) throw listChanged();
       const search = String(new URLSearchParams({ limit: String(wholePageSize), ...(cursor !== "" && { cursor }) }));
       const current = this.#readable(collection.name, principal);
       return this.page(current, this.prepare(current, principal, search), { principal, ...waiter });
@@ -200,8 +205,7 @@ export class Queries {
     const plan = (): Planned<RecordInput> => {
       current = this.#readable(name, principal);
       const scope = this.#scope(principal);
-      const source = recordSource(recordTableOf(current), scope.enter(current));
-      const parsed = parseSelection(source, text, scope);
+      const parsed = parseSelection(scope.source(current), text, scope);
       const site = parsed.leadsBack ? "thread" : "event-loop";
       const selection = parsed.plan({ isProbed: site === "thread", users: scope.users.table });
       const input: RecordInput = { type: "record", selection, id, ...this.#basics(request) };
@@ -290,9 +294,10 @@ export class Queries {
 
   /** Whether the rights by which a query was made are in force after it has waited. */
   #isAllowedStill(entered: ReadonlyMap<Collection, Decision>): boolean {
-    for (const { name, createdAt, policies } of entered.keys()) {
+    for (const { name, createdAt, policies, fieldPolicies } of entered.keys()) {
       const now = this.#options.collections.get(name);
       if (now?.createdAt !== createdAt || now.policies.read.rule !== policies.read.rule) return false;
+      if (now.fieldPolicies?.key !== fieldPolicies?.key) return false;
     }
     return true;
   }

@@ -14,6 +14,10 @@ import {
 import { collectionsIn, type Expression, type ExpressionSchema, eachOperand, isCaller } from "../expressions/index.ts";
 import { AppError, isAdmin, type Principal } from "../kernel/index.ts";
 import type { Decision } from "../permissions/index.ts";
+import { fieldLimits, recordTableOf } from "../records/index.ts";
+import { recordSource, type Source } from "./source.ts";
+
+const nothing: ReadonlySet<string> = new Set();
 
 /** A user's own row. */
 const isSelf = isCaller(systemField("id", true));
@@ -39,6 +43,7 @@ export class ReadScope {
       definition: (name) => collections.get(name)?.definition,
       enter: (name) => this.#enterNamed(name),
       enterUsers: () => this.#conditionOfUsers(),
+      closed: (name) => this.closed(name),
     };
   }
 
@@ -77,7 +82,24 @@ export class ReadScope {
     const decision = collection.policies.read.decide(this.principal);
     this.#entered.set(collection, decision);
     if (decision.access === "where") this.note(decision.condition);
+    const limits = fieldLimits(collection, this.principal);
+    if (limits !== null) for (const { condition } of limits.conditional.values()) this.note(condition);
     return decision;
+  }
+
+  /** Enters a collection whose records are answered. */
+  source(collection: Collection): Source {
+    return recordSource(recordTableOf(collection), this.enter(collection), fieldLimits(collection, this.principal));
+  }
+
+  /**
+   * The fields of a collection that the caller cannot search or sort by, or follow: those that they may not read in every record.
+   * An order by values that are hidden in some records would tell them.
+   */
+  closed(name: string): ReadonlySet<string> {
+    const collection = this.#collections.get(name);
+    const limits = collection === undefined ? null : fieldLimits(collection, this.principal);
+    return limits === null ? nothing : new Set([...limits.closed, ...limits.conditional.keys()]);
   }
 
   enterUsers(): Decision {

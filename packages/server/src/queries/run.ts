@@ -8,7 +8,7 @@ import { Expander, rowBytes } from "./expand.ts";
 import { runFileUses } from "./file-uses.ts";
 import type { PageInput, PagePlan, QueryInput, RecordInput, SqlPart } from "./plan.ts";
 import { refuseParameter } from "./query-text.ts";
-import type { Row } from "./shape.ts";
+import { concealValues, type Row } from "./shape.ts";
 import { orderBy, positionColumns, positionOf, type SortPosition, segmentsAfter } from "./sql/keyset.ts";
 import { bind, conditionSql, type Run } from "./sql/statement.ts";
 
@@ -44,6 +44,7 @@ function readRows(run: Run, { plan, position }: Pick<PageInput, "plan" | "positi
   let bytes = 0;
   let isCut = false;
   const isLast = (row: Row): boolean => {
+    concealValues(plan.selection, row);
     bytes += rowBytes(row);
     rows.push(row);
     isCut = bytes > maxPageBytes && rows.length > 1;
@@ -73,8 +74,8 @@ function pageSql(
   // A literal is measurably quicker than a parameter.
   const extent = offset === 0 ? `LIMIT ${limit}` : `LIMIT ${limit} OFFSET ${offset}`;
   return {
-    sql: `SELECT ${selection.columns} FROM ${selection.table}${condition.text} ORDER BY ${order.text} ${extent}`,
-    values: [...bind(condition, run.context), ...bind(order, run.context)],
+    sql: `SELECT ${selection.columns.text} FROM ${selection.table}${condition.text} ORDER BY ${order.text} ${extent}`,
+    values: [selection.columns, condition, order].flatMap((part) => bind(part, run.context)),
   };
 }
 
@@ -124,9 +125,10 @@ const updatedAlias = "_updated";
  */
 function runRecord(run: Run, { selection, id }: RecordInput): RecordOutcome | null {
   const { table } = selection;
-  const sql = `SELECT ${selection.columns}, ${table}._owner AS ${ownerAlias}, ${table}.updatedAt AS ${updatedAlias} FROM ${table} WHERE id = ?`;
-  const found = run.reader.get<Row>(sql, id);
+  const sql = `SELECT ${selection.columns.text}, ${table}._owner AS ${ownerAlias}, ${table}.updatedAt AS ${updatedAlias} FROM ${table} WHERE ${table}.id = ?`;
+  const found = run.reader.get<Row>(sql, ...bind(selection.columns, run.context), id);
   if (found === null) return null;
+  concealValues(selection, found);
   const { [ownerAlias]: owner, [updatedAlias]: updatedAt, ...row } = found;
   const [record] = new Expander(run).records(selection, [row]);
   return {

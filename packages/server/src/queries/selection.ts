@@ -6,7 +6,7 @@ import { recordTableOf } from "../records/index.ts";
 import type { ExpansionPlan, SelectionPlan } from "./plan.ts";
 import { hintFor, type QueryText, refuseParameter } from "./query-text.ts";
 import { conditionOf, type ReadScope } from "./read-scope.ts";
-import { columnsSql, decodedFields, recordSource, type Source, userSource } from "./source.ts";
+import { columnsSql, decodedFields, type Source, userSource } from "./source.ts";
 
 /** How deep a path may lead, through relations in either direction. */
 const maxDepth = 3;
@@ -43,6 +43,14 @@ export class Selection {
     return this.expansions.some(({ isBackward, selection }) => isBackward || selection.leadsBack);
   }
 
+  /** Whether the database must look at each record to know which of its fields are answered. */
+  get isGuarded(): boolean {
+    return (
+      [...this.source.conditional.keys()].some((name) => this.#isRead(name)) ||
+      this.expansions.some(({ selection }) => selection.isGuarded)
+    );
+  }
+
   /** Whether even the names of its fields are hidden from the caller. Those of users are known. */
   get isHidden(): boolean {
     return this.source.decision.access === "none" && this.source.name !== "users";
@@ -72,7 +80,7 @@ export class Selection {
     const names = this.#readNames();
     return {
       table: source.table,
-      columns: columnsSql(source, names),
+      ...columnsSql(source, names, options),
       decoded: decodedFields(source, names),
       answered:
         fields === null
@@ -84,13 +92,16 @@ export class Selection {
 
   /** The names that must be read: those that are answered, the id, and the fields by which relations are followed. */
   #readNames(): string[] {
-    return this.source.names.filter(
-      (name) =>
-        name === "id" ||
-        name === this.#pointer ||
-        this.#fields === null ||
-        this.#fields.has(name) ||
-        this.expansions.some((expansion) => !expansion.isBackward && expansion.field === name),
+    return this.source.names.filter((name) => this.#isRead(name));
+  }
+
+  #isRead(name: string): boolean {
+    return (
+      name === "id" ||
+      name === this.#pointer ||
+      this.#fields === null ||
+      this.#fields.has(name) ||
+      this.expansions.some((expansion) => !expansion.isBackward && expansion.field === name)
     );
   }
 }
@@ -188,9 +199,7 @@ class SelectionParser {
     if (typeOf(field).reference !== "record") throw this.#noRelation(name);
     const target = this.#scope.target(field);
     const source =
-      target === null
-        ? userSource(this.#scope.users, this.#scope.enterUsers())
-        : recordSource(recordTableOf(target), this.#scope.enter(target));
+      target === null ? userSource(this.#scope.users, this.#scope.enterUsers()) : this.#scope.source(target);
     return { name, isBackward: false, field: name, selection: new Selection(source) };
   }
 
@@ -201,9 +210,12 @@ class SelectionParser {
     const target = from.source.name;
     const collection = this.#scope.named(collectionName);
     const fields = collection === undefined ? [] : recordTableOf(collection).fields;
-    const pointing = fields.filter((field) => typeOf(field).reference === "record" && field.collection === target);
+    const closed = this.#scope.closed(collectionName);
+    const pointing = fields.filter(
+      (field) => typeOf(field).reference === "record" && field.collection === target && !closed.has(field.name),
+    );
     if (collection !== undefined && pointing.some((field) => field.name === fieldName)) {
-      const source = recordSource(recordTableOf(collection), this.#scope.enter(collection));
+      const source = this.#scope.source(collection);
       return { name, isBackward: true, field: fieldName, selection: new Selection(source, fieldName) };
     }
     if (collection === undefined || !this.#scope.canRead(collection)) {
@@ -221,7 +233,10 @@ class SelectionParser {
   #pointingHere(from: Selection, name: string): AppError | null {
     const collection = this.#scope.named(name);
     if (collection === undefined || !this.#scope.canRead(collection)) return null;
-    const field = recordTableOf(collection).fields.find((candidate) => candidate.collection === from.source.name);
+    const closed = this.#scope.closed(name);
+    const field = recordTableOf(collection).fields.find(
+      (candidate) => candidate.collection === from.source.name && !closed.has(candidate.name),
+    );
     if (field === undefined) return null;
     return refuseParameter(this.#parameter, `${quote(name)} is no field; did you mean "${name}(${field.name})"?`);
   }

@@ -8,6 +8,14 @@ export interface Row {
   [field: string]: JsonValue;
 }
 
+/** Takes the values out of a row that its reader may not read, before anything else is done with it. */
+export function concealValues({ guards }: SelectionPlan, row: Row): void {
+  for (const { column, fields } of guards) {
+    if (row[column] !== 1) for (const field of fields) delete row[field];
+    delete row[column];
+  }
+}
+
 /** Turns stored values into those of records, in place. */
 export function decodeRows({ decoded }: SelectionPlan, rows: readonly Row[]): void {
   for (const field of decoded)
@@ -21,7 +29,7 @@ export function decodeRows({ decoded }: SelectionPlan, rows: readonly Row[]): vo
 export function shapeRecord({ answered }: SelectionPlan, row: Row, expanded: Row | null): Row {
   const record: Row = answered === null ? row : {};
   for (const [name, paths] of answered ?? [])
-    record[name] = paths === null ? (row[name] ?? null) : pick(row[name] ?? null, paths);
+    if (Object.hasOwn(row, name)) record[name] = paths === null ? (row[name] ?? null) : pick(row[name] ?? null, paths);
   if (expanded !== null) record["expand"] = expanded;
   return record;
 }

@@ -4,7 +4,7 @@ import type { Collection } from "../collections/index.ts";
 import type { Database, LongRead } from "../database/index.ts";
 import { AppError, type Principal } from "../kernel/index.ts";
 import type { Decision } from "../permissions/index.ts";
-import { type Records, type RecordTable, recordTableOf } from "../records/index.ts";
+import { fieldLimits, type Records, type RecordTable, recordTableOf } from "../records/index.ts";
 
 /** Most lists fit into the first page and are answered at once. */
 const firstPageSize = 64;
@@ -121,9 +121,12 @@ export async function readWhole(
   const decision = collection.policies.read.admit(principal);
   const mayGoOn = async (): Promise<void> => {
     const current = records.collection(collection.name);
-    const now = current.policies.read.admit(await database.recheck(principal));
+    const caller = await database.recheck(principal);
+    const now = current.policies.read.admit(caller);
     // Under another rule, or with another role, the caller is owed another list.
     if (now.access !== decision.access || current.createdAt !== collection.createdAt) throw listChanged();
+    // Nor is one owed any more that shows every field of each record.
+    if (fieldLimits(current, caller) !== null) throw listChanged();
   };
   const table = recordTableOf(collection);
   const ownerValue = ownerOf(decision, principal);
@@ -149,7 +152,7 @@ function ownerOf({ access }: Decision, principal: Principal): string[] {
   return access === "own" ? [principal?.userId ?? ""] : [];
 }
 
-function listChanged(): AppError {
+export function listChanged(): AppError {
   return new AppError(
     "unavailable",
     "The part of the collection that you may read has changed while the list was read.",

@@ -16,7 +16,7 @@ import { Inboxes } from "./inbox.ts";
 import { Readers } from "./readers.ts";
 import { SessionWatch } from "./session-watch.ts";
 import { type Publisher, SocketBuffers } from "./socket-buffers.ts";
-import { changeTypes, tellingsOf } from "./tellings.ts";
+import { changeTypes, Tellings } from "./tellings.ts";
 import type { Feed } from "./types.ts";
 import { Visibility } from "./visibility.ts";
 
@@ -132,8 +132,8 @@ export class Realtime {
 
   /** Nothing is done for a type that nobody hears; else one call for each class of listeners, not for each socket. */
   #publish(event: LoggedEvent): Awaitable<unknown> {
-    const conditional = this.#conditionalOf(event);
-    if (conditional !== null) return this.#publishWhere(event, conditional);
+    const singled = this.#singledOf(event);
+    if (singled !== null) return this.#publishSingly(event, singled);
     const heard = this.#heard.get(event.type);
     if (heard === undefined) return undefined;
     const reserved = heard.collection === null ? reservedOf(event) : null;
@@ -142,35 +142,34 @@ export class Realtime {
     return this.#send(eventText(event.toText()), topicsOfEvent(event.type, audience, event.owner));
   }
 
-  /** The collection of an event whose readers the database knows; null where topics are enough, or nobody hears it. */
-  #conditionalOf({ type, source }: LoggedEvent): Collection | null {
+  /**
+   * The collection of an event that is told to one listener after the other, because the database knows its readers, or they are
+   * told different fields; null where topics are enough, or nobody hears it.
+   */
+  #singledOf({ type, source }: LoggedEvent): Collection | null {
     if (source !== "collections") return null;
     const name = type.slice(0, type.indexOf("."));
     const collection = this.#options.collections.get(name);
-    if (collection?.policies.read.audience !== "condition") return null;
+    if (collection === undefined) return null;
+    const hidesValues = collection.fieldPolicies?.hidesValues === true && !type.endsWith(".deleted");
+    if (collection.policies.read.audience !== "condition" && !hidesValues) return null;
     const types = changeTypes(name);
     return types.some((each) => this.#heard.has(each)) ? collection : null;
   }
 
   /**
-   * To admins by their topic; to each other listener by what the change means for them: the record has come into their
-   * sight, has gone out of it, or has changed before their eyes.
+   * To admins by their topic; to each other listener by what the change means for them: the record has come into their sight,
+   * has gone out of it, or has changed before their eyes; and with the fields that they may read.
    */
-  #publishWhere(event: LoggedEvent, collection: Collection): Awaitable<unknown> {
+  #publishSingly(event: LoggedEvent, collection: Collection): Awaitable<unknown> {
     const sending = this.#send(eventText(event.toText()), [`${event.type}/admins`]);
-    const tellings = tellingsOf(event, collection, this.#readers);
-    const texts = new Map<string, string>();
+    const audience = this.#visibility.audience(event, collection.name);
+    const tellings = new Tellings({ event, collection, audience, readers: this.#readers });
     for (const connection of this.#connections) {
       const { listener } = connection;
       if (isAdmin(listener)) continue;
       const type = tellings.typeFor(listener);
-      if (type === null || !connection.isLive(type)) continue;
-      let text = texts.get(type);
-      if (text === undefined) {
-        text = eventText(tellings.text(type));
-        texts.set(type, text);
-      }
-      connection.send(text);
+      if (type !== null && connection.isLive(type)) connection.send(tellings.text(type, listener));
     }
     return sending;
   }

@@ -3,7 +3,7 @@ import type { Collection, Collections } from "../collections/index.ts";
 import type { EventHead, EventLog, LoggedEvent } from "../events/index.ts";
 import { AppError, isAdmin } from "../kernel/index.ts";
 import { type Audience, audienceOf, narrowerThan } from "../permissions/index.ts";
-import type { Records } from "../records/index.ts";
+import { fieldLimits, type Records } from "../records/index.ts";
 import type { Storage } from "../storage/index.ts";
 import { type Listener, mayHear, reducedFor } from "./audience.ts";
 import { toldText } from "./tellings.ts";
@@ -118,14 +118,21 @@ export class Visibility {
 
   /**
    * The created or changed record: nothing when it is gone, or is not the listener's any more. Where the log holds only
-   * what was changed, or fields that were dropped since, it is the record as it is now.
+   * what was changed, or fields that were dropped since, it is the record as it is now. Of its fields, those that the listener may
+   * read in the record as it became and in the one that it is now.
    */
   async #recordText(event: LoggedEvent, listener: Listener, collection: Collection): Promise<string | null> {
     const id = event.subject ?? "";
     const isAsLogged = !event.isPartial && event.seq > collection.places.fields;
-    if (isAsLogged) return (await this.#records.isReadable(collection, listener, id)) ? event.toText() : null;
+    const hidesValues = fieldLimits(collection, listener) !== null;
+    if (isAsLogged && !hidesValues)
+      return (await this.#records.isReadable(collection, listener, id)) ? event.toText() : null;
     try {
-      return event.toText(JSON.stringify(await this.#records.get(collection, listener, id)));
+      const now = await this.#records.get(collection, listener, id);
+      if (!isAsLogged) return event.toText(JSON.stringify(now));
+      const hidden = await this.#records.hiddenAt(collection, listener, event);
+      for (const field of Object.keys(event.payload)) if (!Object.hasOwn(now, field)) hidden.add(field);
+      return toldText(event, event.type, hidden);
     } catch (thrown) {
       if (thrown instanceof AppError && thrown.code !== "unavailable") return null;
       throw thrown;

@@ -1,5 +1,5 @@
 /** Changes of records inside a transaction: create, update and delete one, each with its permission, its rules and its event. */
-import type { FieldDefinition, StoredRecord } from "@socle/protocol";
+import type { ErrorDetail, FieldDefinition, StoredRecord } from "@socle/protocol";
 import type { Collection, Collections } from "../collections/index.ts";
 import type { Transactor, Value } from "../database/index.ts";
 import type { EventLog } from "../events/index.ts";
@@ -8,20 +8,26 @@ import { AppError, type Clock, JsonText, newId, type Principal, toTimestamp } fr
 import type { RecordCounts } from "./counts.ts";
 import { fillDefaults } from "./defaults.ts";
 import { basisOf } from "./event-basis.ts";
+import type { FieldRights } from "./field-rights.ts";
 import { collectionNamed, missingRecord } from "./missing.ts";
 import { ownerOfChanged, ownerOfNew } from "./ownership.ts";
 import { type OwnedRow, type RecordTable, recordTableOf } from "./record-table.ts";
 import { checkVersion, recordTag } from "./record-tag.ts";
 import { type Lookups, References } from "./references.ts";
-import type { Rights } from "./rights.ts";
+import type { RecordState, Rights, RightsTarget } from "./rights.ts";
 import { answerWithout, changesOf, type SavedRecord } from "./saved-record.ts";
 import { type ValidatedBody, validateBody } from "./validate.ts";
 import type { Versions } from "./versions.ts";
 
 export type Body = Record<string, unknown>;
 
+interface Observed {
+  /** Called with the record as it is to be, before its rule looks at it; not for a body that is not valid. */
+  readonly observe?: (state: RecordState) => Promise<void>;
+}
+
 /** A record to create. */
-export interface NewRecord {
+export interface NewRecord extends Observed {
   /** The name of its collection. */
   readonly collection: string;
   readonly body: Body;
@@ -39,7 +45,7 @@ export interface RecordTarget extends RecordVersion {
   readonly collection: string;
 }
 
-export interface ChangedRecord extends RecordTarget {
+export interface ChangedRecord extends RecordTarget, Observed {
   readonly body: Body;
 }
 
@@ -63,6 +69,7 @@ export class RecordChanges {
   readonly #counts: RecordCounts;
   readonly #versions: Versions;
   readonly #rights: Rights;
+  readonly #fieldRights: FieldRights;
 
   constructor(options: {
     collections: Collections;
@@ -72,6 +79,7 @@ export class RecordChanges {
     counts: RecordCounts;
     versions: Versions;
     rights: Rights;
+    fieldRights: FieldRights;
   }) {
     this.#collections = options.collections;
     this.#events = options.events;
@@ -79,10 +87,15 @@ export class RecordChanges {
     this.#counts = options.counts;
     this.#versions = options.versions;
     this.#rights = options.rights;
+    this.#fieldRights = options.fieldRights;
     this.#references = new References({ collections: options.collections, lookups: options.lookups });
   }
 
-  async create(tx: Transactor, principal: Principal, { collection: name, body }: NewRecord): Promise<SavedRecord> {
+  async create(
+    tx: Transactor,
+    principal: Principal,
+    { collection: name, body, observe }: NewRecord,
+  ): Promise<SavedRecord> {
     const table = recordTableOf(collectionNamed(this.#collections, name));
     const { collection } = table;
     collection.policies.create.admit(principal);
@@ -93,7 +106,6 @@ export class RecordChanges {
     const timestamp = toTimestamp(now);
     const creation = { now: timestamp, userId: principal?.userId ?? null };
     if (table.defaults.length > 0) fillDefaults(table, body, { values, problems }, creation);
-    if (problems.length > 0 || table.references.length > 0) await this.#refuse(tx, table, { values, problems }, id);
     const stored: Value[] = [];
     const record: StoredRecord = { id, createdAt: timestamp, updatedAt: timestamp };
     for (const [position, field] of table.fields.entries()) {
@@ -101,31 +113,47 @@ export class RecordChanges {
       if (field.owner !== true) stored.push(value);
       record[field.name] = decode(field, value);
     }
+    const state = { table, principal, record, owner };
+    if (observe !== undefined && problems.length === 0) await observe(state);
+    if (collection.policies.create.audience === "condition")
+      await this.#admitState(tx, "create", { ...state, problems });
+    if (collection.fieldPolicies !== null) await this.#fieldRights.admitNew(tx, state, body);
+    if (problems.length > 0 || table.references.length > 0) await this.#refuse(tx, table, { values, problems }, id);
     await this.#references.write(
       () => tx.run(table.insert, id, timestamp, timestamp, owner, ...stored),
       () => this.#references.duplicates(tx, table, { id, values, createdAt: timestamp, updatedAt: timestamp }),
     );
-    const right = { table, principal, id, owner };
-    if (!(await this.#rights.allows(tx, "create", right))) throw collection.policies.create.refusal(principal);
     tx.onCommit(() => this.#changed(collection, 1, owner));
     const type = `${name}.created`;
     const json = JsonText.of(record);
     await this.#events.append(tx, { type, source: "collections", payload: json, principal, owner }, now);
-    const isReadable = await this.#rights.allows(tx, "read", right);
-    return {
-      record,
-      tag: recordTag(collection, record),
-      weight: json.text.length,
-      json: isReadable ? json : answerWithout(record, body),
-    };
+    return this.#answer(tx, { ...state, id }, { json, body, weight: json.text.length });
   }
 
-  async update(tx: Transactor, principal: Principal, { body, ...target }: ChangedRecord): Promise<SavedRecord> {
+  async update(
+    tx: Transactor,
+    principal: Principal,
+    { body, observe, ...target }: ChangedRecord,
+  ): Promise<SavedRecord> {
     const { table, row, weight } = await this.#find(tx, principal, { operation: "update", ...target });
     const { collection } = table;
     const { values, problems } = validateBody(table, body, "update");
+    const before = { table, principal, id: target.id, ...row };
+    if (collection.fieldPolicies !== null) {
+      const after = (): StoredRecord => stateAfter(table, row.record, values);
+      await this.#fieldRights.admitChange(tx, before, { body, values, after });
+    }
     const owner = ownerOfChanged(table, principal, values, problems, row.owner);
     const id = row.record.id;
+    const now = this.#clock.now();
+    // Strictly later than before, also within one millisecond.
+    const updatedAt = toTimestamp(Math.max(now, Date.parse(row.record.updatedAt) + 1));
+    if (observe !== undefined || collection.policies.update.audience === "condition") {
+      const next = { ...stateAfter(table, row.record, values), updatedAt };
+      const state = { table, principal, record: next, owner };
+      if (problems.length === 0) await observe?.(state);
+      await this.#admitState(tx, "update", { ...state, problems });
+    }
     await this.#refuse(tx, table, { values: changedReferences(table, values, row.record), problems }, id);
     const changed: FieldDefinition[] = [];
     const stored: Value[] = [];
@@ -135,26 +163,13 @@ export class RecordChanges {
       changed.push(field);
       stored.push(value);
     }
-    if (changed.length === 0) {
-      const { record } = row;
-      const isReadable = await this.#rights.allows(tx, "read", { table, principal, id, owner: row.owner });
-      const json = isReadable ? JsonText.of(record) : answerWithout(record, body);
-      return { record, tag: recordTag(collection, record), json, weight };
-    }
-    const now = this.#clock.now();
-    // Strictly later than before, also within one millisecond.
-    const updatedAt = toTimestamp(Math.max(now, Date.parse(row.record.updatedAt) + 1));
+    if (changed.length === 0) return this.#answer(tx, before, { json: JsonText.of(row.record), body, weight });
     const updated = await this.#references.write(
       () => tx.get<StoredRecord>(table.update(changed), ...stored, updatedAt, id),
       () => this.#references.duplicates(tx, table, { id, values, updatedAt }),
     );
     if (updated === null) throw missingRecord(collection, id);
     const record = table.toRecord(updated);
-    const right = { table, principal, id, owner };
-    // The record as it stands now must be one that the caller may change, too.
-    const isAllowed =
-      collection.policies.update.audience !== "condition" || (await this.#rights.allows(tx, "update", right));
-    if (!isAllowed) throw collection.policies.update.refusal(principal);
     tx.onCommit(() => this.#versions.changed(collection.name, owner, row.owner));
     const type = `${collection.name}.updated`;
     const json = JsonText.of(record);
@@ -163,13 +178,8 @@ export class RecordChanges {
     const basis = basisOf(table, row, { record, owner });
     const event = { type, source: "collections", payload: json, changes, principal, owner, previous, basis } as const;
     await this.#events.append(tx, event, now);
-    const isReadable = await this.#rights.allows(tx, "read", right);
-    return {
-      record,
-      tag: recordTag(collection, record),
-      weight: json.text.length + weight,
-      json: isReadable ? json : answerWithout(record, body),
-    };
+    const answer = { json, body, weight: json.text.length + weight };
+    return this.#answer(tx, { table, principal, id, record, owner }, answer);
   }
 
   /** Answers about the bytes of the record that is gone, which waits in memory for the flush. */
@@ -214,6 +224,36 @@ export class RecordChanges {
     return { table, row, weight };
   }
 
+  /**
+   * Looks whether a rule that is an expression lets the caller write a record as it is to be. To a caller whom it does not let,
+   * only those problems of the body are told that need no database: not whether a value is taken, or a record is there.
+   * @throws AppError `validation_error`, `forbidden`, `unauthorized`.
+   */
+  async #admitState(
+    tx: Transactor,
+    operation: "create" | "update",
+    { problems, ...state }: RecordState & { problems: readonly ErrorDetail[] },
+  ): Promise<void> {
+    const policy = state.table.collection.policies[operation];
+    if (policy.audience !== "condition" || (await this.#rights.allowsState(tx, operation, state))) return;
+    if (problems.length > 0) throw AppError.validation([...problems]);
+    throw policy.refusal(state.principal);
+  }
+
+  /** The answer to a create or update: the whole record, or the part of it that the caller gets. @param json of the whole. */
+  async #answer(
+    tx: Transactor,
+    target: RightsTarget & { record: StoredRecord },
+    { json, body, weight }: Pick<SavedRecord, "json" | "weight"> & { body: Body },
+  ): Promise<SavedRecord> {
+    const { table, record } = target;
+    const { collection } = table;
+    const isReadable = await this.#rights.allows(tx, "read", target);
+    const shown = collection.fieldPolicies === null ? record : await this.#fieldRights.shown(tx, target);
+    const whole = shown === record ? json : JsonText.of(shown);
+    return { record, tag: recordTag(collection, shown), weight, json: isReadable ? whole : answerWithout(shown, body) };
+  }
+
   /** Throws every problem of a body at once. */
   async #refuse(tx: Transactor, table: RecordTable, body: ValidatedBody, id: string): Promise<void> {
     const { values, problems } = body;
@@ -238,4 +278,14 @@ function changedReferences(
     const isSame = field !== undefined && value === record[field.name];
     return isSame && table.references.includes(position) ? undefined : value;
   });
+}
+
+/** A record with the values of an update. */
+function stateAfter(table: RecordTable, before: StoredRecord, values: readonly (Value | undefined)[]): StoredRecord {
+  const after = { ...before };
+  for (const [position, field] of table.fields.entries()) {
+    const value = values[position];
+    if (value !== undefined) after[field.name] = decode(field, value);
+  }
+  return after;
 }

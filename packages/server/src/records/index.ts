@@ -1,7 +1,9 @@
 /** Records: create, read, update and delete one record, with validation, permissions and events. */
 export { parseBatch } from "./batch-operations.ts";
 export type { RecordVersion } from "./changes.ts";
+export { fieldLimits, withoutFields } from "./field-rights.ts";
 export { missingRecord } from "./missing.ts";
+
 export { type RecordTable, recordTableOf } from "./record-table.ts";
 export { recordTag, selectionTag } from "./record-tag.ts";
 export { Records } from "./records.ts";

@@ -28,9 +28,12 @@ function tagOf(version: Version, mark: string): string {
   return `${versionOf(version).slice(0, -1)};${mark}"`;
 }
 
-/** The tag of an answer that is the record as it is stored. */
-export function recordTag(collection: Collection, record: Version): string {
-  return tagOf(record, markOf(collection));
+/** The tag of an answer that is the record as it is stored, without the fields that the caller may not read. */
+export function recordTag(collection: Collection, record: StoredRecord): string {
+  const mark = markOf(collection);
+  if (collection.fieldPolicies?.hidesValues !== true) return tagOf(record, mark);
+  const hidden = collection.definition.fields.map(({ name }) => name).filter((name) => !Object.hasOwn(record, name));
+  return tagOf(record, hidden.length === 0 ? mark : digestOf(`${mark} ${hidden.join()}`));
 }
 
 /** The tag of an answer that is a selection of a record's fields, or has other records beside it. */

@@ -2,13 +2,14 @@
 import type { Operation as RecordOperation, StoredRecord } from "@socle/protocol";
 import type { Collection, Collections } from "../collections/index.ts";
 import { type Database, hasMetDamage, type Transactor } from "../database/index.ts";
-import type { EventBasis, EventLog } from "../events/index.ts";
+import type { EventBasis, EventLog, LoggedEvent } from "../events/index.ts";
 import { type Clock, type JsonText, messageOf, type Principal } from "../kernel/index.ts";
 import type { Logger } from "../logging/index.ts";
 import { Batch } from "./batch.ts";
 import type { Operation } from "./batch-operations.ts";
 import { type Body, RecordChanges, type RecordTarget, type RecordVersion } from "./changes.ts";
 import { RecordCounts } from "./counts.ts";
+import { FieldRights, fieldLimits } from "./field-rights.ts";
 import { collectionNamed, missingRecord } from "./missing.ts";
 import { recordTableOf } from "./record-table.ts";
 import type { Lookups } from "./references.ts";
@@ -19,6 +20,9 @@ import { Versions } from "./versions.ts";
 
 /** Ids are made by the service; a text of another form is none. */
 const idPattern = /^rec_[0-9a-f-]{36}$/;
+
+/** A record that an event tells, with its owner after the change. */
+type ToldRecord = Pick<LoggedEvent, "payload" | "owner">;
 
 /**
  * Every method throws AppError: `not_found`, `unauthorized`, `forbidden`, `bad_request`, `validation_error`, `unavailable`, in
@@ -35,6 +39,7 @@ export class Records {
   readonly versions = new Versions();
   readonly rights: Rights;
   readonly trials: Trials;
+  readonly #fieldRights: FieldRights;
 
   constructor(options: {
     database: Database;
@@ -49,9 +54,11 @@ export class Records {
     this.#clock = options.clock;
     this.#logger = options.logger;
     this.rights = new Rights(options.collections.users.table);
+    this.#fieldRights = new FieldRights(this.rights);
     this.#counts = new RecordCounts(options);
     const { versions, rights } = this;
-    this.#changes = new RecordChanges({ ...options, counts: this.#counts, versions, rights });
+    const fieldRights = this.#fieldRights;
+    this.#changes = new RecordChanges({ ...options, counts: this.#counts, versions, rights, fieldRights });
     this.trials = new Trials({ ...options, rights, changes: this.#changes });
   }
 
@@ -89,7 +96,7 @@ export class Records {
     const { access } = collection.policies.read.admit(principal);
     const table = recordTableOf(collection);
     const { reader } = this.#database;
-    if (access === "all") {
+    if (access === "all" && fieldLimits(collection, principal) === null) {
       const row = await reader.get<StoredRecord>(table.byId, id);
       if (row === null) throw missingRecord(collection, id);
       return table.toRecord(row);
@@ -99,7 +106,7 @@ export class Records {
     const { record, owner } = table.toOwned(row);
     const missing = missingRecord(collection, id);
     await this.rights.admit(reader, "read", { table, principal, id, owner, missing });
-    return record;
+    return this.#fieldRights.shown(reader, { table, principal, record, owner });
   }
 
   /** Whether a caller may read a record that is there. */
@@ -112,11 +119,14 @@ export class Records {
 
   /** Whether the rule of this moment lets a caller read a record as it was at an event. */
   async wasReadable(collection: Collection, principal: Principal, { fields, owner }: EventBasis): Promise<boolean> {
-    return this.rights.allowsState(this.#database.reader, recordTableOf(collection), {
-      principal,
-      record: fields,
-      owner,
-    });
+    const state = { table: recordTableOf(collection), principal, record: fields, owner };
+    return this.rights.allowsState(this.#database.reader, "read", state);
+  }
+
+  /** The fields of a record as an event tells it that the rules of this moment keep a caller from. */
+  async hiddenAt(collection: Collection, principal: Principal, { payload, owner }: ToldRecord): Promise<Set<string>> {
+    const state = { table: recordTableOf(collection), principal, record: payload, owner };
+    return new Set(await this.#fieldRights.hidden(this.#database.reader, state));
   }
 
   /** Looks whether a record is there and the caller is allowed the operation on it, without doing it. */

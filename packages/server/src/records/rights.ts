@@ -14,13 +14,24 @@ export interface RightsTarget {
   readonly owner: string | null;
 }
 
+/** A caller and a record that is not in its table as it is meant: as it was, or as it is to be. */
+export interface RecordState {
+  readonly table: RecordTable;
+  readonly principal: Principal;
+  readonly record: Readonly<Record<string, unknown>>;
+  readonly owner: string | null;
+}
+
 type Sql = ReturnType<typeof toSql>;
+
+const stateAlias = "_record";
 
 export class Rights {
   /** The table of users: see `SqlOptions`. */
   readonly #users: string;
   /** The SQL of conditions. */
   readonly #texts = new WeakMap<Expression, Sql>();
+  readonly #stateTexts = new WeakMap<Expression, Sql>();
 
   constructor(users: string) {
     this.#users = users;
@@ -75,19 +86,51 @@ export class Rights {
     });
   }
 
-  /** Whether a caller may read a record that is not in its table as it is meant. @param state as it was, with its owner. */
+  /**
+   * Whether a caller is allowed an operation on a record as it was or is to be, with all other records as they are in their
+   * tables. So a record that is to be written vouches for nobody: nobody joins a team by the membership that they are making.
+   */
   async allowsState(
     reader: Reader,
-    table: RecordTable,
-    state: { principal: Principal; record: Readonly<Record<string, unknown>>; owner: string | null },
+    operation: Operation,
+    { table, principal, record, owner }: RecordState,
   ): Promise<boolean> {
-    const { principal, record, owner } = state;
-    const decision = table.collection.policies.read.decide(principal);
+    const decision = table.collection.policies[operation].decide(principal);
+    if (decision.access === "own") return isOwnRecord(principal, owner);
     if (decision.access !== "where") return decision.access === "all";
-    const { text, values } = toSql(decision.condition, "_record", { users: this.#users });
+    const { text, values } = this.#stateCondition(decision.condition);
     const bound = bind(values, { now: Date.now(), user: callerOf(principal) });
-    const sql = `SELECT 1 FROM ${table.state("_record")} WHERE ${text}`;
+    const sql = `SELECT 1 FROM ${table.state(stateAlias)} WHERE ${text}`;
     return (await reader.get(sql, ...table.stateValues(record, owner), ...bound)) !== null;
+  }
+
+  /** The outcomes of conditions on a record, as `allowsState` looks at it; null where a value is missing that they compare. */
+  async stateOutcomes(
+    reader: Reader,
+    conditions: readonly Expression[],
+    { table, principal, record, owner }: RecordState,
+  ): Promise<(boolean | null)[]> {
+    if (conditions.length === 0) return [];
+    const parts = conditions.map((condition) => this.#stateCondition(condition));
+    const columns = parts.map(({ text }, i) => `(${text}) AS _c${i}`).join(", ");
+    const context = { now: Date.now(), user: callerOf(principal) };
+    const bound = parts.flatMap(({ values }) => bind(values, context));
+    const sql = `SELECT ${columns} FROM ${table.state(stateAlias)}`;
+    const row = await reader.get<Record<string, number | null>>(sql, ...bound, ...table.stateValues(record, owner));
+    return conditions.map((_, i) => {
+      const value = row?.[`_c${i}`] ?? null;
+      return value === null ? null : value !== 0;
+    });
+  }
+
+  /** A condition over a row of `RecordTable.state`, as SQL. */
+  #stateCondition(condition: Expression): Sql {
+    let sql = this.#stateTexts.get(condition);
+    if (sql === undefined) {
+      sql = toSql(condition, stateAlias, { users: this.#users });
+      this.#stateTexts.set(condition, sql);
+    }
+    return sql;
   }
 
   /**

@@ -262,6 +262,61 @@ describe("changes", () => {
   });
 });
 
+describe("a record that is being written vouches for nobody", async () => {
+  const api = await openApi({
+    collections: [
+      { name: "teams", fields: [{ name: "name", type: "string" }], permissions: { create: "admin" } },
+      {
+        name: "people",
+        fields: [
+          { name: "team", type: "relation", collection: "teams", required: true },
+          { name: "user", type: "relation", collection: "users", required: true },
+          { name: "role", type: "string", required: true },
+          { name: "badge", type: "string", unique: true },
+        ],
+        permissions: {
+          read: "team.people(team).user = @user.id",
+          create: 'team.people(team)[user = @user.id && role = "owner"]',
+        },
+      },
+    ],
+  });
+  const token = await api.admin();
+  const [owner, other] = [await api.register("owner@x.org"), await api.register("other@x.org")];
+  const post = (path: string, body: object, as = token) => api.request("POST", path, { token: as, body });
+  const [red, blue] = [
+    String((await post("/api/teams", { name: "red" })).body["id"]),
+    String((await post("/api/teams", { name: "blue" })).body["id"]),
+  ];
+  const own = { team: red, user: owner.user.id, role: "owner", badge: "b1" };
+  const id = String((await post("/api/people", own)).body["id"]);
+
+  test("nobody joins a team by the membership that they are making", async () => {
+    for (const caller of [owner, other]) {
+      const body = { team: blue, user: caller.user.id, role: "owner" };
+      expect((await post("/api/people", body, caller.accessToken)).status).toBe(403);
+    }
+    expect(
+      (await post("/api/people", { ...own, user: other.user.id, role: "guest", badge: null }, owner.accessToken))
+        .status,
+    ).toBe(201);
+  });
+
+  test("nor by moving the one that they have", async () => {
+    const put = (body: object) => api.request("PUT", `/api/people/${id}`, { token: owner.accessToken, body });
+    expect((await put({ team: blue })).status).toBe(403);
+    expect((await put({ badge: "b2" })).status).toBe(200);
+  });
+
+  test("who may not make a record does not learn which values are taken, and which records are there", async () => {
+    const body = { team: blue, user: other.user.id, role: "x", badge: "b2" };
+    for (const each of [body, { ...body, badge: "b3" }, { ...body, team: red.replace(/.$/, "x") }])
+      expect((await post("/api/people", each, other.accessToken)).status).toBe(403);
+    const { status: code, body: answer } = await post("/api/people", { ...body, role: 5 }, other.accessToken);
+    expect([code, JSON.stringify(answer)]).toEqual([400, expect.not.stringContaining("unique")]);
+  });
+});
+
 describe("definitions", () => {
   const put = (name: string, body: object): Promise<{ status: number; body: Record<string, unknown> }> =>
     request("PUT", `/api/admin/collections/${name}`, { token: root, body });

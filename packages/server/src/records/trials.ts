@@ -2,14 +2,14 @@
  * Trials: operations as another caller, and which part of a rule allows or refuses them. Nothing is changed: a create or an update is done in a
  * transaction that is taken back.
  */
-import type { Operation, RulePart, StoredRecord, TriedRule } from "@socle/protocol";
+import type { Operation, RulePart, TriedRule } from "@socle/protocol";
 import type { Collection, Collections } from "../collections/index.ts";
 import type { Database, Reader, Transactor } from "../database/index.ts";
-import type { ExpressionPart } from "../expressions/index.ts";
-import { AppError, type Awaitable, isAdmin, type JsonText, type Principal, type SignedIn } from "../kernel/index.ts";
+import type { Expression, ExpressionPart } from "../expressions/index.ts";
+import { AppError, isAdmin, type JsonText, type Principal, type SignedIn } from "../kernel/index.ts";
 import type { Body, RecordChanges } from "./changes.ts";
 import { recordTableOf } from "./record-table.ts";
-import type { Rights } from "./rights.ts";
+import type { RecordState, Rights } from "./rights.ts";
 
 /** The change that somebody would make; `id` is null for a new record. */
 interface TriedChange {
@@ -31,6 +31,13 @@ interface TriedTarget {
   readonly collection: Collection;
   readonly principal: Principal;
   readonly id: string;
+}
+
+/** A record as rules look at it: as it stands, or as it is to be. */
+interface Subject {
+  readonly collection: Collection;
+  allows(operation: Operation): Promise<boolean>;
+  outcomes(conditions: readonly Expression[]): Promise<(boolean | null)[]>;
 }
 
 /** Thrown at the end of a transaction, so that nothing of it stays. */
@@ -77,30 +84,22 @@ export class Trials {
       id === null
         ? []
         : await this.#rules(tx, { collection, principal, id }, { operations: ["update", "read"], moment: "before" });
-    const state = await this.#stateOf(tx, collection, id);
+    const after: TriedRule[] = [];
+    const observe = async (state: RecordState): Promise<void> => {
+      after.push(...(await this.#told(this.#byState(tx, state), { operations: [operation, "read"], moment: "after" })));
+    };
     let [json, error]: [JsonText | null, AppError | null] = [null, null];
     try {
       const { name } = collection;
       const saved = await (id === null
-        ? this.#changes.create(tx, principal, { collection: name, body })
-        : this.#changes.update(tx, principal, { collection: name, id, ifMatch: null, body }));
+        ? this.#changes.create(tx, principal, { collection: name, body, observe })
+        : this.#changes.update(tx, principal, { collection: name, id, ifMatch: null, body, observe }));
       json = saved.json;
     } catch (thrown) {
       if (!(thrown instanceof AppError)) throw thrown;
       error = thrown;
     }
-    // A refusal by a rule comes after the record was written: then it stands there as it would.
-    const written = await this.#stateOf(tx, collection, id);
-    const isWritten = written !== null && JSON.stringify(written) !== JSON.stringify(state);
-    const target = { collection, principal, id: written?.id ?? "" };
-    const after = isWritten ? await this.#rules(tx, target, { operations: [operation, "read"], moment: "after" }) : [];
     return { json, error, rules: [...before, ...after] };
-  }
-
-  /** The record, or the newest one. */
-  #stateOf(reader: Reader, collection: Collection, id: string | null): Awaitable<Pick<StoredRecord, "id"> | null> {
-    const table = recordTableOf(collection);
-    return id === null ? reader.get(table.newest) : reader.get(table.byId, id);
   }
 
   async #rules(
@@ -112,18 +111,34 @@ export class Trials {
     const row = await reader.get<{ owner: string | null }>(table.owner, id);
     if (row === null) return [];
     const target = { table, principal, id, owner: row.owner };
+    const subject: Subject = {
+      collection,
+      allows: (operation) => this.#rights.allows(reader, operation, target),
+      outcomes: (conditions) => this.#rights.outcomes(reader, target, conditions),
+    };
+    return this.#told(subject, { operations, moment });
+  }
+
+  #byState(reader: Reader, state: RecordState): Subject {
+    return {
+      collection: state.table.collection,
+      allows: (operation) => this.#rights.allowsState(reader, operation, state),
+      outcomes: (conditions) => this.#rights.stateOutcomes(reader, conditions, state),
+    };
+  }
+
+  async #told(
+    { collection, allows, outcomes }: Subject,
+    { operations, moment }: { operations: readonly Operation[]; moment: TriedRule["moment"] },
+  ): Promise<TriedRule[]> {
     const rules: TriedRule[] = [];
     for (const operation of operations) {
       const { rule } = collection.policies[operation];
       const tree = this.#collections.partsOfRule(collection, operation);
-      const holds = await this.#rights.allows(reader, operation, target);
+      const holds = await allows(operation);
       const all = tree === null ? [] : [...flat(tree)];
-      const outcomes = await this.#rights.outcomes(
-        reader,
-        target,
-        all.map(({ condition }) => condition),
-      );
-      const outcomeOf = new Map(all.map((part, i) => [part, outcomes[i] ?? null]));
+      const found = await outcomes(all.map(({ condition }) => condition));
+      const outcomeOf = new Map(all.map((part, i) => [part, found[i] ?? null]));
       rules.push({ operation, moment, rule, holds, parts: tree && told(tree, outcomeOf) });
     }
     return rules;

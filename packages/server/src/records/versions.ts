@@ -1,5 +1,6 @@
 /** Versions: a number for each collection that changes with its records, for caches and conditional requests. */
 import type { Collection } from "../collections/index.ts";
+import { isAdmin, type Principal } from "../kernel/index.ts";
 import type { Decision } from "../permissions/index.ts";
 
 /** Owners of one collection whose last change is remembered; beyond, all of them count as changed. */
@@ -45,11 +46,14 @@ export class Versions {
    * The version of all that a caller can see of some collections, and of their definitions.
    * @param asked names of collections that rules ask about.
    */
-  of(entered: ReadonlyMap<Collection, Decision>, userId: string | null, asked: Iterable<string> = []): string {
+  of(entered: ReadonlyMap<Collection, Decision>, principal: Principal, asked: Iterable<string> = []): string {
+    const userId = principal?.userId ?? null;
     let version = this.#run;
     for (const name of asked) version += `.r${this.#of(name).last.toString(36)}`;
     for (const [collection, { access }] of entered) {
       version += `.${this.#definitionOf(collection).toString(36)}`;
+      // An admin gets other fields of the same records, so a change of the role is one of the version.
+      if (collection.fieldPolicies !== null) version += isAdmin(principal) ? "f" : "-f";
       if (access === "none") continue;
       const { last, byOwner, ofOthers } = this.#of(collection.name);
       // All records, one's own and those of a rule may have changed last at the same time, and differ.
