@@ -15,6 +15,7 @@ import { measureQueries } from "./queries.ts";
 import { measureRealtime } from "./realtime.ts";
 import { measureScripts } from "./scripts.ts";
 import { type ServerProcess, startServer } from "./server.ts";
+import { measureWrites } from "./writes.ts";
 
 const rounds = Number(process.env["BENCH_ROUNDS"] ?? 5);
 const seconds = Number(process.env["BENCH_SECONDS"] ?? 2);
@@ -207,4 +208,12 @@ async function measure(scenario: Scenario, targets: readonly Target[], folder: s
   return `| ${[scenario.name, ...cells, median(ratios).toFixed(2), aim].join(" | ")} |`;
 }
 
-await (only === "backups" ? backups() : main());
+/** Batches and imports, measured alone: `BENCH_ONLY=writes npm run bench`. */
+async function writes(): Promise<void> {
+  const folder = await mkdtemp(`${tmpdir()}/socle-bench-`);
+  const measured = measureWrites(executable, { folder, rounds, seconds });
+  console.log(await measured.finally(() => rm(folder, { recursive: true })));
+}
+
+const alone: { readonly [name: string]: () => Promise<void> } = { backups, writes };
+await (alone[only ?? ""] ?? main)();

@@ -9,4 +9,5 @@ export * from "./health.ts";
 export * from "./queries.ts";
 export * from "./realtime.ts";
 export * from "./storage.ts";
+export * from "./transfer.ts";
 export * from "./versions.ts";

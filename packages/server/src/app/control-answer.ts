@@ -5,8 +5,9 @@ import type { ControlAnswer } from "./control.ts";
 import { definitionsOf } from "./definitions.ts";
 import type { Scripts } from "./scripts.ts";
 import type { Service } from "./service.ts";
+import { exportFile, importFile } from "./transfer-file.ts";
 
-/** The answers of a service. An outcome's value is, of `admin`, "made" or "promoted"; of `definitions`, those of the next start. */
+/** The answers of a service. An outcome's value is, of `admin`, "made" or "promoted"; of `definitions`, those of the next start; of `import`, an `ImportReport`; of `export`, the number of records. */
 export function controlAnswer(parts: {
   config: Config;
   service: Service;
@@ -24,6 +25,10 @@ export function controlAnswer(parts: {
         return { error: null };
       case "admin":
         return { error: null, value: await service.auth.makeAdmin(request) };
+      case "import":
+        return { error: null, value: await importFile(service, request, onProgress) };
+      case "export":
+        return { error: null, value: await exportFile(service, request, onProgress) };
       case "definitions":
         return { error: null, value: await definitionsOf(service, config) };
       default:

@@ -123,6 +123,10 @@ function parseRequest(value: unknown): ControlRequest {
   if (kind === "job" && typeof name === "string") return { kind, name };
   const isPassphrase = passphrase === null || typeof passphrase === "string";
   if (kind === "backup" && typeof file === "string" && isPassphrase) return { kind, file, passphrase };
+  const { maxRow } = fields;
+  const isTransfer = kind === "import" || kind === "export";
+  if (isTransfer && typeof collection === "string" && typeof file === "string" && typeof maxRow === "number")
+    return { kind, collection, file, maxRow };
   const isHandler = handler === null || typeof handler === "string";
   const isComplete = typeof collection === "string" && typeof file === "string" && typeof record === "string";
   if (kind === "function" && isComplete && isHandler) return { kind, collection, file, record, handler };

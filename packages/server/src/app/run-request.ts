@@ -22,6 +22,16 @@ interface DefinitionsRequest {
   readonly kind: "definitions";
 }
 
+/** An import from a file of the service's machine, or an export into one. */
+export interface TransferRequest {
+  readonly kind: "import" | "export";
+  readonly collection: string;
+  /** An absolute path. */
+  readonly file: string;
+  /** Bytes of a row of an import. */
+  readonly maxRow: number;
+}
+
 /** A run of `socle run`. */
 export type RunRequest =
   | { readonly kind: "job"; readonly name: string }
@@ -37,7 +47,7 @@ export type RunRequest =
     };
 
 /** Everything that the command line asks of a running service. */
-export type ControlRequest = RunRequest | BackupRequest | AdminRequest | DefinitionsRequest;
+export type ControlRequest = RunRequest | TransferRequest | BackupRequest | AdminRequest | DefinitionsRequest;
 
 /** The end of a request: why it failed, or null and the answer where there is one. */
 export interface ControlOutcome {
@@ -52,7 +62,7 @@ export interface LogLine {
   readonly fields?: { readonly [name: string]: unknown };
 }
 
-/** How far something is, in bytes. */
+/** How far something is, in bytes or records. */
 export interface ProgressLine {
   readonly done: number;
   readonly total: number;

@@ -12,6 +12,7 @@ import { LimitMeter, type Logger } from "../logging/index.ts";
 import { Queries } from "../queries/index.ts";
 import { Records } from "../records/index.ts";
 import { openDriver, Storage, storageSchema } from "../storage/index.ts";
+import { Transfers } from "../transfer/index.ts";
 import { keepFilesPrivate, warnOfOpenFiles } from "./file-modes.ts";
 import { refuseMissingDatabase } from "./missing-database.ts";
 
@@ -32,6 +33,7 @@ export interface Service extends AsyncDisposable {
   readonly auth: Auth;
   readonly records: Records;
   readonly queries: Queries;
+  readonly transfers: Transfers;
   readonly storage: Storage;
   /** See `Database`. */
   giveUp(): void;
@@ -185,6 +187,7 @@ export async function buildService({ config, logger, onFatal }: ServiceOptions):
       auth,
       records,
       queries,
+      transfers: new Transfers({ database, records, clock }),
       storage,
       giveUp: () => database.giveUp(),
       close,

@@ -13,6 +13,7 @@ import { runFunction, runJob } from "./commands/run.ts";
 import { schemaPull, schemaPush } from "./commands/schema.ts";
 import { seed } from "./commands/seed.ts";
 import { dev, serve } from "./commands/serve.ts";
+import { exportCommand, importCommand } from "./commands/transfer.ts";
 import { types } from "./commands/types.ts";
 import { vacuum } from "./commands/vacuum.ts";
 import { verify } from "./commands/verify.ts";
@@ -44,6 +45,8 @@ const commands: readonly Command[] = [
   schemaPull,
   schemaPush,
   seed,
+  importCommand,
+  exportCommand,
   backup,
   restore,
   verify,

@@ -7,6 +7,7 @@ import type { Queries } from "../queries/index.ts";
 import type { Realtime } from "../realtime/index.ts";
 import type { Records } from "../records/index.ts";
 import type { Storage } from "../storage/index.ts";
+import type { Transfers } from "../transfer/index.ts";
 import type { AccessLog } from "./access-log.ts";
 import { Answers } from "./answers.ts";
 import { Bodies } from "./bodies.ts";
@@ -25,6 +26,7 @@ export interface ApiParts {
   auth: Auth;
   records: Records;
   queries: Queries;
+  transfers: Transfers;
   storage: Storage;
   realtime: Realtime;
   admin: Admin;

@@ -28,6 +28,8 @@ export const LIMITS = [
   "thumbnails",
   /** Large batches that wait for their turn (`limits.batches`). */
   "batches",
+  /** Imports that wait: two run at a time. */
+  "imports",
   /** Uploads that wait to be read (`limits.uploads`). */
   "uploads",
   /** Bytes of stored files in all (`limits.storage`). */

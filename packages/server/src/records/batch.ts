@@ -6,13 +6,10 @@
  */
 import type { BatchResult, ErrorDetail } from "@socle/protocol";
 import type { Transactor } from "../database/index.ts";
-import { AppError, JsonText, newId, nextTurn, type Principal } from "../kernel/index.ts";
+import { AppError, JsonText, LoopTurns, newId, type Principal } from "../kernel/index.ts";
 import { invalidBatch, maxProblems, type Operation } from "./batch-operations.ts";
 import { resolve } from "./batch-references.ts";
 import type { RecordChanges } from "./changes.ts";
-
-/** The transaction lets the event loop turn after this time: reads and answers go on meanwhile. */
-const turnMs = 8;
 
 /** Records that a batch changes, as they are and as they were, wait in memory for the flush: about so many bytes of them. */
 const maxHeldBytes = 64 * 1024 ** 2;
@@ -45,12 +42,11 @@ export class Batch {
    * number of its operation. `payload_too_large` where the records are too many bytes.
    */
   async run(tx: Transactor, caller: Principal): Promise<JsonText> {
-    let turnedAt = performance.now();
+    const turns = new LoopTurns();
     for (const [index, operation] of this.#operations.entries()) {
       await this.#try(index, operation, () => this.#apply(tx, caller, operation));
-      if (performance.now() - turnedAt < turnMs) continue;
-      await nextTurn();
-      turnedAt = performance.now();
+      // Reads and answers go on meanwhile.
+      if (turns.isDue) await turns.next();
     }
     if (this.#failed.size > 0) throw invalidBatch(this.#problems);
     return JsonText.from(

@@ -31,6 +31,16 @@ export interface NewRecord extends Observed {
   /** The name of its collection. */
   readonly collection: string;
   readonly body: Body;
+  /** Of a record that is imported. */
+  readonly given?: GivenFields;
+}
+
+/** The system fields that an imported record brings, and what is wrong with them and with its other values already. */
+export interface GivenFields {
+  readonly id?: string;
+  readonly createdAt?: string;
+  readonly updatedAt?: string;
+  readonly problems: readonly ErrorDetail[];
 }
 
 /** A record, and the version that it must have, as `If-Match` names it; null for any. */
@@ -91,10 +101,11 @@ export class RecordChanges {
     this.#references = new References({ collections: options.collections, lookups: options.lookups });
   }
 
+  /** A create that throws `validation_error` has written nothing: the transaction may go on. */
   async create(
     tx: Transactor,
     principal: Principal,
-    { collection: name, body, observe }: NewRecord,
+    { collection: name, body, given, observe }: NewRecord,
   ): Promise<SavedRecord> {
     const table = recordTableOf(collectionNamed(this.#collections, name));
     const { collection } = table;
@@ -102,12 +113,14 @@ export class RecordChanges {
     const { values, problems } = validateBody(table, body, "create");
     const owner = ownerOfNew(table, principal, values, problems);
     const now = this.#clock.now();
-    const id = newId("rec", now);
-    const timestamp = toTimestamp(now);
-    const creation = { now: timestamp, userId: principal?.userId ?? null };
+    const id = given?.id ?? newId("rec", now);
+    const createdAt = given?.createdAt ?? toTimestamp(now);
+    const updatedAt = given?.updatedAt ?? createdAt;
+    if (given !== undefined) problems.push(...given.problems, ...(await this.#idProblems(tx, table, given)));
+    const creation = { now: createdAt, userId: principal?.userId ?? null };
     if (table.defaults.length > 0) fillDefaults(table, body, { values, problems }, creation);
     const stored: Value[] = [];
-    const record: StoredRecord = { id, createdAt: timestamp, updatedAt: timestamp };
+    const record: StoredRecord = { id, createdAt, updatedAt };
     for (const [position, field] of table.fields.entries()) {
       const value = values[position] ?? null;
       if (field.owner !== true) stored.push(value);
@@ -120,8 +133,8 @@ export class RecordChanges {
     if (collection.fieldPolicies !== null) await this.#fieldRights.admitNew(tx, state, body);
     if (problems.length > 0 || table.references.length > 0) await this.#refuse(tx, table, { values, problems }, id);
     await this.#references.write(
-      () => tx.run(table.insert, id, timestamp, timestamp, owner, ...stored),
-      () => this.#references.duplicates(tx, table, { id, values, createdAt: timestamp, updatedAt: timestamp }),
+      () => tx.run(table.insert, id, createdAt, updatedAt, owner, ...stored),
+      () => this.#references.duplicates(tx, table, { id, values, createdAt, updatedAt }),
     );
     tx.onCommit(() => this.#changed(collection, 1, owner));
     const type = `${name}.created`;
@@ -197,6 +210,12 @@ export class RecordChanges {
       basis: basisOf(table, row, null),
     });
     return weight;
+  }
+
+  /** An id that another record has. */
+  async #idProblems(tx: Transactor, table: RecordTable, { id }: GivenFields): Promise<ErrorDetail[]> {
+    if (id === undefined || (await tx.get(table.exists, id)) === null) return [];
+    return [{ field: "id", rule: "unique", message: "id is taken by another record" }];
   }
 
   /** In the moment of the commit: there is one record more or less. */

@@ -2,8 +2,9 @@
 export { parseBatch } from "./batch-operations.ts";
 export type { RecordVersion } from "./changes.ts";
 export { fieldLimits, withoutFields } from "./field-rights.ts";
+export type { ImportedRecord } from "./import.ts";
 export { missingRecord } from "./missing.ts";
-
+export { isRecordId } from "./record-id.ts";
 export { type RecordTable, recordTableOf } from "./record-table.ts";
 export { recordTag, selectionTag } from "./record-tag.ts";
 export { Records } from "./records.ts";

@@ -146,6 +146,11 @@ export class RecordTable {
     return `SELECT ${this.#columns} FROM ${this.sqlName} WHERE _seq < ?${where} ORDER BY _seq DESC LIMIT ${limit}`;
   }
 
+  /** The oldest records behind a place, at most `limit`. Parameter: the place. */
+  oldestAfter(limit: number): string {
+    return `SELECT ${this.#columns} FROM ${this.sqlName} WHERE _seq > ? ORDER BY _seq LIMIT ${limit}`;
+  }
+
   /** A row with the values of one record, as a table of that alias. Parameters: those of `stateValues`. */
   state(alias: string): string {
     const columns = ["id", "createdAt", "updatedAt", ownerColumn, ...this.storedFields.map(columnName)];

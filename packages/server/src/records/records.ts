@@ -10,16 +10,15 @@ import type { Operation } from "./batch-operations.ts";
 import { type Body, RecordChanges, type RecordTarget, type RecordVersion } from "./changes.ts";
 import { RecordCounts } from "./counts.ts";
 import { FieldRights, fieldLimits } from "./field-rights.ts";
+import { createAll, type ImportedRecord, type Rejection } from "./import.ts";
 import { collectionNamed, missingRecord } from "./missing.ts";
+import { isRecordId } from "./record-id.ts";
 import { recordTableOf } from "./record-table.ts";
 import type { Lookups } from "./references.ts";
 import { Rights } from "./rights.ts";
 import type { SavedRecord } from "./saved-record.ts";
 import { Trials } from "./trials.ts";
 import { Versions } from "./versions.ts";
-
-/** Ids are made by the service; a text of another form is none. */
-const idPattern = /^rec_[0-9a-f-]{36}$/;
 
 /** A record that an event tells, with its owner after the change. */
 type ToldRecord = Pick<LoggedEvent, "payload" | "owner">;
@@ -139,7 +138,7 @@ export class Records {
     const collection = this.collection(name);
     collection.policies[operation].admit(principal);
     const missing = missingRecord(collection, id);
-    if (!idPattern.test(id)) throw missing;
+    if (!isRecordId(id)) throw missing;
     const table = recordTableOf(collection);
     const { reader } = this.#database;
     const row = await reader.get<{ owner: string | null }>(table.owner, id);
@@ -182,11 +181,21 @@ export class Records {
     return this.#database.transactFor(principal, run, { makesRoom, weight: operations.length });
   }
 
+  /**
+   * Creates records in one transaction. Those whose values are refused are left out, and told by their places.
+   * @throws AppError for whoever is no admin.
+   */
+  async importAll(principal: Principal, collection: string, records: readonly ImportedRecord[]): Promise<Rejection[]> {
+    const run = (tx: Transactor, caller: Principal): Promise<Rejection[]> =>
+      createAll(tx, caller, { collection, records, changes: this.#changes });
+    return this.#database.transactFor(principal, run, { weight: records.length });
+  }
+
   /** An id that no record can have is answered without waiting for the writer. */
   #target(name: string, record: string | RecordVersion): RecordTarget {
     const { id, ifMatch } = typeof record === "string" ? { id: record, ifMatch: null } : record;
     const collection = this.collection(name);
-    if (!idPattern.test(id)) throw missingRecord(collection, id);
+    if (!isRecordId(id)) throw missingRecord(collection, id);
     return { collection: name, id, ifMatch };
   }
 }

@@ -6,6 +6,7 @@ import type { Queries } from "../../queries/index.ts";
 import type { Realtime } from "../../realtime/index.ts";
 import type { Records } from "../../records/index.ts";
 import type { Storage } from "../../storage/index.ts";
+import type { Transfers } from "../../transfer/index.ts";
 import type { Cors } from "../cors.ts";
 import type { Dashboard } from "../dashboard.ts";
 import type { LiveStreams } from "../live-streams.ts";
@@ -21,11 +22,13 @@ import { metricsRoutes } from "./metrics.ts";
 import { realtimeRoutes, type Upgrade } from "./realtime.ts";
 import { recordRoutes } from "./records.ts";
 import { storageRoutes } from "./storage.ts";
+import { transferRoutes } from "./transfer.ts";
 
 export interface RouteOptions {
   auth: Auth;
   records: Records;
   queries: Queries;
+  transfers: Transfers;
   storage: Storage;
   realtime: Realtime;
   admin: Admin;
@@ -62,6 +65,7 @@ export function allRoutes(options: RouteOptions): Route[] {
     ...storageRoutes(options),
     ...realtimeRoutes(options),
     ...batchRoutes(options),
+    ...transferRoutes(options),
     ...recordRoutes(options),
   ];
 }

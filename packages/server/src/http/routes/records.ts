@@ -1,5 +1,5 @@
 /** The routes of records: `/api/{collection}` and `/api/{collection}/:id` (spec, "Collection records"). */
-import { isReservedCollectionName, type Operation } from "@socle/protocol";
+import type { Operation } from "@socle/protocol";
 import type { Collection } from "../../collections/index.ts";
 import { AppError, JsonText, type Principal } from "../../kernel/index.ts";
 import type { Queries } from "../../queries/index.ts";
@@ -10,6 +10,7 @@ import { Lists } from "../lists.ts";
 import type { RateLimiter } from "../rate-limiter.ts";
 import { answerRecord } from "../record-answer.ts";
 import type { Route } from "../router.ts";
+import { collectionOf } from "./collection-of.ts";
 
 function ifMatchOf({ request }: Exchange): string | null {
   return request.headers.get("if-match");
@@ -25,22 +26,12 @@ export function recordRoutes(options: {
   const { records, queries, bodyLimit, rates } = options;
   const lists = new Lists({ queries, cacheSize: options.listCacheSize });
 
-  /** A path that the service reserves is answered as an unknown path, not as a missing collection. */
-  function collectionOf(name: string): Collection {
-    try {
-      return records.collection(name);
-    } catch (thrown) {
-      const isOwn = name !== "users" && isReservedCollectionName(name);
-      throw isOwn ? new AppError("not_found", "There is nothing at this path.") : thrown;
-    }
-  }
-
   /**
    * Collection (404), token (401) and role (401, 403), in this order, before the body is read. The transaction of a
    * change looks at them again, because a right may end while a body comes.
    */
   async function admit(exchange: Exchange, operation: Operation): Promise<[Collection, Principal]> {
-    const collection = collectionOf(exchange.param("collection"));
+    const collection = collectionOf(records, exchange.param("collection"));
     const found = exchange.principal();
     const principal = found instanceof Promise ? await found : found;
     collection.policies[operation].admit(principal);

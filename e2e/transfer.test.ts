@@ -1,0 +1,82 @@
+/** `socle import` and `socle export` against the executable: beside a service, without one, and killed. */
+import { Database } from "bun:sqlite";
+import { expect, test } from "bun:test";
+import { existsSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import { randomNumbers, randomSeed } from "../packages/server/test/random.ts";
+import { project, serve, socle } from "./kit.ts";
+
+const fields = [
+  { name: "n", type: "integer", unique: true },
+  { name: "text", type: "string" },
+];
+const collections = [
+  { name: "rows", fields },
+  { name: "copies", fields },
+];
+
+function ndjson(count: number): string {
+  return Array.from({ length: count }, (_, n) => `${JSON.stringify({ n, text: `Row ${n}, "quoted"` })}\n`).join("");
+}
+
+test("in and out again, with a service and without one, is the same", async () => {
+  const cwd = await project({ collections });
+  await Bun.write(join(cwd, "rows.ndjson"), ndjson(2_500));
+  const first = await socle(["import", "rows", "rows.ndjson"], { cwd });
+  expect([first.code, first.stdout, first.stderr]).toEqual([0, "2500 records imported, 0 rows refused\n", ""]);
+  const server = await serve(cwd);
+  expect(await socle(["export", "rows", "rows.csv"], { cwd })).toMatchObject({
+    code: 0,
+    stdout: "2500 records exported\n",
+  });
+  expect(await socle(["import", "copies", "rows.csv"], { cwd })).toMatchObject({ code: 0 });
+  await server.stop();
+  expect(await socle(["export", "copies", "copies.csv"], { cwd })).toMatchObject({ code: 0 });
+  expect(readFileSync(join(cwd, "copies.csv"), "utf8")).toBe(readFileSync(join(cwd, "rows.csv"), "utf8"));
+  const again = await socle(["import", "rows", "rows.csv"], { cwd });
+  expect([again.code, again.stdout]).toEqual([1, "0 records imported, 2500 rows refused\n"]);
+  expect(again.stderr.split("\n")[0]).toBe("line 2: id is taken by another record");
+  expect(again.stderr).toContain("and 2480 more rows refused");
+}, 60_000);
+
+test("wrong usage is one line", async () => {
+  const cwd = await project({ collections });
+  await Bun.write(join(cwd, "rows.ndjson"), "{}\n");
+  await Bun.write(join(cwd, "bad.csv"), "titel\n1\n");
+  const ask = async (...args: string[]): Promise<string> => {
+    const { code, stderr, stdout } = await socle(args, { cwd });
+    expect([code === 0, stdout, stderr.split("\n").length]).toEqual([false, "", 2]);
+    return stderr;
+  };
+  expect(await ask("import", "nothing", "rows.ndjson")).toContain('there is no collection "nothing"');
+  expect(await ask("import", "rows", "missing.csv")).toContain("there is no such file");
+  expect(await ask("import", "rows", "config.json")).toContain("must end in .csv, .ndjson or .jsonl");
+  expect(await ask("import", "rows", "bad.csv")).toContain('"titel" is none');
+  expect(await ask("export", "rows", "there/rows.csv")).toContain("folder does not exist");
+  expect(await ask("export", "nothing", "rows.csv")).toContain('there is no collection "nothing"');
+  expect(existsSync(join(cwd, "rows.csv.unfinished"))).toBe(false);
+}, 60_000);
+
+test("kill -9 during an import: whole transactions of 1,000, each record with its event", async () => {
+  const random = randomNumbers(randomSeed("imports"));
+  const cwd = await project({ collections });
+  await Bun.write(join(cwd, "rows.ndjson"), ndjson(100_000));
+  const server = await serve(cwd);
+  const importing = socle(["import", "rows", "rows.ndjson"], { cwd });
+  const has = async (): Promise<number> =>
+    ((await (await fetch(`${server.url}/api/rows?limit=1&count=exact`)).json()) as { total: number }).total;
+  while ((await has()) === 0) await Bun.sleep(5);
+  await Bun.sleep(random() * 300);
+  server.signal("SIGKILL");
+  await server.exited;
+  expect((await importing).code).not.toBe(0);
+  await (await serve(cwd)).stop();
+  using database = new Database(join(cwd, "socle.db"), { readonly: true });
+  const found = database.query<{ n: number; last: number }, []>("SELECT count(*) AS n, max(n) AS last FROM rows").get();
+  const events = database
+    .query<{ n: number }, []>("SELECT count(*) AS n FROM _events WHERE type = 'rows.created'")
+    .get();
+  expect(found?.n ?? 0).toBeGreaterThan(0);
+  expect(found?.n ?? 0).toBeLessThan(100_000);
+  expect([(found?.n ?? -1) % 1_000, (found?.last ?? -1) + 1, events?.n]).toEqual([0, found?.n ?? -1, found?.n]);
+}, 60_000);

@@ -1,0 +1,70 @@
+/** Imports from a file and exports into one, for the command line: in the service that runs, or in one that is opened for it. */
+import { renameSync, rmSync, statSync } from "node:fs";
+import { extname } from "node:path";
+import type { ImportReport } from "@socle/protocol";
+import { SetupError, system } from "../kernel/index.ts";
+import { formatOfEnding, type TransferFormat } from "../transfer/index.ts";
+import type { ProgressLine, TransferRequest } from "./run-request.ts";
+import type { Service } from "./service.ts";
+
+/** The format of a file by its ending. @throws SetupError for another ending. */
+export function formatOfFile(file: string): TransferFormat {
+  const format = formatOfEnding(extname(file));
+  if (format === null) throw new SetupError(`${file}: its name must end in .csv, .ndjson or .jsonl`);
+  return format;
+}
+
+type OnProgress = (progress: ProgressLine) => void;
+
+/** Imports a file. @throws AppError as `Import.run`, SetupError for a file that cannot be read. */
+export async function importFile(
+  { collections, transfers }: Service,
+  { collection: name, file, maxRow }: TransferRequest,
+  onProgress: OnProgress,
+): Promise<ImportReport> {
+  const collection = collections.get(name);
+  if (collection === undefined) throw new SetupError(`there is no collection "${name}"`);
+  const total = statSync(file, { throwIfNoEntry: false })?.size;
+  if (total === undefined) throw new SetupError(`${file}: there is no such file`);
+  let done = 0;
+  const counted = async function* (): AsyncGenerator<Uint8Array> {
+    for await (const piece of Bun.file(file).stream()) {
+      yield piece;
+      // The piece is taken: its records are being written.
+      done += piece.byteLength;
+      onProgress({ done, total });
+    }
+  };
+  const format = formatOfFile(file);
+  const { signal } = new AbortController();
+  return transfers.import(collection, { principal: system, format, maxRow, content: counted(), signal });
+}
+
+/** Exports into a file, which appears once it is whole. Answers the number of records that there were at the beginning. */
+export async function exportFile(
+  { collections, records, transfers }: Service,
+  { collection: name, file }: TransferRequest,
+  onProgress: OnProgress,
+): Promise<number> {
+  const collection = collections.get(name);
+  if (collection === undefined) throw new SetupError(`there is no collection "${name}"`);
+  const total = await records.count(collection);
+  const format = formatOfFile(file);
+  const unfinished = `${file}.unfinished`;
+  const writer = Bun.file(unfinished).writer();
+  const pieces = transfers.export(collection, format, async () => undefined);
+  try {
+    for (let piece = await pieces.next(); piece.done !== true; piece = await pieces.next()) {
+      writer.write(piece.value);
+      await writer.flush();
+      onProgress({ done: Math.min(total, pieces.exported), total });
+    }
+    await writer.end();
+    renameSync(unfinished, file);
+    return pieces.exported;
+  } catch (thrown) {
+    await pieces.return();
+    rmSync(unfinished, { force: true });
+    throw thrown;
+  }
+}

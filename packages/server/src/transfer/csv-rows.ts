@@ -1,0 +1,132 @@
+/**
+ * Rows of CSV (RFC 4180). The first row names the fields. An empty cell is null; one that stands in quotes is the empty text.
+ * The delimiter is a comma, a semicolon or a tab: the one that the first line has most of. Papa Parse finds the cells.
+ */
+import type { FieldDefinition } from "@socle/protocol";
+import Papa, { type ParseResult } from "papaparse";
+import { AppError, allOf, count } from "../kernel/index.ts";
+import { valueOfCell } from "./csv-values.ts";
+import type { Row, RowReader } from "./row.ts";
+
+const delimiters = [",", ";", "\t"] as const;
+
+/** A row as it stands in the text, and its cells. */
+interface CsvRow {
+  readonly raw: string;
+  readonly cells: readonly string[];
+}
+
+export class CsvRows implements RowReader {
+  readonly #fields: ReadonlyMap<string, FieldDefinition>;
+  readonly #system: readonly string[];
+  readonly #maxLength: number;
+  #rest = "";
+  #line = 1;
+  #dialect: { delimiter: string; newline: "\n" | "\r\n" } | null = null;
+  #columns: readonly string[] | null = null;
+
+  /** @param options `maxLength` in characters of a row, `system` the fields beside those of the definition. */
+  constructor(options: { fields: readonly FieldDefinition[]; system: readonly string[]; maxLength: number }) {
+    this.#fields = new Map(options.fields.map((field) => [field.name, field]));
+    this.#system = options.system;
+    this.#maxLength = options.maxLength;
+  }
+
+  push(text: string): Row[] {
+    return this.#parse(text, false);
+  }
+
+  end(): Row[] {
+    return this.#parse("", true);
+  }
+
+  #parse(text: string, isLast: boolean): Row[] {
+    const input = this.#rest + text;
+    this.#dialect ??= dialectOf(input, isLast);
+    if (this.#dialect === null) {
+      this.#keep(input);
+      return [];
+    }
+    const found: CsvRow[] = [];
+    let from = 0;
+    const step = ({ data, meta }: ParseResult<string[]>): void => {
+      // A newline at the end of the file begins no row.
+      if (from < input.length) found.push({ raw: input.slice(from, meta.cursor), cells: data[0] ?? [] });
+      from = meta.cursor;
+    };
+    if (input !== "") new Papa.Parser({ ...this.#dialect, step }).parse(input, 0, !isLast);
+    this.#keep(isLast ? "" : input.slice(from));
+    return found.flatMap((row) => this.#rowOf(row));
+  }
+
+  /** @throws AppError where a row does not end: a quote that nobody has closed would take in the rest of the file. */
+  #keep(rest: string): void {
+    this.#rest = rest;
+    if (rest.length <= this.#maxLength) return;
+    throw new AppError(
+      "bad_request",
+      `The row that begins in line ${this.#line} is longer than ${this.#maxLength} characters: is a quote not closed?`,
+    );
+  }
+
+  #rowOf({ raw, cells }: CsvRow): Row[] {
+    const line = this.#line;
+    this.#line += raw.split("\n").length - 1;
+    if (this.#columns === null) {
+      this.#columns = this.#checkColumns(cells);
+      return [];
+    }
+    if (cells.length === 1 && cells[0]?.trim() === "" && !raw.includes('"')) return [];
+    const columns = this.#columns;
+    if (cells.length !== columns.length)
+      return [{ line, values: `it has ${count(cells.length, "cell")}, and the first row ${columns.length}` }];
+    const empties = raw.includes('""') ? quotedEmpties(raw, cells, this.#dialect?.delimiter ?? ",") : null;
+    const values: Record<string, unknown> = {};
+    for (const [i, column] of columns.entries()) {
+      const cell = cells[i] ?? "";
+      const field = this.#fields.get(column);
+      if (cell === "" && empties?.has(i) !== true) values[column] = null;
+      else values[column] = field === undefined ? cell : valueOfCell(field, cell);
+    }
+    return [{ line, values }];
+  }
+
+  /** @throws AppError `bad_request` for a name that is no field, or stands twice: all rows would be wrong. */
+  #checkColumns(cells: readonly string[]): readonly string[] {
+    const columns = cells.map((cell) => cell.trim());
+    const unknown = columns.filter((name) => !this.#fields.has(name) && !this.#system.includes(name));
+    if (unknown.length > 0)
+      throw new AppError(
+        "bad_request",
+        `The first row must name fields of the collection; ${allOf(unknown.slice(0, 10).map((name) => JSON.stringify(name)))} ${unknown.length === 1 ? "is none" : "are none"}.`,
+      );
+    const twice = columns.find((name, i) => columns.indexOf(name) !== i);
+    if (twice !== undefined) throw new AppError("bad_request", `The first row names ${JSON.stringify(twice)} twice.`);
+    return columns;
+  }
+}
+
+/** How the cells of a file are told apart; null while its first line has not ended. */
+function dialectOf(text: string, isLast: boolean): { delimiter: string; newline: "\n" | "\r\n" } | null {
+  const end = text.indexOf("\n");
+  if (end < 0 && !isLast) return null;
+  const first = end < 0 ? text : text.slice(0, end);
+  const countOf = (delimiter: string): number => first.split(delimiter).length;
+  const delimiter = delimiters.reduce((best, each) => (countOf(each) > countOf(best) ? each : best));
+  return { delimiter, newline: first.endsWith("\r") ? "\r\n" : "\n" };
+}
+
+/** The cells of a row that are empty and stand in quotes. */
+function quotedEmpties(raw: string, cells: readonly string[], delimiter: string): Set<number> {
+  const found = new Set<number>();
+  let at = 0;
+  for (const [i, cell] of cells.entries()) {
+    const isQuoted = raw[at] === '"';
+    if (isQuoted && cell === "") found.add(i);
+    at += isQuoted ? cell.length + 2 + cell.split('"').length - 1 : cell.length;
+    const next = raw.indexOf(delimiter, at);
+    if (next < 0) break;
+    at = next + delimiter.length;
+  }
+  return found;
+}

@@ -1,0 +1,40 @@
+/** Values in cells of CSV: text of what JSON tells apart. */
+import type { FieldDefinition, JsonValue } from "@socle/protocol";
+
+/** A cell that is no value of its field. It is refused by the type, as what it is: a text. */
+export class NoValue {
+  readonly text: string;
+
+  constructor(text: string) {
+    this.text = text;
+  }
+}
+
+const number = /^\s*[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?\s*$/i;
+const booleans: { readonly [text: string]: boolean } = { true: true, false: false, "1": true, "0": false };
+
+/** The value that a cell stands for. A number or a boolean that is none stays a text, which its field refuses. */
+export function valueOfCell(field: FieldDefinition, cell: string): unknown {
+  switch (field.type) {
+    case "integer":
+    case "float":
+      return number.test(cell) ? Number(cell) : cell;
+    case "boolean":
+      return booleans[cell.trim().toLowerCase()] ?? cell;
+    case "json":
+      try {
+        return JSON.parse(cell);
+      } catch {
+        return new NoValue(cell);
+      }
+    default:
+      return cell;
+  }
+}
+
+/** The cell of a value; null for an empty one. */
+export function cellOf(field: FieldDefinition | null, value: JsonValue): string | null {
+  if (value === null) return null;
+  if (field?.type === "json" || typeof value === "object") return JSON.stringify(value);
+  return String(value);
+}
