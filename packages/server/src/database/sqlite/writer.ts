@@ -1,10 +1,11 @@
-import { AppError, type Awaitable, inTurn, nextTurn } from "../../kernel/index.ts";
+import { AppError, type Awaitable } from "../../kernel/index.ts";
 import type { Logger } from "../../logging/index.ts";
 import type { MigrationSite, TransactOptions, Transactor } from "../store.ts";
 import type { Checkpointer } from "./checkpointer.ts";
 import type { Connection } from "./connection.ts";
 import { asUnavailable, hasMetDamage, refusalCause, stopping } from "./errors.ts";
 import type { Flusher } from "./flusher.ts";
+import { type Job, settle } from "./job.ts";
 import { JobTransactor, type TransactionConnection } from "./job-transactor.ts";
 import type { SqliteMeter } from "./meter.ts";
 import type { Reserve } from "./reserve.ts";
@@ -13,9 +14,6 @@ import type { ThreadConnection } from "./thread-connection.ts";
 
 /** The weight of the transactions of one commit, so that it never holds the event loop for long. */
 const maxWeight = 256;
-
-/** Effects of flushed transactions hold the event loop for so long at most; the others come in the next turn. */
-const effectsMs = 8;
 
 /** While a migration runs on a thread. */
 const flushEveryMs = 50;
@@ -35,19 +33,6 @@ async function takeBack(connection: TransactionConnection): Promise<void> {
 interface TransactionOptions extends TransactOptions {
   /** The site of a migration, which runs alone. */
   readonly migration?: MigrationSite;
-}
-
-/** One transaction that waits, runs or has ended; `settle` answers whoever asked for it. */
-interface Job {
-  readonly work: (tx: Transactor) => Awaitable<unknown>;
-  readonly resolve: (value: unknown) => void;
-  readonly reject: (reason: unknown) => void;
-  /** Where a migration runs; null for any other transaction. */
-  readonly migration: MigrationSite | null;
-  /** Whether it makes room, or lets somebody in who does: it may use the reserve of the disk. */
-  readonly makesRoom: boolean;
-  readonly weight: number;
-  outcome: { value: unknown; tx: JobTransactor } | { error: unknown } | null;
 }
 
 /**
@@ -315,7 +300,11 @@ export class Writer {
     }
     this.#flusher.flush().then(
       () => {
-        this.#settling = this.#settling.then(() => this.#settle(batch));
+        this.#settling = this.#settling
+          .then(() => settle(batch, this.#logger))
+          .then(() => {
+            this.#unsettled -= batch.length;
+          });
       },
       (error) => this.#fail(batch, error),
     );
@@ -357,41 +346,6 @@ export class Writer {
     } catch (error) {
       // Damage ends a transaction and is told again. A transaction that does not end would swallow what comes next.
       if (this.#connection.inTransaction) throw error;
-    }
-  }
-
-  /** Answers each job when its effects have run, or take longer: then the next job waits for them, and not its own. */
-  async #settle(batch: Job[]): Promise<void> {
-    let until = performance.now() + effectsMs;
-    const tell = (effect: () => unknown): Awaitable<unknown> => {
-      const told = this.#told(effect);
-      if (told === undefined && performance.now() < until) return undefined;
-      return (told ?? nextTurn()).then(() => {
-        until = performance.now() + effectsMs;
-      });
-    };
-    for (const { outcome, resolve, reject } of batch) {
-      if (outcome === null) continue;
-      if ("error" in outcome) {
-        reject(outcome.error);
-      } else {
-        const telling = inTurn(outcome.tx.durableEffects, tell);
-        resolve(outcome.value);
-        if (telling !== undefined) await telling;
-      }
-    }
-    this.#unsettled -= batch.length;
-  }
-
-  /** The change is on disk: whatever its effect throws is no reason to answer otherwise. */
-  #told(effect: () => unknown): Promise<unknown> | undefined {
-    const failed = (error: unknown): void => this.#logger.error("What follows a change failed", { error });
-    try {
-      const result = effect();
-      return result instanceof Promise ? result.catch(failed) : undefined;
-    } catch (error) {
-      failed(error);
-      return undefined;
     }
   }
 
