@@ -47,7 +47,6 @@ const exceptions: Exceptions = {
     "backup/unpacked.ts",
     "backup/verify.ts",
     "cli/commands/backup.ts",
-    "database/sqlite/user-query.ts",
     "jobs/schema.ts",
   ],
 };

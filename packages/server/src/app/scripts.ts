@@ -1,5 +1,7 @@
 import { realpathSync } from "node:fs";
+import { userQueryTable } from "../auth/index.ts";
 import type { Config } from "../config/index.ts";
+import { eventQueryTable } from "../events/index.ts";
 import { Functions } from "../functions/index.ts";
 import { Jobs } from "../jobs/index.ts";
 import { AppError, nearest, quote, system } from "../kernel/index.ts";
@@ -13,6 +15,7 @@ import {
   type ScriptTask,
   ServiceApi,
 } from "../script-host/index.ts";
+import { fileQueryTable } from "../storage/index.ts";
 import { usualUmask } from "./file-modes.ts";
 import type { LogLine, RunRequest } from "./run-request.ts";
 import type { Service } from "./service.ts";
@@ -67,7 +70,7 @@ export class Scripts {
     const place = { cwd: root, environment };
     this.#queries = new QueryPool({
       ...place,
-      options: { database: config.database },
+      options: { database: config.database, tables: [userQueryTable, fileQueryTable, eventQueryTable] },
       timeoutMs: Math.min(timeoutMs, 30_000),
     });
     database.joinGaps(this.#queries);

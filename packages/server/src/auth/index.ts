@@ -4,5 +4,5 @@ export { readCredentials, readPassword, readRole } from "./credentials.ts";
 export type { PasswordCaller } from "./passwords.ts";
 export { authSchema } from "./schema.ts";
 export type { SessionChange } from "./sessions.ts";
-export { userTable } from "./user-table.ts";
+export { userQueryTable, userTable } from "./user-table.ts";
 export type { Users } from "./users.ts";

@@ -1,10 +1,13 @@
 /** The tables of users, of the secrets that the service keeps, and of emails that make no admin any more. */
 import type { Role, User } from "@socle/protocol";
-import { isUniqueViolation, type Reader, type Transactor } from "../database/index.ts";
+import { isUniqueViolation, type QueryTable, type Reader, type Transactor } from "../database/index.ts";
 import { AppError, newId, toTimestamp } from "../kernel/index.ts";
 
 /** Where users are kept, with the columns that may be shown. */
 export const userTable = { table: "_users", fields: ["id", "email", "role", "createdAt"] } as const;
+
+/** The part of the table that `db.query` may read: all but the hashes of passwords, through the view `users`. */
+export const userQueryTable: QueryTable = { table: "_users", view: { name: "users", columns: userTable.fields } };
 
 interface UserWithHash {
   user: User;

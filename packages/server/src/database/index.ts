@@ -18,6 +18,7 @@ export {
   type ModuleSchema,
   type PausableReads,
   type QueryParameters,
+  type QueryTable,
   type Reader,
   type RowReader,
   SchemaChanged,

@@ -98,6 +98,13 @@ export interface ModuleSchema {
   readonly steps: readonly string[];
 }
 
+/** A table of a module that hand-written SQL (`db.query`) may read; every other table of the service's own is closed. */
+export interface QueryTable {
+  readonly table: string;
+  /** The name and columns of a view, where not all columns may be read. The other columns are closed in the table, too. */
+  readonly view?: { readonly name: string; readonly columns: readonly string[] };
+}
+
 /** The site of a migration: the event loop, or a thread of its own, so that requests go on. */
 export type MigrationSite = "event-loop" | "thread";
 

@@ -1,5 +1,5 @@
 /** The table of events, and the two rows that say how far the log was given out and how far it was trimmed. */
-import type { ModuleSchema, Reader, Transactor } from "../database/index.ts";
+import type { ModuleSchema, QueryTable, Reader, Transactor } from "../database/index.ts";
 import type { Awaitable } from "../kernel/index.ts";
 import type { EventRow } from "./logged-event.ts";
 import { sizeMarkSchema } from "./sql/size-marks.ts";
@@ -31,6 +31,9 @@ export const eventSchema: ModuleSchema = {
     "ALTER TABLE _events ADD COLUMN basis TEXT",
   ],
 };
+
+/** `db.query` may read all of it. */
+export const eventQueryTable: QueryTable = { table: "_events" };
 
 /** A place of the log: its number, and the time that the event's id is made of. */
 export interface Place {

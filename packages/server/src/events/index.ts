@@ -7,7 +7,7 @@ export {
   type EventRecorder,
   type EventStamp,
 } from "./event-log.ts";
-export { eventSchema } from "./event-table.ts";
+export { eventQueryTable, eventSchema } from "./event-table.ts";
 export { type EventBasis, type EventHead, type EventRow, LoggedEvent } from "./logged-event.ts";
 export { EventRetention } from "./retention.ts";
 export type { EventFilter } from "./sql/search.ts";

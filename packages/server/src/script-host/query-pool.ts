@@ -1,5 +1,5 @@
 /** The query pool: runs `db.query` of the user's code in processes that have the database open for reading. */
-import type { PausableReads } from "../database/index.ts";
+import type { PausableReads, QueryTable } from "../database/index.ts";
 import { AppError, Gate } from "../kernel/index.ts";
 import { type HostProcess, SpawnedProcess, type SpawnOptions } from "./host-process.ts";
 import type { CallError } from "./protocol.ts";
@@ -36,6 +36,14 @@ interface PooledProcess {
   timer: Timer | null;
 }
 
+/** The options of a process of the pool. */
+export interface QueryOptions {
+  /** The path of the database. */
+  readonly database: string;
+  /** The tables of the service that queries may read. */
+  readonly tables: readonly QueryTable[];
+}
+
 /**
  * SQL that is written by hand can take for ever, and SQLite does not let go of the thread that it runs on, so a query
  * beyond its time is ended with its process.
@@ -52,7 +60,7 @@ export class QueryPool implements PausableReads {
   #pause: PromiseWithResolvers<void> | null = null;
   #isStopped = false;
 
-  constructor(options: Omit<SpawnOptions, "word"> & { timeoutMs: number }) {
+  constructor(options: Omit<SpawnOptions, "word"> & { options: QueryOptions; timeoutMs: number }) {
     this.#options = options;
     this.#timeoutMs = options.timeoutMs;
   }

@@ -1,6 +1,6 @@
 /** The tables of files: their metadata, and the ids under which a driver may hold bytes that are no file. */
 import type { StoredFile, Visibility } from "@socle/protocol";
-import { type Reader, stopProbe, type Transactor, type Value } from "../database/index.ts";
+import { type QueryTable, type Reader, stopProbe, type Transactor, type Value } from "../database/index.ts";
 import type { Awaitable } from "../kernel/index.ts";
 
 /** Which files are meant; null for any. */
@@ -11,6 +11,9 @@ export interface FileFilter {
   /** The id of the owner. */
   readonly userId: string | null;
 }
+
+/** `db.query` may read all of it. */
+export const fileQueryTable: QueryTable = { table: "_files" };
 
 export type FileRow = Omit<StoredFile, "url">;
 

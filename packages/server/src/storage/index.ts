@@ -1,6 +1,6 @@
 /** Storage: the metadata of files, their bytes with a driver, uploads as streams, thumbnails. */
 export type { ByteRange, FileBody, StorageDriver } from "./driver.ts";
-export type { FileFilter } from "./file-table.ts";
+export { type FileFilter, fileQueryTable } from "./file-table.ts";
 export { cleanName } from "./filename.ts";
 export { typeOfName } from "./mime.ts";
 export { type DriverOptions, openDriver } from "./open-driver.ts";

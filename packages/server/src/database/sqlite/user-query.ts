@@ -1,5 +1,6 @@
+/** Queries of user code: hand-written SQL, read-only and blind to secrets, on a connection of its own. */
 import { AppError, messageOf } from "../../kernel/index.ts";
-import type { QueryParameters } from "../store.ts";
+import { identifier, literal, type QueryParameters, type QueryTable } from "../store.ts";
 import type { Connection } from "./connection.ts";
 import { hasMetDamage } from "./errors.ts";
 import { openReader } from "./open-file.ts";
@@ -10,15 +11,21 @@ const maxBytes = 16 * 1024 * 1024;
 /** What a query may need on its way, for sorting or for values that it makes. */
 const maxHeap = 256 * 1024 * 1024;
 
-/** Tables of the service that queries may read; of `_users`, through the view `users`, all but the password's hash. */
-const openTables = new Set(["_users", "_files", "_events"]);
-
 interface Opcode {
   opcode: string;
   p1: number;
   p2: number;
   p3: number;
 }
+
+/** A table or an index. */
+interface Root {
+  readonly type: string;
+  readonly name: string;
+  readonly tbl_name: string;
+}
+
+const schemaRoot: Root = { type: "table", name: "sqlite_schema", tbl_name: "sqlite_schema" };
 
 /**
  * SQL that somebody wrote by hand: read-only, and blind to secrets. What a statement reads is taken from SQLite's own
@@ -27,11 +34,21 @@ interface Opcode {
 export class UserQueries {
   readonly #connection: Connection;
 
-  /** @param path of a database that is open elsewhere. */
-  constructor(path: string) {
+  readonly #tables: readonly QueryTable[];
+
+  /**
+   * @param path of a database that is open elsewhere.
+   * @param tables those of the service that queries may read.
+   */
+  constructor(path: string, tables: readonly QueryTable[]) {
+    this.#tables = tables;
     this.#connection = openReader(path);
     this.#connection.execute(`PRAGMA hard_heap_limit = ${maxHeap}`);
-    this.#connection.execute("CREATE TEMP VIEW users AS SELECT id, email, role, createdAt FROM main._users");
+    for (const { table, view } of tables)
+      if (view !== undefined)
+        this.#connection.execute(
+          `CREATE TEMP VIEW ${identifier(view.name)} AS SELECT ${view.columns.map(identifier).join(", ")} FROM main.${identifier(table)}`,
+        );
   }
 
   /**
@@ -69,33 +86,47 @@ export class UserQueries {
     const first = /^(?:\s|--[^\n]*\n|\/\*[\s\S]*?\*\/)*([a-z]+)/i.exec(sql)?.[1]?.toLowerCase() ?? "";
     if (!["select", "with", "values"].includes(first))
       throw new AppError("bad_request", "db.query only reads: the SQL must start with SELECT, WITH or VALUES.");
-    const tables = this.#tablesByRoot();
-    const hashColumn = this.#hashColumn();
-    const users = new Set<number>();
+    const roots = this.#roots();
+    /** By cursor of the program, what may be read through it. */
+    const restricted = new Map<number, { view: string; positions: ReadonlySet<number> }>();
     for (const { opcode, p1, p2, p3 } of this.#connection.iterate<Opcode>(`EXPLAIN ${sql}`, [])) {
       // Database 0 is the file; others hold what the query makes for itself.
       if (opcode === "OpenRead" && p3 === 0) {
-        const table = tables.get(p2) ?? "sqlite_schema";
-        if (table === "_users") users.add(p1);
-        if (isInternal(table) && !openTables.has(table))
-          throw new AppError("bad_request", `db.query: the table "${table}" is the service's own.`);
+        const root = roots.get(p2) ?? schemaRoot;
+        const open = this.#tables.find(({ table }) => table === root.tbl_name);
+        if (isInternal(root.tbl_name) && open === undefined)
+          throw new AppError("bad_request", `db.query: the table "${root.tbl_name}" is the service's own.`);
+        if (open?.view !== undefined && !restricted.has(p1))
+          restricted.set(p1, { view: open.view.name, positions: this.#readable(root, open.view.columns) });
       }
-      if (users.has(p1) && ((opcode === "Column" && p2 === hashColumn) || opcode === "RowData"))
-        throw new AppError("bad_request", "db.query: passwords are not readable; use the table users.");
+      const cursor = restricted.get(p1);
+      if (cursor === undefined) continue;
+      if ((opcode === "Column" && !cursor.positions.has(p2)) || opcode === "RowData")
+        throw new AppError("bad_request", `db.query: not every column of this table is readable; use ${cursor.view}.`);
     }
   }
 
   /** SQLite's programs name a table or index by the page that it starts on. */
-  #tablesByRoot(): Map<number, string> {
-    const rows = this.#connection.all<{ rootpage: number; tbl_name: string }>(
-      "SELECT rootpage, tbl_name FROM sqlite_schema WHERE rootpage > 0",
+  #roots(): Map<number, Root> {
+    const rows = this.#connection.all<Root & { rootpage: number }>(
+      "SELECT rootpage, type, name, tbl_name FROM sqlite_schema WHERE rootpage > 0",
     );
-    return new Map(rows.map((row) => [row.rootpage, row.tbl_name]));
+    return new Map(rows.map((row) => [row.rootpage, row]));
   }
 
-  #hashColumn(): number {
-    const columns = this.#connection.all<{ cid: number; name: string }>("PRAGMA main.table_info(_users)");
-    return columns.find(({ name }) => name === "passwordHash")?.cid ?? -1;
+  /** The positions of some columns in the rows of their table, or in the entries of an index. */
+  #readable({ type, name, tbl_name }: Root, columns: readonly string[]): ReadonlySet<number> {
+    const rows =
+      type === "table"
+        ? this.#connection.all<{ position: number; name: string | null }>(
+            `SELECT cid AS position, name FROM pragma_table_info(${literal(tbl_name)}, 'main')`,
+          )
+        : this.#connection.all<{ position: number; name: string | null }>(
+            `SELECT seqno AS position, name FROM pragma_index_xinfo(${literal(name)}, 'main')`,
+          );
+    // An index entry ends with the row's number, which has no name there.
+    const isReadable = (column: string | null): boolean => column === null || columns.includes(column);
+    return new Set(rows.filter((row) => isReadable(row.name)).map(({ position }) => position));
   }
 }
 

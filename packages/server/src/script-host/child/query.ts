@@ -1,12 +1,11 @@
 /** The process that runs `db.query`: one query at a time, on a connection that can only read. */
 
-import type { QueryParameters, Value } from "../../database/index.ts";
-import { UserQueries } from "../../database/index.ts";
+import { type QueryParameters, UserQueries, type Value } from "../../database/index.ts";
 import { AppError, isObject } from "../../kernel/index.ts";
-import type { QueryAnswer, QueryMessage } from "../query-pool.ts";
+import type { QueryAnswer, QueryMessage, QueryOptions } from "../query-pool.ts";
 
-export function runQueries({ database }: { database: string }): void {
-  const queries = new UserQueries(database);
+export function runQueries({ database, tables }: QueryOptions): void {
+  const queries = new UserQueries(database, tables);
   process.on("message", ({ sql, params }: QueryMessage) => process.send?.(answer(queries, sql, params)));
 }
 
