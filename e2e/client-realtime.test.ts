@@ -60,6 +60,44 @@ describe("subscriptions", () => {
     await server.stop();
   });
 
+  test("with a filter hear what fulfils it, each its own, and come back with it", async () => {
+    const cwd = await project({ collections });
+    let server = await serve(cwd);
+    const client = new SocleClient({ baseUrl: server.url });
+    const heard: { [filter: string]: string[] } = {};
+    let resets = 0;
+    const onReset = (): void => {
+      resets += 1;
+    };
+    for (const filter of ["n > 1", "n <= 1"]) {
+      heard[filter] = [];
+      client
+        .collection<{ id: string; createdAt: string; updatedAt: string; n: number }>("notes")
+        .subscribe(({ type, record }) => heard[filter]?.push(`${type} ${record?.n ?? ""}`), { filter, onReset });
+    }
+    const all: string[] = [];
+    client.subscribe("notes.*", ({ type }) => all.push(type), { onReset });
+    const errors: string[] = [];
+    client.subscribe("notes.*", () => undefined, { filter: "m > 1", onError: ({ message }) => errors.push(message) });
+    await until(() => resets === 3 && errors.length === 1);
+    expect(errors[0]).toMatch(/^invalid_filter: .*"notes" has no field "m"/);
+    const { id } = await client.collection("notes").create({ n: 1 });
+    await client.collection("notes").update(id, { n: 2 });
+    await until(() => all.length === 2);
+    server = await restart(server, cwd);
+    await client.collection("notes").update(id, { n: 3 });
+    await client.collection("notes").update(id, { n: 0 });
+    await until(() => all.length === 4 && heard["n <= 1"]?.length === 3);
+    expect(heard).toEqual({
+      "n > 1": ["created 2", "deleted "],
+      "n <= 1": ["created 1", "deleted ", "created 0"],
+    });
+    expect(all).toEqual(["notes.created", "notes.updated", "notes.updated", "notes.updated"]);
+    expect(resets).toBe(3);
+    client.close();
+    await server.stop();
+  });
+
   test("a break before the first event, and one that the log does not reach back to, are told", async () => {
     const cwd = await project({ collections });
     let server = await serve(cwd);

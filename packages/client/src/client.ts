@@ -4,6 +4,7 @@
  */
 import {
   type Credentials,
+  type Event,
   type Health,
   type RecordList,
   type RecordPage,
@@ -55,6 +56,11 @@ export interface CollectionClient<T extends SystemFields, Create = NewRecord<T>,
   /** Only the fields that are given change; null clears one. */
   update(id: string, values: Update, options?: VersionOptions): Promise<T>;
   delete(id: string, options?: VersionOptions): Promise<void>;
+  /**
+   * Hears the changes of its records, with `filter` those of the records that fulfil it. See `SocleClient.subscribe`.
+   * @throws Error where the runtime has no WebSocket and none was passed.
+   */
+  subscribe(listener: (change: RecordChange<T>) => void, options?: SubscribeOptions): () => void;
 }
 
 export interface VersionOptions {
@@ -65,6 +71,19 @@ export interface VersionOptions {
 function versionHeaders({ ifMatch }: VersionOptions): { [name: string]: string } {
   if (ifMatch === undefined) return {};
   return { "If-Match": typeof ifMatch === "string" ? ifMatch : versionOf(ifMatch) };
+}
+
+/** A change of a record, as a listener hears it. */
+export type RecordChange<T> =
+  | { readonly type: "created" | "updated"; readonly id: string; readonly record: T; readonly event: Event }
+  | { readonly type: "deleted"; readonly id: string; readonly record: null; readonly event: Event };
+
+/** The record of a change is of the type that the caller of `collection` has said. */
+function changeOf<T extends SystemFields>(event: Event): RecordChange<T> {
+  const type = event.type.slice(event.type.lastIndexOf(".") + 1);
+  const id = String(event.payload["id"]);
+  if (type === "deleted") return { type, id, record: null, event };
+  return { type: type === "created" ? type : "updated", id, record: event.payload as unknown as T, event };
 }
 
 /**
@@ -162,6 +181,7 @@ export class SocleClient<Collections extends { [name in keyof Collections]: Coll
       delete: async (id, options = {}) => {
         await transport.send("DELETE", recordPath(id), undefined, { headers: versionHeaders(options) });
       },
+      subscribe: (listener, options) => this.subscribe(`${name}.*`, (event) => listener(changeOf<T>(event)), options),
     };
   }
 

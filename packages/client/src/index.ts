@@ -18,6 +18,7 @@ export {
   type CollectionClient,
   type CollectionTypes,
   type NewRecord,
+  type RecordChange,
   SocleClient,
   type VersionOptions,
 } from "./client.ts";

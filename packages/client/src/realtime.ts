@@ -8,23 +8,34 @@ export type Listener = (event: Event) => void;
 
 export interface SubscribeOptions {
   /**
+   * A condition on the records of the channel, in the language of lists: only those that fulfil it are heard. A record
+   * that begins to comes as `.created`, one that stops to as `.deleted` with its id alone.
+   */
+  filter?: string;
+  /**
    * Called when events arrive from now on and earlier ones do not: after the first subscription, and after a break that
    * was too long to replay. Data from before may be stale: read the list again.
    */
   onReset?: () => void;
-  /** Called when the service refuses the channel; it is not tried again. */
+  /** Called when the service refuses the channel or the filter, now or later; it is not tried again. */
   onError?: (error: Error) => void;
 }
 
 interface Subscription extends SubscribeOptions {
   readonly channel: string;
+  /** Null for none. */
+  readonly through: string | null;
   readonly listener: Listener;
   /** Whether its `onReset` was called. */
   isReset: boolean;
 }
 
-/** A channel as the service knows it. */
+/** A channel as the service knows it, through a filter or whole. */
 interface Wire {
+  readonly channel: string;
+  readonly through: string | null;
+  /** By which the service tells it from others of its channel; null without a filter. */
+  readonly id: string | null;
   /** The last event that it brought. */
   since: string | null;
   /** Whether the service has said that it brings what happens. */
@@ -53,15 +64,26 @@ function carries(channel: string, type: string): boolean {
   return channel === type || (channel.endsWith(".*") && type.startsWith(channel.slice(0, -1)));
 }
 
+/** Whether a wire brings the events of a subscription. */
+function serves(wire: Wire, { channel, through }: Subscription): boolean {
+  return wire.through === through && (wire.channel === channel || carries(wire.channel, channel));
+}
+
+function keyOf(channel: string, through: string | null): string {
+  return through === null ? channel : `${channel} ${through}`;
+}
+
 /**
  * One socket for all subscriptions. It is opened with the first, comes back when it breaks, and asks for what was
- * missed. A channel that a wildcard carries anyway is not asked for: then each wire brings its events in order, and the
- * last one is where to resume.
+ * missed. A channel that a wildcard carries anyway, through the same filter, is not asked for: then each wire brings its
+ * events in order, and the last one is where to resume.
  */
 export class Realtime {
   readonly #transport: Transport;
   readonly #subscriptions = new Set<Subscription>();
+  /** By channel and filter. */
   readonly #wires = new Map<string, Wire>();
+  #lastId = 0;
   readonly #webSocket: WebSocketConstructor | undefined;
   #socket: WebSocketLike | null = null;
   #tokens: Tokens | null = null;
@@ -78,7 +100,8 @@ export class Realtime {
   /** @throws Error where there is no WebSocket. */
   subscribe(channel: string, listener: Listener, options: SubscribeOptions): () => void {
     socketConstructor(this.#webSocket);
-    const subscription: Subscription = { ...options, channel, listener, isReset: false };
+    const through = options.filter === undefined || options.filter.trim() === "" ? null : options.filter;
+    const subscription: Subscription = { ...options, channel, through, listener, isReset: false };
     this.#subscriptions.add(subscription);
     if (this.#socket === null && this.#retry === undefined) this.#connect();
     else this.#update();
@@ -128,7 +151,7 @@ export class Realtime {
       wasOpen = true;
       this.#heardAt = Date.now();
       this.#pinger = setInterval(() => this.#ping(), pingEveryMs);
-      for (const [channel, wire] of this.#wires) this.#ask(channel, wire);
+      for (const wire of this.#wires.values()) this.#ask(wire);
       this.#update();
     });
     socket.addEventListener("message", ({ data }) => {
@@ -164,33 +187,45 @@ export class Realtime {
 
   /** Asks for the channels that are wanted now and gives up the others. */
   #update(): void {
-    const channels = new Set([...this.#subscriptions].map(({ channel }) => channel));
-    const wanted = [...channels].filter(
-      (channel) => channel.endsWith(".*") || !channels.has(channel.replace(/[^.]*$/, "*")),
+    const asked = new Map([...this.#subscriptions].map((each) => [keyOf(each.channel, each.through), each]));
+    const wanted = new Map(
+      [...asked].filter(
+        ([, { channel, through }]) =>
+          channel.endsWith(".*") || !asked.has(keyOf(channel.replace(/[^.]*$/, "*"), through)),
+      ),
     );
-    for (const channel of wanted) {
-      if (this.#wires.has(channel)) continue;
-      const wire: Wire = { since: null, isLive: false };
-      this.#wires.set(channel, wire);
-      this.#ask(channel, wire);
-    }
-    for (const channel of this.#wires.keys()) {
-      if (wanted.includes(channel)) continue;
-      this.#wires.delete(channel);
-      this.#send({ action: "unsubscribe", channel });
+    for (const [key, { channel, through }] of wanted) if (!this.#wires.has(key)) this.#open(channel, through);
+    for (const [key, { id, channel }] of this.#wires) {
+      if (wanted.has(key)) continue;
+      this.#wires.delete(key);
+      this.#send({ action: "unsubscribe", channel, ...(id !== null && { id }) });
     }
     // A new listener of a channel that is live already hears it from now on.
     queueMicrotask(() => {
-      for (const [channel, { isLive }] of this.#wires) if (isLive) this.#reset(channel);
+      for (const wire of this.#wires.values()) if (wire.isLive) this.#reset(wire);
     });
   }
 
+  #open(channel: string, through: string | null): void {
+    this.#lastId += 1;
+    const wire: Wire = {
+      channel,
+      through,
+      id: through === null ? null : `f${this.#lastId}`,
+      since: null,
+      isLive: false,
+    };
+    this.#wires.set(keyOf(channel, through), wire);
+    this.#ask(wire);
+  }
+
   /** Without an event to resume from, what happened meanwhile is missed: the channel is heard anew. */
-  #ask(channel: string, { since }: Wire): void {
+  #ask(wire: Wire): void {
+    const { channel, through, id, since } = wire;
     if (since === null)
-      for (const subscription of this.#subscriptions)
-        if (subscription.channel === channel || carries(channel, subscription.channel)) subscription.isReset = false;
-    this.#send({ action: "subscribe", channel, ...(since === null ? {} : { since }) });
+      for (const subscription of this.#subscriptions) if (serves(wire, subscription)) subscription.isReset = false;
+    const filtered = id === null || through === null ? {} : { id, filter: through };
+    this.#send({ action: "subscribe", channel, ...(since === null ? {} : { since }), ...filtered });
   }
 
   #send(frame: ClientFrame): void {
@@ -199,46 +234,51 @@ export class Realtime {
 
   #receive(frame: ServerFrame): void {
     this.#heardAt = Date.now();
-    if (frame.type === "event") this.#deliver(frame.event);
-    else if (frame.type === "subscribed") this.#subscribed(frame.channel);
+    if (frame.type === "event") this.#deliver(frame.event, frame.id ?? null);
+    else if (frame.type === "subscribed") this.#subscribed(frame.channel, frame.id ?? null);
     else if (frame.type === "error") this.#refused(frame);
   }
 
-  #subscribed(channel: string): void {
+  #subscribed(channel: string, id: string | null): void {
     this.#failures = 0;
-    const wire = this.#wires.get(channel);
+    const wire = this.#wireOf(channel, id);
     if (wire === undefined) return;
     wire.isLive = true;
-    this.#reset(channel);
+    this.#reset(wire);
   }
 
-  #deliver(event: Event): void {
-    for (const [channel, wire] of this.#wires) if (carries(channel, event.type)) wire.since = event.id;
-    for (const { channel, listener } of [...this.#subscriptions])
-      if (carries(channel, event.type)) callSafely(() => listener(event));
+  #wireOf(channel: string, id: string | null): Wire | undefined {
+    return [...this.#wires.values()].find((wire) => wire.channel === channel && wire.id === id);
+  }
+
+  #deliver(event: Event, id: string | null): void {
+    // An event without an id is for all wires without a filter; one that is left over from a wire that was given up, for none.
+    const wires = [...this.#wires.values()].filter((wire) => wire.id === id && carries(wire.channel, event.type));
+    for (const wire of wires) wire.since = event.id;
+    for (const subscription of [...this.#subscriptions])
+      if (carries(subscription.channel, event.type) && wires.some((wire) => serves(wire, subscription)))
+        callSafely(() => subscription.listener(event));
   }
 
   /** The subscriptions of a wire that have not been told yet that they are heard from here on. */
-  #reset(wire: string): void {
+  #reset(wire: Wire): void {
     for (const subscription of [...this.#subscriptions]) {
-      if (subscription.isReset || (subscription.channel !== wire && !carries(wire, subscription.channel))) continue;
+      if (subscription.isReset || !serves(wire, subscription)) continue;
       subscription.isReset = true;
       callSafely(() => subscription.onReset?.());
     }
   }
 
-  #refused({ code, message, channel }: ServerFrame & { type: "error" }): void {
-    if (channel === undefined) return;
-    if (!this.#wires.has(channel)) return;
+  #refused({ code, message, channel, id }: ServerFrame & { type: "error" }): void {
+    const wire = channel === undefined ? undefined : this.#wireOf(channel, id ?? null);
+    if (wire === undefined) return;
     if (code === "resume_gap") {
-      const wire: Wire = { since: null, isLive: false };
-      this.#wires.set(channel, wire);
-      this.#ask(channel, wire);
+      this.#open(wire.channel, wire.through);
       return;
     }
-    this.#wires.delete(channel);
+    this.#wires.delete(keyOf(wire.channel, wire.through));
     for (const subscription of [...this.#subscriptions]) {
-      if (subscription.channel !== channel && !carries(channel, subscription.channel)) continue;
+      if (!serves(wire, subscription)) continue;
       this.#subscriptions.delete(subscription);
       callSafely(() => subscription.onError?.(new Error(`${code}: ${message}`)));
     }

@@ -18,16 +18,28 @@ export type ClientFrame =
       channel: string;
       /** The id of the last event that was received: what came after it is sent first. */
       since?: string | null;
+      /** A condition on the records, in the language of lists: the subscription hears of those that fulfil it. */
+      filter?: string | null;
+      /** Tells a subscription with a filter from others of its channel; its events and answers carry it. */
+      id?: string | null;
     }
-  | { action: "unsubscribe"; channel: string }
+  | { action: "unsubscribe"; channel: string; id?: string | null }
   | { action: "ping" };
 
-/** `resume_gap`: the log no longer holds everything after `since`; `token_expired` is followed by the end. */
+/** Characters of the `id` of a subscription. */
+export const MAX_SUBSCRIPTION_ID = 64;
+
+/**
+ * `resume_gap`: the log no longer holds everything after `since`; `filter_limit`: the service has as many filters as it may, or
+ * one asks too much of it; `token_expired` is followed by the end.
+ */
 export const REALTIME_ERROR_CODES = [
   "invalid_json",
   "invalid_action",
   "invalid_channel",
   "subscription_limit",
+  "invalid_filter",
+  "filter_limit",
   "resume_gap",
   "token_expired",
 ] as const;
@@ -35,14 +47,18 @@ export type RealtimeErrorCode = (typeof REALTIME_ERROR_CODES)[number];
 
 /** A frame of the service, as JSON text. */
 export type ServerFrame =
-  | { type: "event"; event: Event }
-  | { type: "subscribed" | "unsubscribed"; channel: string }
+  | { type: "event"; event: Event; id?: string }
+  | { type: "subscribed" | "unsubscribed"; channel: string; id?: string }
   | { type: "pong" }
   | {
       type: "error";
       code: RealtimeErrorCode;
       message: string;
       channel?: string;
+      /** The id of the subscription. */
+      id?: string;
+      /** Of `invalid_filter`: where in the filter, from 1. */
+      position?: number;
       error: { code: RealtimeErrorCode; message: string };
     };
 

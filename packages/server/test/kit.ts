@@ -97,6 +97,7 @@ export async function openApi(options: {
   const service = await openService({ config, logger, onFatal: (error) => log.push(`FATAL ${String(error)}`) });
   let isOpen = true;
   const close = async (): Promise<void> => {
+    if (isOpen) parts.realtime.stop();
     if (isOpen) await backups.stop();
     if (isOpen) await service.close();
     isOpen = false;

@@ -65,8 +65,8 @@ export class TestSocket {
     return answer;
   }
 
-  async subscribe(channel: string, since?: string): Promise<void> {
-    const answer = await this.ask({ action: "subscribe", channel, ...(since === undefined ? {} : { since }) });
+  async subscribe(channel: string, since?: string, through: { filter?: string; id?: string } = {}): Promise<void> {
+    const answer = await this.ask({ action: "subscribe", channel, ...(since !== undefined && { since }), ...through });
     if (answer.type !== "subscribed") throw new Error(`${channel}: ${JSON.stringify(answer)}`);
   }
 

@@ -42,6 +42,7 @@ export function buildApi(options: ApiOptions): Api {
     bufferLimit: config["realtime.bufferLimit"],
     bufferTotal: config["realtime.bufferTotal"],
     maxSubscriptions: config["limits.subscriptions"],
+    maxFilters: config["limits.filters"],
   });
   const places = placesOf(config);
   const backups = new Backups({

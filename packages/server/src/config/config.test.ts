@@ -58,6 +58,7 @@ const values: { [path in KeyPath]: [unknown, string, unknown] } = {
   "limits.connections": [500, "500", 500],
   "limits.connectionsPerAddress": [50, "50", 50],
   "limits.subscriptions": [500, "500", 500],
+  "limits.filters": [500, "500", 500],
   "limits.queries": [5, "5", 5],
   "limits.queryTime": ["5s", "5", 5_000],
   "limits.queuedRuns": [9, "9", 9],

@@ -104,6 +104,11 @@ export const keys = {
     "requests and sockets of one address at a time",
   ),
   "limits.subscriptions": key(wholeNumber(50, 100_000_000), 100_000, "subscriptions of all sockets"),
+  "limits.filters": key(
+    wholeNumber(10, 1_000_000),
+    1_000,
+    "filters of the subscriptions to one collection; one that asks for the caller or for other records counts as 10",
+  ),
   "limits.queries": key(wholeNumber(1, 10_000), 256, "queries of one caller that wait for a reader thread"),
   "limits.queryTime": key(duration(10), "10s", "how long a query may run on a reader thread"),
   "limits.queuedRuns": key(wholeNumber(1, 100_000_000), 100_000, "runs that wait in one queue"),

@@ -221,8 +221,12 @@ export interface Database {
    * @throws SchemaChanged when a migration has changed the tables in the moment between that and the snapshot.
    */
   task<T>(makeInput: () => unknown, waiter: Waiter): Promise<T>;
-  /** A connection that reads and has temporary tables. Each statement reads what is committed by then. Closed with the database. */
-  openScratch(): ScratchConnection;
+  /**
+   * A connection that reads and has temporary tables. Each statement reads what is committed by then. Closed with the
+   * database.
+   * @param onProbe is called for each row that a `stopProbe` meets; its error ends the statement.
+   */
+  openScratch(onProbe: () => void): ScratchConnection;
   /** Has reads of another module or process make a gap when the write-ahead log waits for one. */
   joinGaps(reads: PausableReads): void;
 

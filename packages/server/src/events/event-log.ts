@@ -197,7 +197,7 @@ export class EventLog {
     const logged = recorder === null ? null : new LoggedEvent(row, event.previous);
     const basis = event.basis === undefined || event.basis === null ? null : JSON.stringify(event.basis);
     const kept = keptOf(event, payload);
-    const isMarkDue = this.size.add(tx, kept.payload);
+    const isMarkDue = this.size.add(tx, kept.payload, basis);
     tx.onDurable(() => {
       this.#flushedSeq = Math.max(this.#flushedSeq, seq);
       if (isMarkDue) this.#whenGrown();

@@ -30,9 +30,9 @@ export class LogSize {
     this.#sinceMark = total - marked;
   }
 
-  /** Counts a payload that a transaction appends. Answers whether `mark` is to be called once its row is written. */
-  add(tx: Transactor, payload: string): boolean {
-    const bytes = Buffer.byteLength(payload) + rowBytes;
+  /** Counts an event that a transaction appends. Answers whether `mark` is to be called once its row is written. */
+  add(tx: Transactor, payload: string, basis: string | null): boolean {
+    const bytes = Buffer.byteLength(payload) + (basis === null ? 0 : Buffer.byteLength(basis)) + rowBytes;
     this.#pending += bytes;
     tx.onCommit(() => {
       this.#total += bytes;

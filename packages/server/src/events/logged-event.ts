@@ -17,14 +17,16 @@ export interface EventRow {
   readonly payload: string;
   /** 1 where the payload holds only what the update of a large record changed. */
   readonly partial: 0 | 1;
-  /** JSON of `EventBasis`; null where no rule needs one. */
+  /** JSON of `EventBasis`; null for a creation, for what is no record, and for events from before it was kept. */
   readonly basis?: string | null;
 }
 
-/** The record as it was before an event, as far as the read rule of its collection asks about it. */
+/** The record as it was before an event, as far as the event changed it, or the read rule of its collection asks about it. */
 export interface EventBasis {
   readonly fields: { readonly [name: string]: unknown };
   readonly owner: string | null;
+  /** The fields that were changed and whose former values are too long for the log. */
+  readonly omitted?: readonly string[];
 }
 
 /** An event of the log without what it tells: enough to know who may hear it. */
@@ -72,7 +74,7 @@ export class LoggedEvent implements Event {
     return toTimestamp(this.#time ?? this.#at);
   }
 
-  /** The record before the event, as far as it was kept for the read rule; null where it was not. */
+  /** The record before the event, as far as it was kept; null where it was not. */
   get basis(): EventBasis | null {
     // It was written from one.
     return this.#basis === null ? null : (JSON.parse(this.#basis) as EventBasis);

@@ -5,7 +5,7 @@ import { type Database, SqliteDatabase, type Value } from "../database/index.ts"
 import { constantValue, type EvaluationContext } from "./expression.ts";
 import { parseExpression } from "./parse.ts";
 import { type Fields, toPredicate } from "./predicate.ts";
-import { toSql } from "./sql.ts";
+import { type SqlOptions, toSql } from "./sql.ts";
 import { fill, schemaOf, statuses } from "./test-schemas.ts";
 
 const onFatal = (error: unknown): void => {
@@ -16,8 +16,13 @@ function openDatabase(): Database {
   return new SqliteDatabase({ path: `${temporaryFolder()}/test.db`, logger: quietLogger(), onFatal });
 }
 
-async function idsBySql(database: Database, text: string, context: EvaluationContext): Promise<string[]> {
-  const { text: sql, values } = toSql(parseExpression(text, schemaOf("posts")), "p");
+async function idsBySql(
+  database: Database,
+  text: string,
+  context: EvaluationContext,
+  options: SqlOptions = {},
+): Promise<string[]> {
+  const { text: sql, values } = toSql(parseExpression(text, schemaOf("posts")), "p", options);
   const bound = values.map((constant): Value => {
     const value = constantValue(constant, context);
     return typeof value === "boolean" ? Number(value) : value;
@@ -297,6 +302,7 @@ test("SQL and predicate agree, whatever the records and the expression", async (
       for (const one of expressions) {
         const bySql = await idsBySql(database, one, context);
         expect([one, ...bySql]).toEqual([one, ...idsByPredicate(records, one, context)]);
+        expect([one, ...bySql]).toEqual([one, ...(await idsBySql(database, one, context, { isOfOneRecord: true }))]);
         if (bySql.length > 0 && bySql.length < records.posts.length) matched += 1;
       }
     },

@@ -5,7 +5,7 @@
  * a lookup the other way round: the records that fulfil the condition are found once, by an index where there is one,
  * and then those that point to them. A backward step becomes EXISTS, or, where an index finds the records that fulfil
  * its condition, such a lookup. Each collection that is entered adds the condition under which the caller may read its
- * records.
+ * records. A condition that is asked of one record begins there, in any case.
  */
 import { identifier, stopProbe } from "../database/index.ts";
 import { isAscii } from "../kernel/index.ts";
@@ -39,6 +39,8 @@ export interface SqlOptions {
   readonly users?: string;
   /** The alias of a row with the columns `id` and `role` of the caller, in place of constants. */
   readonly caller?: string;
+  /** Whether the condition is asked of one record: subqueries begin at it, and not at all records that fulfil them. */
+  readonly isOfOneRecord?: boolean;
 }
 
 function constant(value: string): Constant {
@@ -148,7 +150,11 @@ class Compiler {
     const inner = this.#at(this.#newAlias(), this.#outer);
     const conditions = [...inner.#probes(), inner.#lookUp(rest, atEnd), ...this.#readable(hop.target, inner.#alias)];
     const table = `${identifier(hop.target.table)} ${inner.#alias}`;
-    const opening = `${this.#alias}.${identifier(hop.field.column)} IN (SELECT ${inner.#alias}.id FROM ${table} WHERE `;
+    const column = `${this.#alias}.${identifier(hop.field.column)}`;
+    const opening =
+      this.#options.isOfOneRecord === true
+        ? `EXISTS (SELECT 1 FROM ${table} WHERE ${inner.#alias}.id = ${column} AND `
+        : `${column} IN (SELECT ${inner.#alias}.id FROM ${table} WHERE `;
     return join([opening, ...separated(conditions, " AND "), ")"]);
   }
 
@@ -161,7 +167,8 @@ class Compiler {
     const { from, target, pointer, item } = some;
     const callers = this.#callersIn(some);
     if (callers !== null) return callers;
-    if (item !== null && isSelective(item)) return this.#lookUp(from, (at) => at.#pointedBy({ target, pointer, item }));
+    if (this.#options.isOfOneRecord !== true && item !== null && isSelective(item))
+      return this.#lookUp(from, (at) => at.#pointedBy({ target, pointer, item }));
     const { tables, conditions, alias } = this.#enter(from);
     const inner = this.#at(this.#newAlias(), this);
     const column = `${inner.#alias}.${identifier(pointer.column)}`;
@@ -190,6 +197,7 @@ class Compiler {
     const { tables, conditions, alias } = this.#enter(from);
     const inner = this.#at(this.#newAlias(), this);
     const all = [
+      ...inner.#probes(),
       ...conditions,
       plain(`${inner.#alias}.${identifier(pointer.column)} = ${alias}.id`),
       ...this.#readable(target, inner.#alias),

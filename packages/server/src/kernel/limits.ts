@@ -22,6 +22,8 @@ export const LIMITS = [
   "socketBuffers",
   /** Subscriptions of all sockets (`limits.subscriptions`). */
   "subscriptions",
+  /** Filters of the subscriptions of one collection (`limits.filters`). */
+  "filters",
   /** Queries on the reader threads (`limits.queries`). */
   "queries",
   /** Thumbnails that wait to be made (`limits.thumbnails`). */

@@ -3,7 +3,9 @@ import { type Channel, type ClientFrame, MAX_SUBSCRIPTIONS, TOKEN_EXPIRED_CLOSE_
 import { isAdmin } from "../kernel/index.ts";
 import { type Listener, topicsOfListener } from "./audience.ts";
 import { type NamedChannel, parseKnown } from "./channel-table.ts";
-import { errorText, FrameError, gapError, parseFrame, toText } from "./frames.ts";
+import type { FilteredSubscription } from "./filtered-subscription.ts";
+import { FilteredSubscriptions, overlap } from "./filtered-subscriptions.ts";
+import { errorText, FrameError, type FramePlace, gapError, parseFrame, replyText, toText } from "./frames.ts";
 import { Inbox } from "./inbox.ts";
 import { ReplayPace } from "./replay-pace.ts";
 import { Replays } from "./replays.ts";
@@ -18,12 +20,16 @@ const fullText = {
 };
 
 export class Connection implements Replayed, Buffered {
+  /** Its channels without a filter are one subscription. */
+  readonly id = null;
+  readonly filter = null;
   readonly #feed: Feed;
   /** By which channels are counted. */
   readonly #address: string;
   /** By name; null while there is no such collection: nobody writes its events, so the name is all that is kept. */
   readonly #channels = new Map<string, NamedChannel | null>();
   readonly #types = new Map<string, TypeSubscription>();
+  readonly #filtered: FilteredSubscriptions;
   readonly #replays: Replays;
   readonly #inbox: Inbox;
   readonly #pace = new ReplayPace();
@@ -41,6 +47,7 @@ export class Connection implements Replayed, Buffered {
     this.#address = client.address;
     this.#feed = feed;
     this.#replays = new Replays(this, feed);
+    this.#filtered = new FilteredSubscriptions(this, feed);
     this.#inbox = new Inbox(feed.inboxes, () => {
       if (this.isOpen) feed.flooded(client.address);
       this.close(1008, "Frames come faster than they can be followed");
@@ -154,10 +161,12 @@ export class Connection implements Replayed, Buffered {
   changeListener(listener: Listener): void {
     const live = [...this.#types.values()].filter(({ isLive }) => isLive);
     for (const subscription of live) this.pause(subscription);
+    const resume = this.#filtered.suspend();
     this.#feed.listens(this.#listener, false);
     this.#listener = listener;
     this.#feed.listens(listener, true);
     for (const subscription of live) this.goLive(subscription);
+    resume();
   }
 
   /** The token has expired or the session has ended: says so and closes. */
@@ -183,6 +192,7 @@ export class Connection implements Replayed, Buffered {
     this.#feed.ending(this);
     for (const subscription of this.#types.values()) this.pause(subscription);
     for (const channel of this.#channels.values()) this.#giveBack(channel);
+    for (let left = this.#filtered.clear(); left > 0; left--) this.#giveBack(null);
     this.#types.clear();
     this.#channels.clear();
     this.#inbox.clear();
@@ -214,49 +224,105 @@ export class Connection implements Replayed, Buffered {
     this.#replays.prune();
   }
 
+  dropFiltered({ channel, id }: FilteredSubscription): void {
+    if (this.#filtered.take(channel.name, id)) this.#giveBack(null);
+  }
+
   async #follow(text: string): Promise<void> {
     try {
       const frame = parseFrame(text);
       if (frame.action === "ping") this.send(toText({ type: "pong" }));
       else if (frame.action === "subscribe") await this.#subscribe(frame);
-      else this.#unsubscribe(frame.channel);
+      else this.#unsubscribe(frame.channel, frame.id ?? null);
     } catch (thrown) {
       if (thrown instanceof FrameError) this.send(errorText(thrown));
       else this.fail(thrown);
     }
   }
 
-  async #subscribe({ channel: name, since = null }: ClientFrame & { action: "subscribe" }): Promise<void> {
-    const { collection } = parseKnown(name);
-    if (!this.#channels.has(name) && this.#channels.size >= MAX_SUBSCRIPTIONS)
+  async #subscribe(frame: ClientFrame & { action: "subscribe" }): Promise<void> {
+    const { channel: name, since = null, filter = null, id = null } = frame;
+    const channel = parseKnown(name);
+    const { collection } = channel;
+    const isHeld = this.#filtered.get(name, id) !== undefined || (id === null && this.#channels.has(name));
+    if (!isHeld && this.#channels.size + this.#filtered.size >= MAX_SUBSCRIPTIONS)
       throw new FrameError(
         "subscription_limit",
         `A socket holds at most ${MAX_SUBSCRIPTIONS} channels; unsubscribe from one first.`,
-        name,
+        { channel: name, id },
       );
-    const place = since === null ? null : await this.#placeOf(since, name, collection);
+    if (id === null) this.#refuseOverlap(name, channel, filter);
+    if (filter !== null && collection === null)
+      throw new FrameError("invalid_filter", `"${name}" is not about records, and takes no filter.`, name);
+    const place = since === null ? null : await this.#placeOf(since, { channel: name, id }, collection);
     if (!this.isOpen) return;
+    if (filter === null) this.#hear(name, collection, place);
+    else this.#hearFiltered({ name, id, text: filter }, collection, place);
+  }
+
+  /** @throws FrameError `invalid_filter`. */
+  #refuseOverlap(name: string, channel: Channel, filter: string | null): void {
+    this.#filtered.refuseOverlap(name, channel);
+    if (filter === null) return;
+    const other = this.channelsOf(channel.types).find((held) => held !== name);
+    if (other !== undefined) throw overlap(name, other);
+  }
+
+  #hear(name: string, collection: Channel["collection"], place: number | null): void {
+    // Without a filter, the channel takes the place of the same one with a filter.
+    if (this.#filtered.take(name, null)) this.#giveBack(null);
     this.#take(name);
     // Events of a collection that is gone are for admins.
     const isSilent = !this.#feed.exists(collection) && (place === null || !isAdmin(this.#listener));
     const subscriptions = isSilent ? [] : this.#hold(name, place);
-    this.send(toText({ type: "subscribed", channel: name }));
+    this.send(replyText("subscribed", name, null));
     if (place !== null && !isSilent) this.#replays.add({ channel: name, since: place, subscriptions });
   }
 
+  /** Another filter takes the place of the one before. */
+  #hearFiltered(
+    { name, id, text }: { name: string; id: string | null; text: string },
+    collection: Channel["collection"],
+    place: number | null,
+  ): void {
+    let subscription = this.#filtered.get(name, id);
+    if (subscription?.text !== text) {
+      subscription = this.#filtered.make({ channel: name, id, text, since: place ?? this.#feed.place });
+      if (this.#filtered.take(name, id)) this.#giveBack(null);
+      if (id === null) this.drop(name);
+      try {
+        this.#takeRoom(name);
+      } catch (thrown) {
+        this.#filtered.end(subscription);
+        throw thrown;
+      }
+      this.#filtered.add(subscription);
+      if (place === null) subscription.begin();
+    }
+    this.send(replyText("subscribed", name, id));
+    if (place === null) return;
+    // Nobody writes events of a collection that is not there.
+    if (this.#feed.exists(collection)) subscription.replay(place);
+    else subscription.begin();
+  }
+
   /** Where a replay starts. @throws FrameError `resume_gap`. */
-  async #placeOf(since: string, name: string, collection: Channel["collection"]): Promise<number | null> {
+  async #placeOf(since: string, wanted: FramePlace, collection: Channel["collection"]): Promise<number | null> {
     await this.#pace.turn();
     const place = await this.#feed.placeOf(since);
-    if (place === null || this.#feed.isClosedAfter(place, this.#listener, collection)) throw gapError(name, since);
+    if (place === null || this.#feed.isClosedAfter(place, this.#listener, collection)) throw gapError(wanted, since);
     return place;
   }
 
   #take(name: string): void {
     if (this.#channels.has(name)) return;
+    this.#takeRoom(name);
+    this.#channels.set(name, null);
+  }
+
+  #takeRoom(name: string): void {
     const full = this.#feed.channels.take(this.#address);
     if (full !== null) throw new FrameError("subscription_limit", fullText[full], name);
-    this.#channels.set(name, null);
   }
 
   #giveBack(channel: NamedChannel | null): void {
@@ -284,9 +350,10 @@ export class Connection implements Replayed, Buffered {
     });
   }
 
-  #unsubscribe(name: string): void {
+  #unsubscribe(name: string, id: string | null): void {
     parseKnown(name);
-    this.drop(name);
-    this.send(toText({ type: "unsubscribed", channel: name }));
+    if (id === null) this.drop(name);
+    if (this.#filtered.take(name, id)) this.#giveBack(null);
+    this.send(replyText("unsubscribed", name, id));
   }
 }

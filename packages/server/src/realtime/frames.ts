@@ -1,17 +1,25 @@
 /** Realtime frames: parses those of a client, and writes those of the service. */
-import type { ClientFrame, RealtimeErrorCode, ServerFrame } from "@socle/protocol";
+import { type ClientFrame, MAX_SUBSCRIPTION_ID, type RealtimeErrorCode, type ServerFrame } from "@socle/protocol";
 import { isObject, quote } from "../kernel/index.ts";
+
+/** The place of a frame error: a channel, and where one of its filters is meant, its subscription and the position. */
+export interface FramePlace {
+  readonly channel: string | null;
+  readonly id?: string | null;
+  /** In the filter, from 1. */
+  readonly position?: number | null;
+}
 
 /** A frame that cannot be followed: it is answered, and the socket stays open. */
 export class FrameError extends Error {
   override readonly name = "FrameError";
   readonly code: RealtimeErrorCode;
-  readonly channel: string | null;
+  readonly place: FramePlace;
 
-  constructor(code: RealtimeErrorCode, message: string, channel: string | null = null) {
+  constructor(code: RealtimeErrorCode, message: string, place: FramePlace | string | null = null) {
     super(message);
     this.code = code;
-    this.channel = channel;
+    this.place = typeof place === "object" && place !== null ? place : { channel: place };
   }
 }
 
@@ -40,7 +48,7 @@ export function parseFrame(text: string): ClientFrame {
   const frame = parseJson(text);
   if (!isObject(frame))
     throw new FrameError("invalid_action", `A frame must be a JSON object with "action": ${actions}.`);
-  const { action, channel, since } = frame;
+  const { action, channel, since, filter } = frame;
   if (action === "ping") return { action };
   if (action !== "subscribe" && action !== "unsubscribe")
     throw new FrameError("invalid_action", `"action" must be ${actions}, not ${shown(action)}.`);
@@ -48,15 +56,31 @@ export function parseFrame(text: string): ClientFrame {
     throw new FrameError("invalid_channel", `"channel" must be a string, not ${shown(channel)}.`);
   if (channel.length > longestChannel)
     throw new FrameError("invalid_channel", `${shown(channel)} is longer than any channel's name.`);
-  if (action === "unsubscribe") return { action, channel };
-  if (since === undefined || since === null) return { action, channel };
-  if (typeof since !== "string")
+  const id = readId(frame["id"], channel);
+  if (action === "unsubscribe") return { action, channel, id };
+  if (since !== undefined && since !== null && typeof since !== "string")
     throw new FrameError(
       "invalid_action",
       `"since" must be the id of an event, a string, not ${shown(since)}.`,
       channel,
     );
-  return { action, channel, since };
+  if (filter !== undefined && filter !== null && typeof filter !== "string")
+    throw new FrameError("invalid_filter", `"filter" must be a string, not ${shown(filter)}.`, { channel, id });
+  // An empty filter is none, as in a list.
+  const wanted = filter === undefined || filter === null || filter.trim() === "" ? null : filter;
+  if (id !== null && wanted === null)
+    throw new FrameError("invalid_action", 'An "id" is for a subscription with a "filter".', { channel, id });
+  return { action, channel, since: since ?? null, filter: wanted, id };
+}
+
+function readId(id: unknown, channel: string): string | null {
+  if (id === undefined || id === null) return null;
+  if (typeof id === "string" && id !== "" && id.length <= MAX_SUBSCRIPTION_ID) return id;
+  throw new FrameError(
+    "invalid_action",
+    `"id" must be a string of 1 to ${MAX_SUBSCRIPTION_ID} characters, not ${shown(id)}.`,
+    channel,
+  );
 }
 
 export function unknownChannel(name: string): FrameError {
@@ -68,9 +92,9 @@ export function unknownChannel(name: string): FrameError {
 }
 
 /** Some of what came after `since` cannot be replayed: the log does not hold it, or it was not for this listener. */
-export function gapError(channel: string, since: string): FrameError {
+export function gapError(place: FramePlace, since: string): FrameError {
   const message = `The log does not hold everything since ${shown(since)} for this channel and this caller. Subscribe without "since" and read the data anew.`;
-  return new FrameError("resume_gap", message, channel);
+  return new FrameError("resume_gap", message, place);
 }
 
 export function toText(frame: ServerFrame): string {
@@ -78,11 +102,27 @@ export function toText(frame: ServerFrame): string {
 }
 
 export function errorText(error: FrameError): string {
-  const { code, message, channel } = error;
-  return toText({ type: "error", code, message, ...(channel === null ? {} : { channel }), error: { code, message } });
+  const { code, message, place } = error;
+  const { channel, id = null, position = null } = place;
+  return toText({
+    type: "error",
+    code,
+    message,
+    ...(channel !== null && { channel }),
+    ...(id !== null && { id }),
+    ...(position !== null && { position }),
+    error: { code, message },
+  });
 }
 
-/** An event's frame, around its text. */
-export function eventText(event: string): string {
-  return `{"type":"event","event":${event}}`;
+/** The answer to a frame that was followed. */
+export function replyText(type: "subscribed" | "unsubscribed", channel: string, id: string | null): string {
+  return toText({ type, channel, ...(id !== null && { id }) });
+}
+
+/** An event's frame, around its text. @param id of the subscription that it is for; null for all without one. */
+export function eventText(event: string, id: string | null = null): string {
+  return id === null
+    ? `{"type":"event","event":${event}}`
+    : `{"type":"event","id":${JSON.stringify(id)},"event":${event}}`;
 }

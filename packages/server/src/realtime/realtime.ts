@@ -6,17 +6,19 @@ import type { Database } from "../database/index.ts";
 import type { EventLog, EventPage, LoggedEvent } from "../events/index.ts";
 import { type Awaitable, inTurn, isAdmin } from "../kernel/index.ts";
 import type { LimitMeter, Logger } from "../logging/index.ts";
+import { parseSubscriptionFilter } from "../queries/index.ts";
 import type { Records } from "../records/index.ts";
 import type { Storage } from "../storage/index.ts";
 import { type Listener, mayHear, type Reserved, reservedOf, topicsOfEvent, topicsOfReserved } from "./audience.ts";
 import { ChannelTable } from "./channel-table.ts";
 import { Connection } from "./connection.ts";
+import { FilterTable } from "./filter-table.ts";
 import { eventText } from "./frames.ts";
 import { Inboxes } from "./inbox.ts";
 import { Readers } from "./readers.ts";
 import { SessionWatch } from "./session-watch.ts";
 import { type Publisher, SocketBuffers } from "./socket-buffers.ts";
-import { changeTypes, Tellings } from "./tellings.ts";
+import { changeTypes, Telling } from "./tellings.ts";
 import type { Feed } from "./types.ts";
 import { Visibility } from "./visibility.ts";
 
@@ -38,6 +40,8 @@ export interface RealtimeOptions {
   bufferTotal: number;
   /** Channels that all sockets may hold together; those of one address half of them. */
   maxSubscriptions: number;
+  /** Units of filters that one collection may have; see `Filter.cost`. */
+  maxFilters: number;
 }
 
 export class Realtime {
@@ -45,6 +49,7 @@ export class Realtime {
   readonly #feed: Feed;
   readonly #visibility: Visibility;
   readonly #readers: Readers;
+  readonly #filters: FilterTable;
   readonly #buffers: SocketBuffers;
   readonly #connections = new Set<Connection>();
   readonly #sessions: SessionWatch;
@@ -60,8 +65,18 @@ export class Realtime {
     this.#sessions = new SessionWatch(options.auth);
     this.#visibility = new Visibility(options);
     const { database, collections } = options;
-    this.#readers = new Readers({ open: () => database.openScratch(), users: collections.users.table });
-    const { limits, bufferLimit: limit, bufferTotal: total } = options;
+    this.#readers = new Readers({ open: (onProbe) => database.openScratch(onProbe), users: collections.users.table });
+    const { limits, bufferLimit: limit, bufferTotal: total, maxFilters: capacity } = options;
+    this.#filters = new FilterTable({
+      readers: this.#readers,
+      collection: (name) => collections.get(name),
+      get epoch() {
+        return collections.epoch;
+      },
+      parse: (collection, listener, text) => parseSubscriptionFilter({ collections, collection }, listener, text),
+      capacity,
+      limits,
+    });
     this.#buffers = new SocketBuffers({ sockets: this.#connections, limits, limit, total });
     this.#feed = this.#makeFeed();
   }
@@ -89,6 +104,7 @@ export class Realtime {
   stop(): void {
     this.#stopListening();
     this.#sessions.stop();
+    this.#readers.close();
   }
 
   /**
@@ -132,8 +148,11 @@ export class Realtime {
 
   /** Nothing is done for a type that nobody hears; else one call for each class of listeners, not for each socket. */
   #publish(event: LoggedEvent): Awaitable<unknown> {
-    const singled = this.#singledOf(event);
-    if (singled !== null) return this.#publishSingly(event, singled);
+    const telling = this.#tellingOf(event);
+    if (telling !== null) {
+      this.#filters.publish(telling);
+      if (this.#isToldSingly(event, telling.collection)) return this.#publishSingly(event, telling);
+    }
     const heard = this.#heard.get(event.type);
     if (heard === undefined) return undefined;
     const reserved = heard.collection === null ? reservedOf(event) : null;
@@ -143,33 +162,39 @@ export class Realtime {
   }
 
   /**
-   * The collection of an event that is told to one listener after the other, because the database knows its readers, or they are
-   * told different fields; null where topics are enough, or nobody hears it.
+   * The change of a record as each listener is told of it: where the database says who may read it, listeners are told different
+   * fields, or filters are asked. Null where topics are enough, or nobody hears it.
    */
-  #singledOf({ type, source }: LoggedEvent): Collection | null {
-    if (source !== "collections") return null;
-    const name = type.slice(0, type.indexOf("."));
+  #tellingOf(event: LoggedEvent): Telling | null {
+    if (event.source !== "collections") return null;
+    const name = event.type.slice(0, event.type.indexOf("."));
     const collection = this.#options.collections.get(name);
     if (collection === undefined) return null;
+    if (!this.#isToldSingly(event, collection) && !this.#filters.has(name)) return null;
+    // An event of another collection of that name, which is gone, is for admins, and no filter is about it.
+    if (this.#visibility.isOfPredecessor(event, collection)) return null;
+    const audience = this.#visibility.audience(event, name);
+    return new Telling({ event, collection, audience, readers: this.#readers });
+  }
+
+  /** Whether sockets without a filter hear an event, and are told it one after the other. */
+  #isToldSingly({ type }: LoggedEvent, collection: Collection): boolean {
     const hidesValues = collection.fieldPolicies?.hidesValues === true && !type.endsWith(".deleted");
-    if (collection.policies.read.audience !== "condition" && !hidesValues) return null;
-    const types = changeTypes(name);
-    return types.some((each) => this.#heard.has(each)) ? collection : null;
+    if (!this.#visibility.isConditional(collection) && !hidesValues) return false;
+    return changeTypes(collection.name).some((each) => this.#heard.has(each));
   }
 
   /**
    * To admins by their topic; to each other listener by what the change means for them: the record has come into their sight,
    * has gone out of it, or has changed before their eyes; and with the fields that they may read.
    */
-  #publishSingly(event: LoggedEvent, collection: Collection): Awaitable<unknown> {
+  #publishSingly(event: LoggedEvent, telling: Telling): Awaitable<unknown> {
     const sending = this.#send(eventText(event.toText()), [`${event.type}/admins`]);
-    const audience = this.#visibility.audience(event, collection.name);
-    const tellings = new Tellings({ event, collection, audience, readers: this.#readers });
     for (const connection of this.#connections) {
       const { listener } = connection;
       if (isAdmin(listener)) continue;
-      const type = tellings.typeFor(listener);
-      if (type !== null && connection.isLive(type)) connection.send(tellings.text(type, listener));
+      const type = telling.typeFor(listener);
+      if (type !== null && connection.isLive(type)) connection.send(telling.frame(type, listener));
     }
     return sending;
   }
@@ -216,6 +241,7 @@ export class Realtime {
     return {
       channels: new ChannelTable(maxSubscriptions, limits),
       flooded: (address) => limits.reached("socketFrames", { address }),
+      filters: this.#filters,
       inboxes: new Inboxes(),
       get place() {
         return events.flushedSeq;
@@ -228,9 +254,9 @@ export class Realtime {
       page: (after, width, types): Promise<EventPage | null> =>
         events.page({ after, until: events.flushedSeq, width, types: this.#toldFrom(types) }),
       mayHear: (listener: Listener, event, collection) =>
-        mayHear(listener, event.type, { audience: this.#visibility.audience(event, collection), owner: event.owner }),
+        mayHear(listener, this.#visibility.audience(event, collection), event.owner),
       isClosedAfter: (place, listener, collection) => this.#visibility.isClosedAfter(place, listener, collection),
-      replayed: (event, listener, collection) => this.#visibility.replayed(event, listener, collection),
+      replayed: (event, listener, through) => this.#visibility.replayed(event, listener, through),
       exists: (collection) => collection === null || collections.get(collection) !== undefined,
       sent: (bytes) => this.#buffers.sent(bytes),
       catchUp: (socket) => this.#buffers.catchUp(socket),
@@ -249,7 +275,8 @@ export class Realtime {
         heard.sockets -= 1;
         if (heard.sockets === 0) this.#heard.delete(type);
       },
-      listens: (listener, isHere) => (isHere ? this.#readers.add(listener) : this.#readers.remove(listener)),
+      listens: (listener, isHere) =>
+        isHere ? this.#readers.everybody.add(listener) : this.#readers.everybody.remove(listener),
       report: (error) => logger.error("A socket failed and was closed", { error }),
     };
   }

@@ -2,6 +2,7 @@
 import type { EventHead } from "../events/index.ts";
 import { nextTurn } from "../kernel/index.ts";
 import { errorText, eventText, FrameError } from "./frames.ts";
+import { changeTypes } from "./tellings.ts";
 import type { TypeSubscription } from "./type-subscription.ts";
 import type { Feed, Replayed } from "./types.ts";
 
@@ -80,13 +81,19 @@ export class Replays {
       const held = this.#held(subscriptions);
       if (held.length === 0) return;
       const types = held.map(({ type }) => type);
-      const page = await this.#feed.page(place, width, types);
+      const page = await this.#feed.page(place, width, this.#sourcesOf(held, types));
       if (page === null || !(await this.#send(page.events, held))) return this.#breakOff(types);
       place = page.end;
       if (place >= this.#feed.place) break;
       await nextTurn();
     }
     this.#cutOver(subscriptions, start);
+  }
+
+  /** The types of the events that may be told as one of these: through a filter, an update may be told as a deletion. */
+  #sourcesOf(held: readonly TypeSubscription[], types: readonly string[]): readonly string[] {
+    const collection = held[0]?.channel.collection ?? null;
+    return this.#connection.filter === null || collection === null ? types : changeTypes(collection);
   }
 
   /**
@@ -99,17 +106,18 @@ export class Replays {
     for (const head of events) {
       await this.#connection.drainedBelow(this.#feed.replayBuffer);
       // The role may have changed while the socket was drained.
-      const { listener } = this.#connection;
+      const { listener, filter, id } = this.#connection;
       const own = byType.get(head.type);
       if (own !== undefined && wasSent(head, own)) continue;
       // The read rule may have been widened since the replay began.
       if (this.#feed.isClosedAfter(head.seq - 1, listener, collection)) return false;
-      if (!this.#feed.mayHear(listener, head, collection)) continue;
-      const told = await this.#feed.replayed(head, listener, collection);
+      // Through a filter, an event may also say that a record is another one's now.
+      if (filter === null && !this.#feed.mayHear(listener, head, collection)) continue;
+      const told = await this.#feed.replayed(head, listener, { collection, filter });
       if (told === "trimmed") return false;
       const subscription = told === null ? undefined : byType.get(told.type);
       if (told === null || subscription === undefined || wasSent(head, subscription)) continue;
-      if (this.#connection.holds(subscription)) this.#connection.send(eventText(told.text));
+      if (this.#connection.holds(subscription)) this.#connection.send(eventText(told.text, id));
     }
     return true;
   }
@@ -128,7 +136,8 @@ export class Replays {
   #breakOff(types: readonly string[]): void {
     for (const channel of this.#connection.channelsOf(types)) {
       const message = 'The log no longer holds what comes next. Subscribe without "since" and read the data anew.';
-      this.#connection.send(errorText(new FrameError("resume_gap", message, channel)));
+      const { id } = this.#connection;
+      this.#connection.send(errorText(new FrameError("resume_gap", message, { channel, id })));
       this.#connection.drop(channel);
     }
   }

@@ -1,12 +1,13 @@
 /**
- * Tellings: what one change of a record means to each listener, where the read rule is an expression, or fields have rules. A
- * change that brings the record into a listener's sight is told as `.created`, one that takes it out of sight as `.deleted` with
- * the id alone.
+ * Tellings: the meaning of one change of a record for each listener, where the read rule is an expression, fields have rules, or
+ * a filter is asked. A change that brings the record into a listener's sight is told as `.created`, one that takes it out of sight as
+ * `.deleted` with the id alone.
  */
 import type { StoredRecord } from "@socle/protocol";
 import type { Collection } from "../collections/index.ts";
 import type { LoggedEvent } from "../events/index.ts";
 import type { Expression } from "../expressions/index.ts";
+import { isAdmin } from "../kernel/index.ts";
 import { type Audience, isOwnRecord } from "../permissions/index.ts";
 import { fieldLimits, type RecordTable, recordTableOf, withoutFields } from "../records/index.ts";
 import { type Listener, mayHear } from "./audience.ts";
@@ -18,10 +19,10 @@ export function changeTypes(name: string): string[] {
   return [`${name}.created`, `${name}.updated`, `${name}.deleted`];
 }
 
-/** The type as which a change is told to a listener who could read the record before it or can after it; null for neither. */
-function toldType(name: string, couldRead: boolean, canRead: boolean): string | null {
-  if (canRead) return couldRead ? `${name}.updated` : `${name}.created`;
-  return couldRead ? `${name}.deleted` : null;
+/** The type of a change for a listener: whether the record was there for them before it, and is after it; null for neither. */
+export function toldType(name: string, { before, after }: { before: boolean; after: boolean }): string | null {
+  if (after) return before ? `${name}.updated` : `${name}.created`;
+  return before ? `${name}.deleted` : null;
 }
 
 /** The text of an event as it is told as one of another type, without some fields of its record. */
@@ -34,6 +35,7 @@ export function toldText(event: LoggedEvent, type: string, hidden: ReadonlySet<s
 
 /** A change that is told, and the listeners of this moment. */
 interface Told {
+  /** As it is told live, with the record before the change. */
   readonly event: LoggedEvent;
   readonly collection: Collection;
   /** The callers who may read the record by a rule that is a word; `condition` where it is none. */
@@ -41,59 +43,81 @@ interface Told {
   readonly readers: Readers;
 }
 
+const nobody: ReadonlySet<string> = new Set();
+
+type Read = (listener: Listener) => boolean;
+
 /**
- * One change of a record as each listener, who is no admin, is told of it: with a type of their own where the read rule is an
- * expression, and without the fields that they may not read.
+ * One change of a record as each listener is told of it: with a type of their own where the read rule is an expression or a filter
+ * is asked, and without the fields that they may not read.
  */
-export class Tellings {
+export class Telling {
+  readonly collection: Collection;
+  /** The record before the change; null for a creation. */
+  readonly before: RecordState | null;
+  /** The record after the change; null for a deletion. */
+  readonly after: RecordState | null;
   readonly #told: Told;
   readonly #table: RecordTable;
-  /** The record after the change; null where it is gone. */
-  readonly #state: RecordState | null;
-  readonly #before: ReadonlySet<string>;
-  readonly #after: ReadonlySet<string>;
   /** The listeners for whom the condition of a field holds. */
   readonly #fulfilling = new Map<Expression, ReadonlySet<string>>();
   readonly #texts = new Map<string, string>();
+  readonly #frames = new Map<string, string>();
+  #couldRead: Read | null = null;
+  #canRead: Read | null = null;
 
-  /** @param told.event as it is told live, with the record before the change. */
   constructor(told: Told) {
-    const { event, collection, audience, readers } = told;
     this.#told = told;
-    this.#table = recordTableOf(collection);
-    const decision = collection.policies.read.decide(null);
-    const condition = audience === "condition" && decision.access === "where" ? decision.condition : null;
-    const readersOf = (state: RecordState | null): ReadonlySet<string> =>
-      state === null || condition === null ? nobody : readers.of(this.#table, condition, state);
-    this.#state = afterOf(event);
-    this.#before = condition === null ? nobody : readersOf(beforeOf(event, this.#table));
-    this.#after = readersOf(this.#state);
+    this.collection = told.collection;
+    this.#table = recordTableOf(told.collection);
+    this.before = beforeOf(told.event, this.#table);
+    this.after = afterOf(told.event);
   }
 
-  /** The type as which a listener is told of the change; null where they are not. */
+  /** Whether a listener could read the record before the change. */
+  couldRead(listener: Listener): boolean {
+    this.#couldRead ??= this.#readOf(this.before);
+    return this.#couldRead(listener);
+  }
+
+  /** Whether a listener can read the record after the change. */
+  canRead(listener: Listener): boolean {
+    this.#canRead ??= this.#readOf(this.after);
+    return this.#canRead(listener);
+  }
+
+  /** The type as which a listener without a filter is told of the change; null where they are not. */
   typeFor(listener: Listener): string | null {
     const { event, collection, audience } = this.#told;
-    const { type, owner } = event;
-    if (audience !== "condition") return mayHear(listener, type, { audience, owner }) ? type : null;
-    return toldType(collection.name, Readers.includes(this.#before, listener), Readers.includes(this.#after, listener));
+    if (audience !== "condition") return mayHear(listener, audience, event.owner) ? event.type : null;
+    return toldType(collection.name, { before: this.couldRead(listener), after: this.canRead(listener) });
   }
 
-  /** The frame by which a listener is told of the change. */
-  text(type: string, listener: Listener): string {
+  /** The frame by which a listener is told of the change. @param id of the subscription that it is for; null for none. */
+  frame(type: string, listener: Listener, id: string | null = null): string {
     const hidden = type.endsWith(".deleted") ? nobody : this.#hiddenFrom(listener);
     const key = hidden.size === 0 ? type : `${type} ${[...hidden].join()}`;
+    if (id !== null) return eventText(this.#text(key, type, hidden), id);
+    let frame = this.#frames.get(key);
+    if (frame === undefined) {
+      frame = eventText(this.#text(key, type, hidden));
+      this.#frames.set(key, frame);
+    }
+    return frame;
+  }
+
+  #text(key: string, type: string, hidden: ReadonlySet<string>): string {
     let text = this.#texts.get(key);
     if (text === undefined) {
-      text = eventText(toldText(this.#told.event, type, hidden));
+      text = toldText(this.#told.event, type, hidden);
       this.#texts.set(key, text);
     }
     return text;
   }
 
   #hiddenFrom(listener: Listener): ReadonlySet<string> {
-    const { collection, readers } = this.#told;
-    const limits = fieldLimits(collection, listener);
-    const state = this.#state;
+    const limits = fieldLimits(this.collection, listener);
+    const state = this.after;
     if (limits === null || state === null) return nobody;
     const hidden = new Set(limits.closed);
     for (const [field, { access, condition }] of limits.conditional) {
@@ -103,16 +127,29 @@ export class Tellings {
       }
       let fulfilling = this.#fulfilling.get(condition);
       if (fulfilling === undefined) {
-        fulfilling = readers.of(this.#table, condition, state);
+        fulfilling = this.#readersOf(condition, state);
         this.#fulfilling.set(condition, fulfilling);
       }
       if (!Readers.includes(fulfilling, listener)) hidden.add(field);
     }
     return hidden;
   }
-}
 
-const nobody: ReadonlySet<string> = new Set();
+  #readOf(state: RecordState | null): Read {
+    if (state === null) return () => false;
+    const { audience } = this.#told;
+    const decision = this.collection.policies.read.decide(null);
+    if (audience !== "condition" || decision.access !== "where")
+      return (listener) => mayHear(listener, audience, state.owner);
+    const readers = this.#readersOf(decision.condition, state);
+    return (listener) => isAdmin(listener) || Readers.includes(readers, listener);
+  }
+
+  #readersOf(expression: Expression, state: RecordState): ReadonlySet<string> {
+    const { readers } = this.#told;
+    return readers.of(readers.everybody, { table: this.#table, expression, isBounded: false }, state);
+  }
+}
 
 function afterOf({ type, payload, owner }: LoggedEvent): RecordState | null {
   // The payload of a creation or update that is told live is the whole record.

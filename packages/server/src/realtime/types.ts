@@ -2,6 +2,8 @@
 import type { EventHead, EventPage } from "../events/index.ts";
 import type { Listener } from "./audience.ts";
 import type { ChannelTable } from "./channel-table.ts";
+import type { Filter } from "./filter.ts";
+import type { FilterTable } from "./filter-table.ts";
 import type { Inboxes } from "./inbox.ts";
 import type { TypeSubscription } from "./type-subscription.ts";
 import type { Replayed as ReplayedEvent } from "./visibility.ts";
@@ -40,6 +42,8 @@ export interface Feed {
   readonly replayBuffer: number;
   /** The channels that all sockets hold. */
   readonly channels: ChannelTable;
+  /** The filters of all subscriptions. */
+  readonly filters: FilterTable;
   /** Frames that wait in all sockets. */
   readonly inboxes: Inboxes;
   /** The place of an event, or null when the log does not hold everything after it. */
@@ -49,8 +53,8 @@ export interface Feed {
   mayHear(listener: Listener, event: EventHead, collection: string | null): boolean;
   /** Whether some of the events after a place were not for this listener when they were written, and would be now. */
   isClosedAfter(place: number, listener: Listener, collection: string | null): boolean;
-  /** An event that a listener may hear, as a replay tells it. */
-  replayed(event: EventHead, listener: Listener, collection: string | null): Promise<ReplayedEvent>;
+  /** An event as a replay tells it to a listener, who may hear it, or hears it through a filter. */
+  replayed(event: EventHead, listener: Listener, through: ReplayedThrough): Promise<ReplayedEvent>;
   /** Whether there is a collection of this name, or the name is null: else nobody writes events of it. */
   exists(collection: string | null): boolean;
   /** A socket is closed because its frames come too fast. */
@@ -72,9 +76,18 @@ export interface Feed {
   report(thrown: unknown): void;
 }
 
-/** The connection, as a replay sees it. */
+/** The collection of a replay, and the filter of its subscription; null for none. */
+export interface ReplayedThrough {
+  readonly collection: string | null;
+  readonly filter: Filter | null;
+}
+
+/** A replay's view of the connection, or of the subscription with a filter, that it is for. */
 export interface Replayed {
   readonly listener: Listener;
+  /** The id that its events carry; null for none. */
+  readonly id: string | null;
+  readonly filter: Filter | null;
   send(text: string): void;
   /** Resolves when less than `bytes` wait to be sent, or when the socket is gone. */
   drainedBelow(bytes: number): Promise<void>;

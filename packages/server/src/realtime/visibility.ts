@@ -1,12 +1,17 @@
 /** Visibility: the audience of an event of the log, now and in a replay, and the text that a replay sends of it. */
+
+import type { StoredRecord } from "@socle/protocol";
 import type { Collection, Collections } from "../collections/index.ts";
-import type { EventHead, EventLog, LoggedEvent } from "../events/index.ts";
+import type { EventBasis, EventHead, EventLog, LoggedEvent } from "../events/index.ts";
 import { AppError, isAdmin } from "../kernel/index.ts";
 import { type Audience, audienceOf, narrowerThan } from "../permissions/index.ts";
-import { fieldLimits, type Records } from "../records/index.ts";
+import { fieldLimits, type Records, recordTableOf, touchesReadRule } from "../records/index.ts";
 import type { Storage } from "../storage/index.ts";
 import { type Listener, mayHear, reducedFor } from "./audience.ts";
-import { toldText } from "./tellings.ts";
+import type { Filter } from "./filter.ts";
+import { fulfilledBefore } from "./former-states.ts";
+import { toldText, toldType } from "./tellings.ts";
+import type { ReplayedThrough } from "./types.ts";
 
 /** An event as a replay tells it: its type may be another one, where it has taken a record out of sight. */
 export interface Told {
@@ -16,6 +21,13 @@ export interface Told {
 
 /** `trimmed`: the log does not hold the event any more. `null`: the listener is to hear nothing of it. */
 export type Replayed = Told | null | "trimmed";
+
+/** An event of the log that is looked at for a listener. */
+interface Seen {
+  readonly event: LoggedEvent;
+  readonly listener: Listener;
+  readonly collection: Collection;
+}
 
 export class Visibility {
   readonly #collections: Collections;
@@ -38,7 +50,7 @@ export class Visibility {
   audience(event: EventHead, name: string | null): Audience {
     if (name === null) return "users";
     const collection = this.#collections.get(name);
-    if (collection === undefined || isOfPredecessor(event, collection)) return "admins";
+    if (collection === undefined || this.isOfPredecessor(event, collection)) return "admins";
     const { read } = collection.policies;
     const { widened } = collection.places;
     const narrower = narrowerThan(read.rule).find((rule) => event.seq <= (widened[rule] ?? 0));
@@ -52,17 +64,22 @@ export class Visibility {
     const { widened } = collection.places;
     // The owner of a record could hear it; the records of others were closed.
     return narrowerThan(collection.policies.read.rule).some(
-      (rule) => place < (widened[rule] ?? 0) && !mayHear(listener, "", { audience: audienceOf(rule), owner: null }),
+      (rule) => place < (widened[rule] ?? 0) && !mayHear(listener, audienceOf(rule), null),
     );
   }
 
-  /** An event as a replay tells it to a listener whom its audience lets hear it. */
-  async replayed(head: EventHead, listener: Listener, name: string | null): Promise<Replayed> {
+  /** An event as a replay tells it to a listener whom its audience lets hear it, or who hears it through a filter. */
+  async replayed(head: EventHead, listener: Listener, through: ReplayedThrough): Promise<Replayed> {
     const event = await this.#events.at(head.seq);
     if (event === null) return "trimmed";
+    const { collection: name, filter } = through;
     const collection = name === null ? undefined : this.#collections.get(name);
+    if (filter !== null) {
+      if (collection === undefined || this.isOfPredecessor(event, collection)) return null;
+      return this.#toldByFilter({ event, listener, collection }, filter);
+    }
     if (collection !== undefined && this.isConditional(collection) && !isAdmin(listener))
-      return isOfPredecessor(event, collection) ? null : this.#toldByRule(event, listener, collection);
+      return this.isOfPredecessor(event, collection) ? null : this.#toldByRule(event, listener, collection);
     const text = await this.#text(event, listener, name);
     return text === null ? null : { type: event.type, text };
   }
@@ -77,7 +94,7 @@ export class Visibility {
    * log keeps nothing where the rule asks about nothing that has changed.
    */
   async #toldByRule(event: LoggedEvent, listener: Listener, collection: Collection): Promise<Told | null> {
-    const { basis } = event;
+    const basis = this.#basisOfRule(event, collection);
     const couldRead = basis !== null && (await this.#records.wasReadable(collection, listener, basis));
     const text = await this.#textAfter(event, listener, collection);
     if (text !== null) {
@@ -87,6 +104,72 @@ export class Visibility {
     }
     const type = `${collection.name}.deleted`;
     return couldRead ? { type, text: toldText(event, type) } : null;
+  }
+
+  /** The record before a change, where the change touched something that the read rule asks about; else null. */
+  #basisOfRule(event: LoggedEvent, collection: Collection): EventBasis | null {
+    const { basis } = event;
+    return basis !== null && touchesReadRule(recordTableOf(collection), basis) ? formerOf(event) : null;
+  }
+
+  /**
+   * A change through a filter, by the rule and the definitions of this moment: after it, the record as it became, and only while it
+   * may be read and fulfils the filter now; before it, the values that the log has kept. Where it has not, the record may have
+   * fulfilled the filter: `.deleted` is told once too often rather than once too seldom.
+   * @throws FrameError where the filter cannot be asked any more.
+   */
+  async #toldByFilter(seen: Seen, filter: Filter): Promise<Told | null> {
+    const { event, listener, collection } = seen;
+    const isAsLogged = !event.isPartial && event.seq > collection.places.fields;
+    const isDeletion = event.type.endsWith(".deleted");
+    const now = isDeletion ? null : await this.#now(event, listener, collection);
+    // The payload of a creation, or of an update that the log has whole, is the record.
+    const became = isDeletion ? null : isAsLogged ? (event.payload as StoredRecord) : now;
+    const canRead = became !== null && (await this.#couldRead(seen, { fields: became, owner: event.owner }));
+    const fulfils = became !== null && filter.holds({ record: became, owner: event.owner }, listener);
+    const fulfilled = fulfilledBefore(event, listener, { collection, filter, became, fulfils });
+    const couldRead = fulfilled !== false && (await this.#couldReadBefore(seen, canRead));
+    if (canRead && fulfils) {
+      if (now === null || !(now === became || filter.holds({ record: now, owner: event.owner }, listener))) return null;
+      const type = toldType(collection.name, { before: couldRead, after: true }) ?? event.type;
+      if (!isAsLogged) return { type, text: event.toText(JSON.stringify(now), type) };
+      return { type, text: toldText(event, type, await this.#hidden(seen, now)) };
+    }
+    const type = `${collection.name}.deleted`;
+    return couldRead ? { type, text: toldText(event, type) } : null;
+  }
+
+  /** The fields of an event's record that the listener may not read, in the record as it became or as it is now. */
+  async #hidden({ event, listener, collection }: Seen, now: StoredRecord): Promise<ReadonlySet<string>> {
+    const hidden = await this.#records.hiddenAt(collection, listener, event);
+    for (const field of Object.keys(event.payload)) if (!Object.hasOwn(now, field)) hidden.add(field);
+    return hidden;
+  }
+
+  /** The record of an event as it is now; null where it is gone, or closed to the listener. */
+  async #now({ subject }: LoggedEvent, listener: Listener, collection: Collection): Promise<StoredRecord | null> {
+    try {
+      return await this.#records.get(collection, listener, subject ?? "");
+    } catch (thrown) {
+      if (thrown instanceof AppError && thrown.code !== "unavailable") return null;
+      throw thrown;
+    }
+  }
+
+  /** Whether the audience of an event lets a listener read a record as it was at it. */
+  async #couldRead({ event, listener, collection }: Seen, state: EventBasis): Promise<boolean> {
+    const audience = this.audience(event, collection.name);
+    if (audience !== "condition") return mayHear(listener, audience, state.owner);
+    return this.#records.wasReadable(collection, listener, state);
+  }
+
+  /** The same for the record before the event. @param canRead for the record after it. */
+  async #couldReadBefore(seen: Seen, canRead: boolean): Promise<boolean> {
+    const { event, collection } = seen;
+    if (event.type.endsWith(".created")) return false;
+    const isUntouched = this.#basisOfRule(event, collection) === null && !event.type.endsWith(".deleted");
+    if (this.isConditional(collection) && isUntouched) return canRead;
+    return this.#couldRead(seen, formerOf(event));
   }
 
   /** The record after a change, for a listener who may read it as it became, and as it is now. */
@@ -104,7 +187,8 @@ export class Visibility {
     const collection = this.#collections.get(name);
     if (event.type.endsWith(".deleted")) return event.toText();
     // Its record is gone with its collection; an admin may see what the log holds of it.
-    if (collection === undefined || isOfPredecessor(event, collection)) return event.isPartial ? null : event.toText();
+    if (collection === undefined || this.isOfPredecessor(event, collection))
+      return event.isPartial ? null : event.toText();
     return this.#recordText(event, listener, collection);
   }
 
@@ -127,25 +211,26 @@ export class Visibility {
     const hidesValues = fieldLimits(collection, listener) !== null;
     if (isAsLogged && !hidesValues)
       return (await this.#records.isReadable(collection, listener, id)) ? event.toText() : null;
-    try {
-      const now = await this.#records.get(collection, listener, id);
-      if (!isAsLogged) return event.toText(JSON.stringify(now));
-      const hidden = await this.#records.hiddenAt(collection, listener, event);
-      for (const field of Object.keys(event.payload)) if (!Object.hasOwn(now, field)) hidden.add(field);
-      return toldText(event, event.type, hidden);
-    } catch (thrown) {
-      if (thrown instanceof AppError && thrown.code !== "unavailable") return null;
-      throw thrown;
-    }
+    const now = await this.#now(event, listener, collection);
+    if (now === null) return null;
+    if (!isAsLogged) return event.toText(JSON.stringify(now));
+    return toldText(event, event.type, await this.#hidden({ event, listener, collection }, now));
   }
+
+  /** Whether an event is of another collection of that name, which is gone. */
+  isOfPredecessor(event: EventHead, { places, createdAt }: Collection): boolean {
+    // A collection from before places were kept has but its time.
+    return places.created === 0 ? event.timestamp < createdAt : event.seq <= places.created;
+  }
+}
+
+/** The record before an update or a deletion, as far as the log tells. */
+function formerOf({ basis, isPartial, payload, owner }: LoggedEvent): EventBasis {
+  const unchanged = isPartial ? {} : payload;
+  return { fields: { ...unchanged, ...basis?.fields }, owner: basis === null ? owner : basis.owner };
 }
 
 /** The text of an event with another type. Its own stands once, before the payload. */
 function retyped(text: string, from: string, to: string): string {
   return text.replace(`"type":"${from}"`, `"type":"${to}"`);
-}
-
-function isOfPredecessor(event: EventHead, { places, createdAt }: Collection): boolean {
-  // A collection from before places were kept has but its time.
-  return places.created === 0 ? event.timestamp < createdAt : event.seq <= places.created;
 }

@@ -1,14 +1,25 @@
-/** Event bases: the part of a record before a change by which a replay decides who has lost sight of it. */
+/**
+ * Event bases: the values before a change that the log keeps, by which a replay decides who has lost sight of the record, and whether it
+ * fulfilled a subscription's filter.
+ */
 import type { JsonValue } from "@socle/protocol";
 import type { EventBasis } from "../events/index.ts";
 import { type Expression, ownColumnsIn } from "../expressions/index.ts";
 import { ownerColumn } from "../permissions/index.ts";
 import type { OwnedRow, RecordTable } from "./record-table.ts";
 
+/** Characters that the values of one change may take, so that a deletion writes little: filters compare short values. */
+const maxBasis = 1_024;
+
 const columnsOf = new WeakMap<Expression, ReadonlySet<string>>();
 
-/** The columns that a condition asks about. */
-function askedColumns(condition: Expression): ReadonlySet<string> {
+const none: ReadonlySet<string> = new Set();
+
+/** The columns that the read rule asks about. */
+function columnsOfReadRule(table: RecordTable): ReadonlySet<string> {
+  const decision = table.collection.policies.read.decide(null);
+  if (decision.access !== "where") return none;
+  const { condition } = decision;
   let columns = columnsOf.get(condition);
   if (columns === undefined) {
     columns = ownColumnsIn(condition);
@@ -18,23 +29,49 @@ function askedColumns(condition: Expression): ReadonlySet<string> {
 }
 
 /**
- * The basis of a change, where the read rule is an expression that asks about the record.
+ * The basis of a change: the former values of the fields that it changed. Where it changed something that the read rule asks
+ * about, all that this asks about. Values that are too long for the log are named alone.
  * @param after the record after the change; null where it is deleted.
- * @returns null where no rule needs one, or nothing that the rule asks about has changed.
  */
-export function basisOf(table: RecordTable, before: OwnedRow, after: OwnedRow | null): EventBasis | null {
-  const { read } = table.collection.policies;
-  const decision = read.decide(null);
-  if (decision.access !== "where") return null;
-  const columns = askedColumns(decision.condition);
-  const names = ["id", "createdAt", "updatedAt", ...table.fields.map(({ name }) => name)].filter((name) =>
-    columns.has(table.columnName(name)),
-  );
-  const isSame = (name: string): boolean =>
-    name === "updatedAt" || JSON.stringify(before.record[name]) === JSON.stringify(after?.record[name]);
-  const isOwnerSame = !columns.has(ownerColumn) || before.owner === after?.owner;
-  if (after !== null && names.every(isSame) && isOwnerSame) return null;
+export function basisOf(table: RecordTable, before: OwnedRow, after: OwnedRow | null): EventBasis {
+  const asked = columnsOfReadRule(table);
+  const names = ["id", "createdAt", "updatedAt", ...table.fields.map(({ name }) => name)];
+  const changed = names.filter((name) => !isSame(before.record[name], after?.record[name]));
+  const isAsked = (name: string): boolean => asked.has(table.columnName(name));
+  const isOwnerAsked = asked.has(ownerColumn) && before.owner !== after?.owner;
+  const isRuleTouched = isOwnerAsked || changed.some((name) => name !== "updatedAt" && isAsked(name));
   const fields: Record<string, JsonValue> = {};
-  for (const name of names) fields[name] = before.record[name] ?? null;
-  return { fields, owner: before.owner };
+  const omitted: string[] = [];
+  let room = maxBasis;
+  for (const name of isRuleTouched ? names : changed) {
+    const isForRule = isRuleTouched && isAsked(name);
+    if (!isForRule && !changed.includes(name)) continue;
+    const value = before.record[name] ?? null;
+    const length = lengthOf(value);
+    if (length <= room || isForRule) {
+      fields[name] = value;
+      room -= length;
+    } else {
+      omitted.push(name);
+    }
+  }
+  return { fields, owner: before.owner, ...(omitted.length > 0 && { omitted }) };
+}
+
+/** Whether the basis of a change says all that the read rule asks about, because the change touched some of it. */
+export function touchesReadRule(table: RecordTable, { fields }: EventBasis): boolean {
+  const asked = columnsOfReadRule(table);
+  return Object.keys(fields).some((name) => name !== "updatedAt" && asked.has(table.columnName(name)));
+}
+
+function isSame(before: JsonValue | undefined, after: JsonValue | undefined): boolean {
+  if (before === after) return true;
+  const areObjects = typeof before === "object" && typeof after === "object";
+  return areObjects && JSON.stringify(before) === JSON.stringify(after);
+}
+
+/** About the characters of a value's JSON. */
+function lengthOf(value: JsonValue): number {
+  if (typeof value === "string") return value.length;
+  return typeof value === "object" && value !== null ? JSON.stringify(value).length : 20;
 }

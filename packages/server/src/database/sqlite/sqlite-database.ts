@@ -261,10 +261,13 @@ export class SqliteDatabase implements Database {
     return this.#queryThreads.run(this.#asAllowed(waiter, inSnapshot(work)), waiter);
   }
 
-  /** A connection that reads and has temporary tables. Each statement reads what is committed by then. Closed with the database. */
-  openScratch(): ScratchConnection {
+  /**
+   * A connection that reads and has temporary tables. Each statement reads what is committed by then. Closed with the database.
+   * @param onProbe see `addFunctions`.
+   */
+  openScratch(onProbe: () => void): ScratchConnection {
     const connection = openReader(this.path);
-    addFunctions(connection, () => undefined);
+    addFunctions(connection, onProbe);
     this.#closers.push(() => connection.close());
     return connection;
   }

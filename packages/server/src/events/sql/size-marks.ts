@@ -8,7 +8,7 @@ import type { Awaitable } from "../../kernel/index.ts";
 /** Bytes between two marks. The log's size is known to this precision. */
 export const markEvery = 256 * 1024;
 
-/** Bytes that a row takes beside its payload, about. */
+/** Bytes that a row takes beside its payload and its basis, about. */
 export const rowBytes = 100;
 
 export const sizeMarkSchema = [
@@ -39,7 +39,8 @@ export function measureSize(reader: Reader): Awaitable<Size | null> {
   // One statement: a thread takes one at a time.
   return reader.get<Size>(
     `SELECT total AS marked, total + coalesce(
-       (SELECT sum(octet_length(payload) + ${rowBytes}) FROM _events WHERE seq > mark.seq), 0) AS total
+       (SELECT sum(octet_length(payload) + coalesce(octet_length(basis), 0) + ${rowBytes}) FROM _events
+        WHERE seq > mark.seq), 0) AS total
      FROM _event_sizes AS mark ORDER BY seq DESC LIMIT 1`,
   );
 }
