@@ -50,6 +50,7 @@ export interface MigrationStep {
     | "rules"
     | "values"
     | "default"
+    | "onDelete"
     | "index"
     | "permissions"
     | "order";

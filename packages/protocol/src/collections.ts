@@ -36,6 +36,10 @@ export type FieldOperation = (typeof FIELD_OPERATIONS)[number];
  */
 export type FieldPermissions = { [operation in FieldOperation]?: Rule };
 
+/** The fates of a record when the one that a relation of it points to is deleted. */
+export const ON_DELETE = ["restrict", "cascade", "clear"] as const;
+export type OnDelete = (typeof ON_DELETE)[number];
+
 /** Names of collections and fields; collections are unique without regard to case. */
 export const NAME_PATTERN = /^[A-Za-z][A-Za-z0-9_]{0,62}$/;
 
@@ -70,6 +74,8 @@ export interface FieldDefinition {
   unique?: boolean;
   /** For a relation: the collection it points to. */
   collection?: string;
+  /** For a relation: the fate of the record when the one that it points to is deleted. Left out, it stays as it is. */
+  onDelete?: OnDelete;
   /** For a relation to `users`: the field shows who owns the record. One per collection. */
   owner?: boolean;
   /** For a string: the texts that it may be, in their order, by which it sorts. */

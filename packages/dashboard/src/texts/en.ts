@@ -847,6 +847,19 @@ export const en = {
       regexMatches: "Matches",
       regexFails: "Does not match",
       regexSlow: "Too slow in the browser to try here. The service matches in linear time.",
+      onDelete: "When the target is deleted",
+      onDeletes: {
+        nothing: "Nothing: the id stays",
+        restrict: "Refuse to delete it",
+        cascade: "Delete this record, too",
+        clear: "Clear this field",
+      },
+      onDeleteHints: {
+        nothing: "The field then points to a record that is gone.",
+        restrict: "As long as records point to it, it cannot be deleted.",
+        cascade: "No permission is asked for what goes along.",
+        clear: "The field is set to null.",
+      },
       default: "Has a default",
       callerDefault: "Default: the user who creates the record",
       defaultHint:
@@ -868,6 +881,7 @@ export const en = {
         unique: "unique",
         owner: "owner",
         pattern: "pattern",
+        onDelete: { restrict: "restricts", cascade: "cascades", clear: "is cleared" },
         default: (value: string) => (value === "" ? "default empty" : `default ${value}`),
         values: (n: number) => count(n, "value"),
         min: (min: string) => `≥ ${min}`,
@@ -1022,6 +1036,7 @@ export const en = {
         relation: "The default is @user.id.",
         file: "A file has no default.",
       },
+      clearRequired: "A required field cannot be cleared.",
       sameDefault: "Every record would have the same value, and the field is unique.",
       manyValues: (n: number) => `At most ${n} values are possible.`,
       longValue: (n: number) => `A value has at most ${n} characters.`,
@@ -1078,6 +1093,7 @@ export const en = {
       retarget: (field: string, from: string, to: string) =>
         `Let \`${field}\` point to \`${to}\` instead of \`${from}\``,
       rules: (field: string) => `Change the rules of \`${field}\``,
+      onDelete: (field: string) => `Change what a deletion does to records by \`${field}\``,
       default: (field: string) => `Change the default of \`${field}\``,
       onlyNew: "For new records alone",
       getDefault: (records: number, value: string) =>

@@ -6,6 +6,7 @@ import type { User, UserEntry } from "@socle/protocol";
 import { readCredentials, readPassword, readRole, type Users } from "../auth/index.ts";
 import type { Database } from "../database/index.ts";
 import type { SignedIn } from "../kernel/index.ts";
+import type { Records } from "../records/index.ts";
 import { type AdminChanges, refuseOthers } from "./admin-changes.ts";
 import type { Audit } from "./audit.ts";
 
@@ -13,12 +14,14 @@ export class UserAdmin {
   readonly #database: Database;
   readonly #changes: AdminChanges;
   readonly #users: Users;
+  readonly #records: Records;
   readonly #audit: Audit;
 
-  constructor(options: { database: Database; changes: AdminChanges; users: Users; audit: Audit }) {
+  constructor(options: { database: Database; changes: AdminChanges; users: Users; records: Records; audit: Audit }) {
     this.#database = options.database;
     this.#changes = options.changes;
     this.#users = options.users;
+    this.#records = options.records;
     this.#audit = options.audit;
   }
 
@@ -88,9 +91,14 @@ export class UserAdmin {
     });
   }
 
-  /** @throws AppError `not_found`, or `bad_request` for the last admin. */
+  /**
+   * Records that point to the user do what the `onDelete` of their field says.
+   * @throws AppError `not_found`, or `bad_request` for the last admin and where records refuse it.
+   */
   async delete(id: string, admin: SignedIn): Promise<void> {
     await this.#changes.transact(admin, async (tx) => {
+      await this.#users.get(tx, id);
+      await this.#records.followUser(tx, admin, id);
       const user = await this.#users.delete(tx, id);
       await this.#audit.record(tx, admin, { action: "user.deleted", target: id, before: user, after: null });
     });

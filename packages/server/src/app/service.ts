@@ -164,6 +164,7 @@ export async function buildService({ config, logger, onFatal }: ServiceOptions):
         fileExists: (reader, id) => storage.exists(reader, id),
       },
       logger: logger.for("records"),
+      maxCascade: config["limits.cascade"],
     });
     const queries = new Queries({
       database,

@@ -40,6 +40,8 @@ function describe({
       return `~ ${field} has other values`;
     case "default":
       return `~ ${field} has another default`;
+    case "onDelete":
+      return `~ ${field} does something else when the record that it points to is deleted`;
     case "index":
       return `~ ${fields.join(", ")}: ${on === true ? (unique === true ? "a" : "an") : "the"} ${unique === true ? "unique " : ""}index ${on === true ? "comes" : "goes"}`;
     case "permissions":

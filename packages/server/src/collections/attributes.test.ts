@@ -49,6 +49,23 @@ const attributes: { readonly [attribute: string]: Cases } = {
       [{ type: "string", values: ["a"], regex: "a" }, /"regex" means nothing beside "values"/],
     ],
   },
+  onDelete: {
+    good: { relation: ["restrict", "cascade", "clear"] },
+    malformed: [
+      ["delete", /must be restrict, cascade or clear, not "delete"/],
+      ["Cascade", /must be restrict, cascade or clear/],
+      ["", /must be restrict, cascade or clear/],
+      [null, /must be restrict, cascade or clear/],
+      [true, /must be restrict, cascade or clear/],
+      [["clear"], /must be restrict, cascade or clear/],
+    ],
+    fields: [
+      [
+        { type: "relation", collection: "users", onDelete: "clear", required: true },
+        /which a required field cannot be/,
+      ],
+    ],
+  },
   default: {
     good: {
       string: ["", "x", "@nowhere"],

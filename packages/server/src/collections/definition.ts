@@ -36,6 +36,7 @@ const fieldShape = {
   unique: z.optional(z.boolean("must be true or false")),
   collection: z.optional(z.string("must be the name of a collection")),
   owner: z.optional(z.boolean("must be true or false")),
+  onDelete: z.optional(z.string("must be restrict, cascade or clear")),
   default: z.optional(z.unknown()),
   values: z.optional(z.array(z.string("must be an array of texts"), "must be an array of texts")),
   permissions: z.optional(z.nullable(z.looseObject({}, "must be an object"))),

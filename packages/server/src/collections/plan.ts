@@ -24,6 +24,8 @@ export type PlanStep =
   | { step: "values"; field: string }
   /** The default of new records becomes another. */
   | { step: "default"; field: string }
+  /** Another thing happens when what it points to is deleted. */
+  | { step: "onDelete"; field: string }
   | IndexStep
   /** The rules of the collection, or of one field. */
   | { step: "permissions"; field?: string }
@@ -66,6 +68,7 @@ function compareField(old: FieldDefinition, field: FieldDefinition): PlanStep[] 
     steps.push({ step: "unique", field: name, on: field.unique === true });
   if (JSON.stringify(old.values) !== JSON.stringify(field.values)) steps.push({ step: "values", field: name });
   if (JSON.stringify(old.default) !== JSON.stringify(field.default)) steps.push({ step: "default", field: name });
+  if (old.onDelete !== field.onDelete) steps.push({ step: "onDelete", field: name });
   const loosened = old.required === true && field.required !== true;
   if (loosened || old.min !== field.min || old.max !== field.max || old.regex !== field.regex)
     steps.push({ step: "rules", field: name, stricter: stricterRules(old, field) });

@@ -11,7 +11,7 @@ import { isSameColumn, isSameIndex, type TableIndex, tableIndexes } from "./tabl
 export function touchesRecords(plan: Plan): boolean {
   if (plan.before === null) return false;
   const isLight = (step: PlanStep): boolean =>
-    ["permissions", "order", "rename", "default"].includes(step.step) ||
+    ["permissions", "order", "rename", "default", "onDelete"].includes(step.step) ||
     (step.step === "rules" && step.stricter.length === 0) ||
     (step.step === "index" && !step.on);
   return !plan.steps.every(isLight) || makesIndex(plan.before, plan);

@@ -136,6 +136,11 @@ export const keys = {
     "passwords that wait to be hashed; half of them for one address or user",
   ),
   "limits.sessionsPerUser": key(wholeNumber(1, 10_000), 100, "sessions of one user; a further login ends the oldest"),
+  "limits.cascade": key(
+    wholeNumber(0, 10_000_000),
+    100_000,
+    "records that one deletion deletes or clears beside its own, by `onDelete`; other writes wait meanwhile",
+  ),
   "limits.diskFree": key(
     size(0, 1_024 ** 5),
     "64MiB",

@@ -46,6 +46,8 @@ export const LIMITS = [
   "sessionsPerUser",
   /** Runs that wait in one queue (`limits.queuedRuns`). */
   "queuedRuns",
+  /** Records that one deletion changes beside its own (`limits.cascade`). */
+  "cascade",
   /** Live streams of the log and of events. */
   "streams",
   /** Requests per second of one address (`limits.rate.*`). */

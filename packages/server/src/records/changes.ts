@@ -1,21 +1,22 @@
 /** Changes of records inside a transaction: create, update and delete one, each with its permission, its rules and its event. */
 import type { ErrorDetail, FieldDefinition, StoredRecord } from "@socle/protocol";
-import type { Collection, Collections } from "../collections/index.ts";
+import type { Collections } from "../collections/index.ts";
 import type { Transactor, Value } from "../database/index.ts";
 import type { EventLog } from "../events/index.ts";
 import { decode } from "../fields/index.ts";
 import { AppError, type Clock, JsonText, newId, type Principal, toTimestamp } from "../kernel/index.ts";
 import type { RecordCounts } from "./counts.ts";
 import { fillDefaults } from "./defaults.ts";
-import { basisOf } from "./event-basis.ts";
+import { Deletions } from "./deletions.ts";
 import type { FieldRights } from "./field-rights.ts";
 import { collectionNamed, missingRecord } from "./missing.ts";
 import { ownerOfChanged, ownerOfNew } from "./ownership.ts";
+import { RecordEffects } from "./record-effects.ts";
 import { type OwnedRow, type RecordTable, recordTableOf } from "./record-table.ts";
 import { checkVersion, recordTag } from "./record-tag.ts";
 import { type Lookups, References } from "./references.ts";
 import type { RecordState, Rights, RightsTarget } from "./rights.ts";
-import { answerWithout, changesOf, type SavedRecord } from "./saved-record.ts";
+import { answerWithout, type SavedRecord } from "./saved-record.ts";
 import { type ValidatedBody, validateBody } from "./validate.ts";
 import type { Versions } from "./versions.ts";
 
@@ -73,11 +74,10 @@ interface Found {
  */
 export class RecordChanges {
   readonly #collections: Collections;
-  readonly #events: EventLog;
   readonly #clock: Clock;
   readonly #references: References;
-  readonly #counts: RecordCounts;
-  readonly #versions: Versions;
+  readonly #effects: RecordEffects;
+  readonly #deletions: Deletions;
   readonly #rights: Rights;
   readonly #fieldRights: FieldRights;
 
@@ -90,12 +90,13 @@ export class RecordChanges {
     versions: Versions;
     rights: Rights;
     fieldRights: FieldRights;
+    /** Records that a deletion may change beside its own (`limits.cascade`). */
+    maxCascade: number;
   }) {
     this.#collections = options.collections;
-    this.#events = options.events;
     this.#clock = options.clock;
-    this.#counts = options.counts;
-    this.#versions = options.versions;
+    this.#effects = new RecordEffects(options);
+    this.#deletions = new Deletions({ ...options, effects: this.#effects, limit: options.maxCascade });
     this.#rights = options.rights;
     this.#fieldRights = options.fieldRights;
     this.#references = new References({ collections: options.collections, lookups: options.lookups });
@@ -136,10 +137,7 @@ export class RecordChanges {
       () => tx.run(table.insert, id, createdAt, updatedAt, owner, ...stored),
       () => this.#references.duplicates(tx, table, { id, values, createdAt, updatedAt }),
     );
-    tx.onCommit(() => this.#changed(collection, 1, owner));
-    const type = `${name}.created`;
-    const json = JsonText.of(record);
-    await this.#events.append(tx, { type, source: "collections", payload: json, principal, owner }, now);
+    const json = await this.#effects.created(tx, { table, row: { record, owner }, principal, now });
     return this.#answer(tx, { ...state, id }, { json, body, weight: json.text.length });
   }
 
@@ -183,33 +181,15 @@ export class RecordChanges {
     );
     if (updated === null) throw missingRecord(collection, id);
     const record = table.toRecord(updated);
-    tx.onCommit(() => this.#versions.changed(collection.name, owner, row.owner));
-    const type = `${collection.name}.updated`;
-    const json = JsonText.of(record);
-    const previous = row.record;
-    const changes = (): object => changesOf(record, previous);
-    const basis = basisOf(table, row, { record, owner });
-    const event = { type, source: "collections", payload: json, changes, principal, owner, previous, basis } as const;
-    await this.#events.append(tx, event, now);
+    const json = await this.#effects.updated(tx, { table, row: { record, owner }, principal, now }, row);
     const answer = { json, body, weight: json.text.length + weight };
     return this.#answer(tx, { table, principal, id, record, owner }, answer);
   }
 
-  /** Answers about the bytes of the record that is gone, which waits in memory for the flush. */
+  /** Answers about the bytes of the records that are gone or were cleared, which wait in memory for the flush. */
   async delete(tx: Transactor, principal: Principal, target: RecordTarget): Promise<number> {
-    const { table, row, weight } = await this.#find(tx, principal, { operation: "delete", ...target });
-    await tx.run(table.delete, target.id);
-    tx.onCommit(() => this.#changed(table.collection, -1, row.owner));
-    await this.#events.append(tx, {
-      type: `${table.collection.name}.deleted`,
-      source: "collections",
-      payload: { id: target.id },
-      principal,
-      owner: row.owner,
-      previous: row.record,
-      basis: basisOf(table, row, null),
-    });
-    return weight;
+    const found = await this.#find(tx, principal, { operation: "delete", ...target });
+    return found.weight + (await this.#deletions.delete(tx, principal, found));
   }
 
   /** An id that another record has. */
@@ -218,10 +198,9 @@ export class RecordChanges {
     return [{ field: "id", rule: "unique", message: "id is taken by another record" }];
   }
 
-  /** In the moment of the commit: there is one record more or less. */
-  #changed(collection: Collection, by: 1 | -1, owner: string | null): void {
-    this.#versions.changed(collection.name, owner);
-    this.#counts.changed(collection, by);
+  /** Changes the records that point to a user who goes, as their relations ask for. @throws AppError `bad_request` where one refuses it. */
+  async followUser(tx: Transactor, principal: Principal, id: string): Promise<void> {
+    await this.#deletions.followUser(tx, principal, id);
   }
 
   /** The record that an update or delete is about, once the caller may do that. */

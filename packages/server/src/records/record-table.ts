@@ -114,6 +114,12 @@ export class RecordTable {
     return `UPDATE ${this.sqlName} SET ${set}updatedAt = ? WHERE id = ? RETURNING ${this.#columns}`;
   }
 
+  /** The records whose field holds an id, in the order of creation. Parameters: the id, the place after which they begin. */
+  pointing(field: string, limit: number): string {
+    const seq = `${this.sqlName}._seq`;
+    return `SELECT ${seq} AS seq, id FROM ${this.sqlName} WHERE ${this.column(field)} = ? AND ${seq} > ? ORDER BY ${seq} LIMIT ${limit}`;
+  }
+
   #uniqueKeys(): UniqueKey[] {
     const { definition } = this.collection;
     const unique = this.fields.filter((field) => field.unique === true).map(({ name }) => [name]);

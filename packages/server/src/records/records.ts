@@ -47,6 +47,8 @@ export class Records {
     clock: Clock;
     lookups: Lookups;
     logger: Logger;
+    /** See `RecordChanges`. */
+    maxCascade: number;
   }) {
     this.#database = options.database;
     this.#collections = options.collections;
@@ -189,6 +191,11 @@ export class Records {
     const run = (tx: Transactor, caller: Principal): Promise<Rejection[]> =>
       createAll(tx, caller, { collection, records, changes: this.#changes });
     return this.#database.transactFor(principal, run, { weight: records.length });
+  }
+
+  /** Changes the records that point to a user who is about to go, as their relations ask for, in the transaction of that. @throws AppError `bad_request`. */
+  followUser(tx: Transactor, principal: Principal, id: string): Promise<void> {
+    return this.#changes.followUser(tx, principal, id);
   }
 
   /** An id that no record can have is answered without waiting for the writer. */

@@ -3,9 +3,10 @@ import type { FieldDefinition } from "@socle/protocol";
 import type { Pattern } from "../check-value.ts";
 import type { Attribute } from "./attribute.ts";
 import { defaultValue } from "./default.ts";
+import { onDelete } from "./on-delete.ts";
 import { values } from "./values.ts";
 
-const attributes: readonly Attribute[] = [values, defaultValue];
+const attributes: readonly Attribute[] = [values, defaultValue, onDelete];
 
 /**
  * The problems of the attributes of a field, each a sentence. An attribute where it means nothing is refused: whoever wrote it

@@ -14,7 +14,18 @@ import {
 } from "./draft.ts";
 
 /** The part of a draft that a problem is about. */
-export type Part = "name" | "type" | "min" | "max" | "regex" | "values" | "default" | "collection" | "owner" | "fields";
+export type Part =
+  | "name"
+  | "type"
+  | "min"
+  | "max"
+  | "regex"
+  | "values"
+  | "default"
+  | "onDelete"
+  | "collection"
+  | "owner"
+  | "fields";
 
 export interface Problem {
   /** Of a field or an index; null for the collection. */
@@ -117,6 +128,7 @@ function fieldProblems(field: FieldDraft, draft: SchemaDraft, { collections }: S
     else if (field.isUnique && type !== "relation") report("default", words.sameDefault);
   }
   if (type === "relation") {
+    if (field.onDelete === "clear" && field.isRequired) report("onDelete", words.clearRequired);
     if (collection === "") report("collection", words.noTarget);
     else if (collection !== "users" && collection !== draft.name.trim() && !collections.includes(collection))
       report("collection", words.unknownTarget(collection));

@@ -8,6 +8,7 @@ import {
   type FieldType,
   type IndexDefinition,
   type JsonValue,
+  type OnDelete,
   OPERATIONS,
   type Operation,
   type Rule,
@@ -33,6 +34,8 @@ export interface FieldDraft {
   readonly isOwner: boolean;
   /** The texts that it may be, one a line. */
   readonly values: string;
+  /** The fate of a record when the one that the relation points to goes; null leaves it as it is. */
+  readonly onDelete: OnDelete | null;
   /** The default as it was typed; null for none. */
   readonly default: string | null;
   /** Attributes that the dashboard does not know. They go back as they came. */
@@ -80,6 +83,7 @@ const knownAttributes = [
   "owner",
   "values",
   "default",
+  "onDelete",
 ];
 
 export function isText(type: FieldType): boolean {
@@ -122,6 +126,7 @@ export function newField(key: string, type: FieldType = "string"): FieldDraft {
     collection: "",
     isOwner: false,
     values: "",
+    onDelete: null,
     default: null,
     extra: {},
   };
@@ -148,6 +153,7 @@ export function fieldDraft(key: string, field: FieldDefinition, stored: FieldDef
     isOwner: field.owner === true,
     values: (field.values ?? []).join("\n"),
     default: field.default === undefined ? null : defaultText(field.type, field.default),
+    onDelete: field.onDelete ?? null,
     extra,
   };
 }
@@ -221,6 +227,7 @@ export function fieldOf(field: FieldDraft): FieldDefinition {
     type: field.type,
     ...(target && field.collection !== "" && { collection: field.collection }),
     ...(target && field.isOwner && field.collection === "users" && { owner: true }),
+    ...(target && field.onDelete !== null && { onDelete: field.onDelete }),
     ...(field.isRequired && { required: true }),
     ...(unique && field.isUnique && { unique: true }),
     ...(bounds && min !== null && { min }),

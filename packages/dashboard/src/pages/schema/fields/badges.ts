@@ -35,6 +35,7 @@ export function badgesOf(field: FieldDraft, isNewCollection: boolean): readonly 
   }
   if (target && field.collection !== "") rule(words.badges.target(field.collection));
   if (target && field.isOwner && field.collection === "users") rule(words.badges.owner);
+  if (target && field.onDelete !== null) rule(words.badges.onDelete[field.onDelete]);
   if (field.isRequired) rule(words.badges.required);
   if (unique && field.isUnique) rule(words.badges.unique);
   const limits = isText(type)

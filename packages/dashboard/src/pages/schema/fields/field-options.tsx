@@ -1,5 +1,6 @@
 /** The options of a field, below its row. */
 import { Anchor, Select, SimpleGrid, Stack, Switch, Text, Textarea, TextInput } from "@mantine/core";
+import { ON_DELETE } from "@socle/protocol";
 import { memo, useState } from "react";
 import { text } from "../../../texts/index.ts";
 import type { Part, Problem } from "../draft/checks.ts";
@@ -160,6 +161,20 @@ function TargetOptions(props: {
         limit={200}
         allowDeselect={false}
         autoFocus={isFirst}
+      />
+      <Select
+        size="xs"
+        label={words.onDelete}
+        description={field.onDelete === null ? words.onDeleteHints.nothing : words.onDeleteHints[field.onDelete]}
+        inputWrapperOrder={["label", "input", "description", "error"]}
+        data={[
+          { value: "nothing", label: words.onDeletes.nothing },
+          ...ON_DELETE.map((value) => ({ value, label: words.onDeletes[value] })),
+        ]}
+        value={field.onDelete ?? "nothing"}
+        onChange={(next) => onPatch({ onDelete: ON_DELETE.find((each) => each === next) ?? null })}
+        error={problem("onDelete")}
+        allowDeselect={false}
       />
       {field.collection === "users" && (
         <Switch

@@ -104,6 +104,12 @@ function fieldStep(step: MigrationStep, context: PlanContext): StepWords | null 
         title: words.values(field),
         details: [words.changed("values", old?.values?.join(", "), next?.values?.join(", ")), words.checked(records)],
       };
+    case "onDelete":
+      return {
+        tone: "change",
+        title: words.onDelete(field),
+        details: [words.changed("onDelete", old?.onDelete, next?.onDelete)],
+      };
     case "default":
       return {
         tone: "change",

@@ -1,0 +1,64 @@
+/** A deletion that takes others along, killed at random moments: all of it is there afterwards, or nothing. */
+import { Database } from "bun:sqlite";
+import { expect, test } from "bun:test";
+import { join } from "node:path";
+import { randomNumbers, randomSeed } from "../packages/server/test/random.ts";
+import { inParallel, post, project, serve } from "./kit.ts";
+
+const children = 1_500;
+const relation = (collection: string, onDelete: string): object => ({
+  name: "parent",
+  type: "relation",
+  collection,
+  onDelete,
+});
+
+test("killed during a cascade: whole or not at all, events too", async () => {
+  const random = randomNumbers(randomSeed("cascades"));
+  const cwd = await project({
+    collections: [
+      { name: "parents", fields: [{ name: "n", type: "integer" }] },
+      { name: "children", fields: [relation("parents", "cascade")] },
+      { name: "friends", fields: [relation("parents", "clear")] },
+    ],
+  });
+  const counted = { whole: 0, nothing: 0 };
+  let server = await serve(cwd);
+  for (let round = 0; round < 6; round++) {
+    const { id } = (await (await post(`${server.url}/api/parents`, { n: round })).json()) as { id: string };
+    for (const [collection, n] of [
+      ["children", children],
+      ["friends", 50],
+    ] as const)
+      await inParallel(Array(n).keys(), 32, async () => {
+        expect((await post(`${server.url}/api/${collection}`, { parent: id })).status).toBe(201);
+      });
+    const deletion = fetch(`${server.url}/api/parents/${id}`, { method: "DELETE" }).then(
+      ({ status }) => status,
+      () => null,
+    );
+    await Bun.sleep(random() * 500);
+    server.signal("SIGKILL");
+    const status = await deletion;
+    await server.exited;
+    server = await serve(cwd);
+    using database = new Database(join(cwd, "socle.db"), { readonly: true });
+    const count = (sql: string): number => database.query<{ n: number }, [string]>(sql).get(id)?.n ?? -1;
+    const found = [
+      count("SELECT count(*) AS n FROM parents WHERE id = ?"),
+      count("SELECT count(*) AS n FROM children WHERE parent = ?"),
+      count("SELECT count(*) AS n FROM friends WHERE parent = ?"),
+    ];
+    const isWhole = found[0] === 0;
+    expect(found).toEqual(isWhole ? [0, 0, 0] : [1, children, 50]);
+    // An answer is a promise.
+    if (status !== null) expect([status, isWhole]).toEqual([204, true]);
+    const deleted = database
+      .query<{ n: number }, []>("SELECT count(*) AS n FROM _events WHERE type = 'children.deleted'")
+      .get();
+    counted[isWhole ? "whole" : "nothing"] += 1;
+    expect(deleted?.n).toBe(counted.whole * children);
+  }
+  console.log(`cascades: ${counted.whole} whole, ${counted.nothing} not at all`);
+  await server.stop();
+}, 180_000);

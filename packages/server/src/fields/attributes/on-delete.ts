@@ -1,0 +1,16 @@
+/** The attribute `onDelete`: what becomes of a record when the record or the user that it points to is deleted. */
+import { ON_DELETE } from "@socle/protocol";
+import { oneOf, quote } from "../../kernel/index.ts";
+import type { Attribute } from "./attribute.ts";
+
+export const onDelete: Attribute = {
+  name: "onDelete",
+  isFor: "relation",
+  means: ({ type }) => type === "relation",
+  excludes: [],
+  problems({ onDelete: action, required }) {
+    if (!ON_DELETE.some((each) => each === action)) return [`must be ${oneOf(ON_DELETE)}, not ${quote(action)}`];
+    if (action === "clear" && required === true) return ['is "clear", which a required field cannot be'];
+    return [];
+  },
+};
