@@ -5,11 +5,12 @@ import type { CollectionDefinition } from "@socle/protocol";
 import type { Database, Reader } from "../database/index.ts";
 import { AppError, isObject, messageOf, readJsonFile, SetupError } from "../kernel/index.ts";
 import type { Logger } from "../logging/index.ts";
-import { type Collections, MigrationError } from "./collections.ts";
+import type { Collections } from "./collections.ts";
 import type { ParsedDefinition } from "./definition.ts";
 import { type AppliedFile, appliedFiles, putAppliedFile } from "./definition-table.ts";
 import { parseDefinition } from "./parse-definition.ts";
 import type { Plan } from "./plan.ts";
+import { MigrationError } from "./plan-change.ts";
 
 /** A definition file as it was read. */
 interface DefinitionFile {

@@ -1,6 +1,6 @@
 /** Collections: definitions and their validation, plans and migrations, definition files. */
 export { type Collection, columnName, columnsOf, orderColumn } from "./collection.ts";
-export { Collections, type Definitions, MigrationError, type SchemaChange } from "./collections.ts";
+export { Collections } from "./collections.ts";
 export type { ParsedDefinition } from "./definition.ts";
 export { applyDefinitionFiles, changedDefinitions, readDefinitionFiles } from "./definition-files.ts";
 export { collectionSchema } from "./definition-table.ts";
@@ -9,5 +9,6 @@ export { indexesOf, keepIndexes } from "./indexes.ts";
 export { parseDefinition } from "./parse-definition.ts";
 export type { Pattern } from "./pattern.ts";
 export type { Plan } from "./plan.ts";
+export { type Definitions, MigrationError, type SchemaChange } from "./plan-change.ts";
 export { type RuleSite, rulesAt } from "./rule-sites.ts";
 export { tableIndexes } from "./table-indexes.ts";
