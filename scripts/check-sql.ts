@@ -36,6 +36,7 @@ const exceptions: Exceptions = {
     "jobs/job-queue.ts",
     "queries/expand.ts",
     "queries/file-uses.ts",
+    "queries/run-groups.ts",
     "queries/run.ts",
     "realtime/readers.ts",
     "records/counts.ts",

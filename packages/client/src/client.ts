@@ -5,6 +5,8 @@
 import {
   type Credentials,
   type Event,
+  type GroupPage,
+  type GroupQuery,
   type Health,
   type RecordList,
   type RecordPage,
@@ -51,6 +53,8 @@ export interface CollectionClient<T extends SystemFields, Create = NewRecord<T>,
   list(): Promise<T[]>;
   /** A page of what matches. With `fields` or `expand`, `R` is what a record then looks like. */
   page<R = T>(query?: RecordQuery, options?: { signal?: AbortSignal }): Promise<RecordPage<R>>;
+  /** A page of groups, with counts and sums over them. */
+  groups<R = GroupPage["items"][number]>(query: GroupQuery, options?: { signal?: AbortSignal }): Promise<GroupPage<R>>;
   get<R = T>(id: string, selection?: RecordSelection): Promise<R>;
   create(values: Create): Promise<T>;
   /** Only the fields that are given change; null clears one. */
@@ -174,6 +178,8 @@ export class SocleClient<Collections extends { [name in keyof Collections]: Coll
       list: async () => (await transport.json<RecordList<T>>("GET", path)).items,
       page: ({ limit = 1_000, ...query } = {}, { signal } = {}) =>
         transport.json("GET", `${path}${searchOf({ limit, ...query })}`, undefined, { signal }),
+      groups: (query, { signal } = {}) =>
+        transport.json("GET", `${path}${searchOf({ ...query })}`, undefined, { signal }),
       get: (id, selection = {}) => transport.json("GET", `${recordPath(id)}${searchOf(selection)}`),
       create: (values) => transport.json("POST", path, values),
       update: (id, values, options = {}) =>

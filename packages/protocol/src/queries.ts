@@ -25,6 +25,26 @@ export interface RecordQuery extends RecordSelection {
   count?: "exact";
 }
 
+/** A query of groups: values that records share, and what is asked for over each group. */
+export interface GroupQuery {
+  /** Names and paths, with commas between them; of a datetime also with a unit: `status,createdAt:month`. */
+  group?: string;
+  /** With commas between them: `count,sum(points),avg(points),min(points),max(points)`. */
+  aggregate?: string;
+  filter?: string;
+  /** Parts of `group` and `aggregate`, each with a `-` where the greatest come first. */
+  sort?: string;
+  /** From 1 to 1,000, which it is without one. */
+  limit?: number;
+  cursor?: string | null;
+}
+
+/** A page of groups: under each part of `group` and `aggregate` its value. */
+export interface GroupPage<T = { [name: string]: string | number | boolean | null }> {
+  items: T[];
+  nextCursor: string | null;
+}
+
 /** A page of a query. */
 export interface RecordPage<T = StoredRecord> {
   items: T[];

@@ -30,6 +30,7 @@ function isBounded(name: string, text: Record<string, string>): boolean {
   if (query.site === "thread") return false;
   // The first page, and the parts of the list after a position with and without values.
   const { plan } = query;
+  if (plan.type === "groups") throw new Error("No groups are asked for");
   const positions = [
     { seq: 5, values: plan.sort.keys.map(() => 5) },
     { seq: 5, values: plan.sort.keys.map(() => null) },

@@ -10,8 +10,9 @@ import {
 } from "../expressions/index.ts";
 import { quote } from "../kernel/index.ts";
 import type { Decision } from "../permissions/index.ts";
+import { asksForGroups, parseGroups } from "./groups.ts";
 import { indexUseOf } from "./index-use.ts";
-import type { PagePlan } from "./plan.ts";
+import type { GroupsPlan, PagePlan } from "./plan.ts";
 import { type QueryText, readWhole, refuseParameter } from "./query-text.ts";
 import { conditionOf, type ReadScope } from "./read-scope.ts";
 import { parseSelection } from "./selection.ts";
@@ -31,7 +32,7 @@ export interface ListQuery {
   readonly text: QueryText;
   readonly filter: Expression | null;
   readonly sort: Sort;
-  readonly plan: PagePlan;
+  readonly plan: PagePlan | GroupsPlan;
   readonly site: ExecutionSite;
   /** Whether the total is that of the whole collection, which is kept in memory. */
   readonly countsAll: boolean;
@@ -54,6 +55,7 @@ export interface ListQuery {
  * a sort leads to something that the caller may not read.
  */
 export function parseListQuery(collection: Collection, text: QueryText, scope: ReadScope): Omit<ListQuery, "epoch"> {
+  if (asksForGroups(text)) return parseGroupQuery(collection, text, scope);
   const schema = scope.schema(collection);
   const source = scope.source(collection);
   const filter = text.filter === undefined ? null : parseFilter(text.filter, schema);
@@ -76,6 +78,7 @@ export function parseListQuery(collection: Collection, text: QueryText, scope: R
   const where = conditions.length === 0 ? null : allOf(conditions, source.table, options);
   if (filter !== null) scope.note(filter);
   const plan: PagePlan = {
+    type: "records",
     selection: parsed.plan(options),
     where,
     sort: {
@@ -98,6 +101,34 @@ export function parseListQuery(collection: Collection, text: QueryText, scope: R
     site,
     countsAll: hasTotal && isOnLoop,
     cursorScope: JSON.stringify([collection.name, collection.createdAt, text.sort, text.filter, ...ordersOf(sort)]),
+    entered: scope.entered,
+    asked: scope.asked,
+    isFleeting: scope.isFleeting,
+    isPublic: [...scope.entered.keys()].every(isForEverybody),
+  };
+}
+
+/** A query of groups. No index bounds the records of one, so it runs on a thread. */
+function parseGroupQuery(collection: Collection, text: QueryText, scope: ReadScope): Omit<ListQuery, "epoch"> {
+  const schema = scope.schema(collection);
+  const { table, decision } = scope.source(collection);
+  const filter = text.filter === undefined ? null : parseFilter(text.filter, schema);
+  const conditions = [conditionOf(decision), filter].filter((each) => each !== null);
+  const options: SqlOptions = { isProbed: true, users: scope.users.table };
+  const where = conditions.length === 0 ? null : allOf(conditions, table, options);
+  if (filter !== null) scope.note(filter);
+  const plan = parseGroups(text, { collection, schema, table, options }, where);
+  const { name, createdAt } = collection;
+  const orders = plan.columns.map(({ texts }) => texts);
+  return {
+    collection,
+    text,
+    filter,
+    sort: { keys: [], isSeqDescending: true },
+    plan,
+    site: "thread",
+    countsAll: false,
+    cursorScope: JSON.stringify([name, createdAt, text.sort, text.filter, text.group, text.aggregate, orders]),
     entered: scope.entered,
     asked: scope.asked,
     isFleeting: scope.isFleeting,

@@ -6,7 +6,7 @@ import type { FieldDefinition } from "@socle/protocol";
 import type { Value } from "../database/index.ts";
 import type { Constant, EvaluationContext } from "../expressions/index.ts";
 import type { CursorPosition } from "./cursor.ts";
-import type { SortPlan } from "./sql/keyset.ts";
+import type { KeyPlan, SortPlan } from "./sql/keyset.ts";
 
 /** A part of an SQL text, and the values or constants that stand for its `?`, in their order. */
 export interface SqlPart {
@@ -54,6 +54,7 @@ export interface ExpansionPlan {
 
 /** One page of a list. */
 export interface PagePlan {
+  readonly type: "records";
   readonly selection: SelectionPlan;
   /** A condition on the records of the list; null for the whole collection. */
   readonly where: SqlPart | null;
@@ -64,6 +65,30 @@ export interface PagePlan {
   readonly isExact: boolean;
   /** Whether the records of the list are counted by SQL. */
   readonly isCounted: boolean;
+}
+
+/** A column of groups: a value that the records of a group share, or a value over them. */
+export interface GroupColumn extends SqlPart {
+  /** As it was asked for, and stands in the answer. */
+  readonly name: string;
+  /** The texts whose positions are the values; null where the values are themselves. */
+  readonly texts: readonly string[] | null;
+  readonly isBoolean: boolean;
+}
+
+/** One page of groups. */
+export interface GroupsPlan {
+  readonly type: "groups";
+  /** The quoted SQL name of the table. */
+  readonly table: string;
+  readonly where: SqlPart | null;
+  /** The keys, then the aggregates. They are called `_c0`, `_c1`, …; no field has such a name. */
+  readonly columns: readonly GroupColumn[];
+  /** How many of the columns are keys. Without one, all records are one group. */
+  readonly keys: number;
+  /** A complete order of the groups. */
+  readonly sort: readonly KeyPlan[];
+  readonly limit: number;
 }
 
 /** A column that holds the ids of files. */
@@ -84,7 +109,7 @@ interface Input {
 
 export interface PageInput extends Input {
   readonly type: "page";
-  readonly plan: PagePlan;
+  readonly plan: PagePlan | GroupsPlan;
   /** Where the page begins; null for the first. */
   readonly position: CursorPosition | null;
 }

@@ -2,8 +2,19 @@
 import { AppError, nearest, quote } from "../kernel/index.ts";
 
 /** The parameters that make a list a query; all others are ignored. */
-const queryParameters = ["filter", "sort", "limit", "cursor", "offset", "count", "fields", "expand"] as const;
-type QueryParameter = (typeof queryParameters)[number];
+const queryParameters = [
+  "filter",
+  "sort",
+  "limit",
+  "cursor",
+  "offset",
+  "count",
+  "fields",
+  "expand",
+  "group",
+  "aggregate",
+] as const;
+export type QueryParameter = (typeof queryParameters)[number];
 
 /** The parameters of one request, as text. An empty parameter counts as not given. */
 export type QueryText = { readonly [name in QueryParameter]?: string };

@@ -6,8 +6,9 @@ import type { RowReader, Value } from "../database/index.ts";
 import { type CursorPosition, digestOf } from "./cursor.ts";
 import { Expander, rowBytes } from "./expand.ts";
 import { runFileUses } from "./file-uses.ts";
-import type { PageInput, PagePlan, QueryInput, RecordInput, SqlPart } from "./plan.ts";
+import type { PagePlan, QueryInput, RecordInput, SqlPart } from "./plan.ts";
 import { refuseParameter } from "./query-text.ts";
+import { groupsSql, runGroups } from "./run-groups.ts";
 import { concealValues, type Row } from "./shape.ts";
 import { orderBy, positionColumns, positionOf, type SortPosition, segmentsAfter } from "./sql/keyset.ts";
 import { bind, conditionSql, type Run } from "./sql/statement.ts";
@@ -25,7 +26,7 @@ export interface PageOutcome {
 }
 
 /** @throws AppError `bad_request` when a page that must not end early is too heavy, or expansions bring too much. */
-function runPage(run: Run, { plan, position: cursor }: PageInput): PageOutcome {
+function runPage(run: Run, plan: PagePlan, cursor: CursorPosition | null): PageOutcome {
   const { limit, selection } = plan;
   const rows: Row[] = [];
   const isCut = readRows(run, { plan, position: cursor }, rows);
@@ -40,7 +41,11 @@ function runPage(run: Run, { plan, position: cursor }: PageInput): PageOutcome {
 }
 
 /** Reads one more record than the page holds. Answers whether the last one was one too many for its weight. */
-function readRows(run: Run, { plan, position }: Pick<PageInput, "plan" | "position">, rows: Row[]): boolean {
+function readRows(
+  run: Run,
+  { plan, position }: { plan: PagePlan; position: CursorPosition | null },
+  rows: Row[],
+): boolean {
   let bytes = 0;
   let isCut = false;
   const isLast = (row: Row): boolean => {
@@ -163,7 +168,9 @@ export function runQuery(reader: RowReader, input: QueryInput, isProbed: boolean
 function outcomeOf(run: Run, input: QueryInput): unknown {
   switch (input.type) {
     case "page":
-      return runPage(run, input);
+      return input.plan.type === "groups"
+        ? runGroups(run, input.plan, input.position)
+        : runPage(run, input.plan, input.position);
     case "record":
       return runRecord(run, input);
     case "file uses":
@@ -174,6 +181,8 @@ function outcomeOf(run: Run, input: QueryInput): unknown {
 /** The steps by which SQLite reads the first page of a list. */
 function stepsOf(run: Run, input: QueryInput): string[] | null {
   if (input.type !== "page") return null;
-  const { sql, values } = pageSql(run, input.plan, { segment: null, limit: input.plan.limit + 1 });
+  const { plan } = input;
+  const { sql, values } =
+    plan.type === "groups" ? groupsSql(run, plan, null) : pageSql(run, plan, { segment: null, limit: plan.limit + 1 });
   return run.reader.all<{ detail: string }>(`EXPLAIN QUERY PLAN ${sql}`, ...values).map(({ detail }) => detail);
 }

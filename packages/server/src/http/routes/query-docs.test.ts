@@ -80,7 +80,18 @@ function records(text: string): JsonValue[] {
 
 describe("what docs/queries.md shows", () => {
   test("there are examples of everything", () => {
-    for (const parameter of ["filter", "sort", "limit", "cursor", "count", "offset", "fields", "expand"])
+    for (const parameter of [
+      "filter",
+      "sort",
+      "limit",
+      "cursor",
+      "count",
+      "offset",
+      "fields",
+      "expand",
+      "group",
+      "aggregate",
+    ])
       expect(examples.some(({ address }) => address.includes(`${parameter}=`))).toBe(true);
   });
 
