@@ -129,7 +129,7 @@ function readTrial(given: Record<string, unknown>): AskedTrial {
   if (id !== null && typeof id !== "string") throw new AppError("bad_request", '"id" must be the id of a record.');
   if (operation === "create" && id !== null) throw new AppError("bad_request", 'To create a record, "id" is left out.');
   if ((operation === "update" || operation === "delete") && id === null)
-    throw new AppError("bad_request", `To ${operation} a record, "id" names it.`);
+    throw new AppError("bad_request", `"id" is missing: ${operation} needs the id of a record.`);
   if (!isObject(body)) throw new AppError("bad_request", '"body" must be a JSON object.');
   return { as, operation, id, body, search: searchOf(query, id === null) };
 }

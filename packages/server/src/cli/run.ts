@@ -23,7 +23,7 @@ import { helpOf, overview } from "./help.ts";
 const help: Command = {
   name: "help",
   args: [],
-  summary: "Show this, or the options of a command",
+  summary: "Show this text, or the options of a command",
   options: {},
   async run({ terminal }) {
     terminal.out(overview(commands));

@@ -24,7 +24,7 @@ export function findRenames(before: CollectionDefinition, parsed: ParsedDefiniti
     if (!oldNames.has(oldName))
       throw new AppError("bad_request", `field "${name}": there is no field ${quote(oldName)} to rename`);
     if ([...renames.values()].includes(oldName))
-      throw new AppError("bad_request", `two fields say that they were ${quote(oldName)}`);
+      throw new AppError("bad_request", `two fields have "renamedFrom": ${quote(oldName)}`);
     renames.set(name, oldName);
   }
   if (renamedFrom.size > 0) return renames;

@@ -286,7 +286,7 @@ export class Router {
       this.#limits.reached(thrown.limit, { address: exchange.address });
     // The caller's right has ended, or the list has changed under it.
     else if (thrown instanceof AppError)
-      this.#logger.info("An answer was broken off", { requestId: exchange.requestId, cause: thrown.message });
+      this.#logger.info("An answer broke off", { requestId: exchange.requestId, cause: thrown.message });
     else this.#log(exchange, "An answer broke off", thrown);
   }
 
@@ -312,7 +312,9 @@ export class Router {
     const { requestId } = exchange;
     if (!(thrown instanceof AppError) || thrown.code === "internal_error") {
       this.#log(exchange, "A request failed", thrown);
-      return exchange.error(new AppError("internal_error", `Something went wrong; the log has it as ${requestId}.`));
+      return exchange.error(
+        new AppError("internal_error", `An internal error occurred; the log has it under ${requestId}.`),
+      );
     }
     if (thrown.limit !== undefined) this.#limits.reached(thrown.limit, { address: exchange.address });
     else if (thrown.code === "unavailable") this.#turnedAway(exchange, thrown);

@@ -266,7 +266,7 @@ export class Queries {
         if (!(thrown instanceof SchemaChanged)) throw thrown;
       }
       if (attempt >= maxAttempts)
-        throw new AppError("unavailable", "The definitions change too often to read by them; try again in a moment.");
+        throw new AppError("unavailable", "The definitions change too often at the moment; try again.");
       // The commit of a migration on a thread is known here a moment after it.
       await Bun.sleep(attemptMs);
     }

@@ -106,7 +106,7 @@ export class ReadScope {
     this.#isFleeting = true;
     if (isAdmin(this.principal)) return { access: "all" };
     if (this.principal !== null) return { access: "own", condition: isSelf };
-    return { access: "none", refusal: new AppError("unauthorized", "To look into users, sign in.") };
+    return { access: "none", refusal: new AppError("unauthorized", "To query users, sign in.") };
   }
 
   /** The collection that a relation leads to; null for the users. */

@@ -47,7 +47,7 @@ export function parseBatch(given: Record<string, unknown>): Operation[] {
   if (!Array.isArray(operations)) throw new AppError("bad_request", 'The body needs "operations", an array.');
   const [unknown] = Object.keys(given).filter((key) => key !== "operations");
   if (unknown !== undefined)
-    throw new AppError("bad_request", `The body has nothing but "operations"; ${quote(unknown)} is not known.`);
+    throw new AppError("bad_request", `Unknown attribute ${quote(unknown)}: the body has only "operations".`);
   if (operations.length > MAX_BATCH_OPERATIONS)
     throw new AppError(
       "bad_request",

@@ -52,7 +52,7 @@ export class RunLog {
       return true;
     } catch (error) {
       if (!isCommitted) this.#next(runId);
-      this.#logger.error("What was run could not be recorded", { error });
+      this.#logger.error("The end of a run could not be recorded", { error });
       return false;
     } finally {
       this.#open -= 1;

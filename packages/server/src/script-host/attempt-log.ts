@@ -51,6 +51,6 @@ export class AttemptLog {
       return;
     }
     const { stack } = error;
-    this.#logger.error(`Thrown in functions or jobs where nothing waits for it: ${error.message}`, { stack });
+    this.#logger.error(`Uncaught error in functions or jobs: ${error.message}`, { stack });
   }
 }

@@ -149,11 +149,11 @@ async function withoutService(options: {
 export const restore: Command = {
   name: "restore",
   args: ["FILE"],
-  summary: "Put database and files of a backup in place, whole or not at all",
+  summary: "Restore database and files from a backup, completely or not at all",
   options: {
     ...configOption,
     ...identityOption,
-    force: { summary: "also where there are data: they are moved aside, and kept" },
+    force: { summary: "also if data exist: they are moved aside and kept" },
   },
   async run({ args: [file = ""], options, terminal }) {
     keepFilesPrivate();

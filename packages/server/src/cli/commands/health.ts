@@ -32,7 +32,7 @@ async function ownAddress(
   environment: { readonly [name: string]: string | undefined },
 ): Promise<string> {
   const { config } = await loadConfig({ file: file ?? null, environment });
-  if (config.port === 0) throw new UsageError("the configuration's port is 0, which may be any; give the URL");
+  if (config.port === 0) throw new UsageError("the port of the configuration is 0 (any free port); give the URL");
   return addressOf(config);
 }
 
