@@ -1,6 +1,6 @@
 /**
- * A certificate by ACME (RFC 8555): got with the first start, kept beside the database, and renewed after two thirds of its
- * life. Until the issuer has given one, the service has a self-signed one.
+ * A certificate by ACME (RFC 8555): got with the first start, kept beside the database, and renewed after two thirds of
+ * its life. Until the issuer has given one, the service has a self-signed one.
  */
 import { existsSync } from "node:fs";
 import { mkdir, open, readFile, rename } from "node:fs/promises";
@@ -54,7 +54,7 @@ export class Acme {
     const bad = options.domains.find((domain) => !/^[a-z0-9-]+(\.[a-z0-9-]+)+$/i.test(domain));
     if (bad !== undefined || options.domains.length === 0)
       throw new SetupError(`tls.acme.domains: ${JSON.stringify(bad ?? "")} is no full name such as api.example.com`);
-    // Each issuer has a folder: what one gave for trying things out is not taken for the other's.
+    // Each issuer has a folder, so that a certificate of a test issuer is not used for the real one.
     const acme = new Acme(options, join(options.folder, new URL(options.directory).host.replace(/[^\w.-]/g, "_")));
     await mkdir(acme.#folder, { recursive: true, mode: 0o700 });
     if (existsSync(acme.file)) return acme;

@@ -23,7 +23,7 @@ const withBody: readonly string[] = ["POST", "PUT", "PATCH"] satisfies Method[];
 const noParams: Record<string, string> = {};
 
 /**
- * Lets go of the body of a method that reads none. The runtime would keep what comes of it until the answer is made.
+ * Lets go of the body of a method that reads none. The runtime would keep its bytes until the answer is made.
  */
 function dropUnreadBody(request: Request): void {
   const { method, headers } = request;
@@ -33,7 +33,7 @@ function dropUnreadBody(request: Request): void {
   request.body?.cancel().catch(() => undefined);
 }
 
-/** One path and what its methods do. `:name` stands for one part of the path. */
+/** One path with a handler for each method. `:name` stands for one part of the path. */
 export interface Route {
   readonly path: string;
   readonly methods: { readonly [method in Method]?: Handler };

@@ -1,4 +1,4 @@
-/** Operations of a batch: from what was sent to operations that can be tried (contract, "Batch, search, groups"). */
+/** Operations of a batch: parses the body into operations that can be tried (contract, "Batch, search, groups"). */
 import { type ErrorDetail, type ErrorRule, MAX_BATCH_OPERATIONS } from "@socle/protocol";
 import { AppError, isObject, oneOf, quote } from "../kernel/index.ts";
 import { type Reference, referenceOf, referencesIn } from "./batch-references.ts";

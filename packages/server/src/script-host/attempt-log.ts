@@ -1,4 +1,4 @@
-/** The log of attempts: what handlers log, and errors that come to light after their attempt has ended. */
+/** The log of attempts: entries of handlers, and errors thrown after their attempt has ended. */
 import { BoundedMap } from "../kernel/index.ts";
 import type { Logger } from "../logging/index.ts";
 import type { Attempt, ScriptTask } from "./attempt.ts";

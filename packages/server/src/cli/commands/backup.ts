@@ -29,7 +29,7 @@ import {
 import { ProgressBar, readableSize } from "../progress-bar.ts";
 import { configOption, loadSettings } from "../settings.ts";
 
-/** A new passphrase; a person gives it twice, since nobody can read what was encrypted with a slip. */
+/** A new passphrase; a person types it twice, because a backup with a mistyped passphrase is lost. */
 async function newPassphrase(terminal: Terminal): Promise<string> {
   const passphrase = await terminal.askSecret("Passphrase: ");
   if (passphrase === "") throw new UsageError("no passphrase was given");

@@ -17,7 +17,7 @@ export const health: Command = {
   async run({ args: [address], options, terminal }) {
     const url = parseUrl(address ?? (await ownAddress(textOption(options, "config"), terminal.environment)));
     const isOwn = address === undefined || isLoopback(url);
-    // A proxy is for what is elsewhere.
+    // A proxy is for other machines.
     if (isOwn) for (const name of proxyVariables) terminal.forget(name);
     const problem = await problemOf(url, isOwn);
     if (problem === null) terminal.out("ready\n");

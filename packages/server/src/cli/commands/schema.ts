@@ -117,7 +117,7 @@ export const schemaPush: Command = {
 };
 
 /**
- * The definitions of this installation, with what its files say about renames. A field that is there already was
+ * The definitions of this installation, with the renames of its files. A field that is there already was
  * renamed before: asking again would take the next field of the old name, or swap two back. It is sent with `null`
  * then, so that no rename is guessed.
  */

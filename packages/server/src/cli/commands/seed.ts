@@ -57,7 +57,7 @@ class Seeder {
     this.#file = file;
   }
 
-  /** Answers what was done, in words. */
+  /** Answers a summary in words. */
   async fill(name: string, items: unknown): Promise<string> {
     if (!Array.isArray(items)) throw new SetupError(`${this.#file}: "${name}" must be an array, not ${quote(items)}`);
     const isUsers = name === "users";
