@@ -36,7 +36,7 @@ function issuerOf({ url }: Running, servername: string, ca: string): Promise<str
   });
 }
 
-const asked = (server: Running): number => server.output().split("Asking for a certificate").length - 1;
+const asked = (server: Running): number => server.output().split("Ordering a certificate").length - 1;
 
 test("the first start gets a certificate for all names, and keeps it and the account for the next", async () => {
   const { cwd, issuer, redirectPort } = await issued();
@@ -77,9 +77,9 @@ test("an issuer that refuses is an ERROR in one line; the service goes on with a
   const { cwd, issuer } = await issued();
   issuer.isRefusing = true;
   const server = await serve(cwd);
-  await until(() => server.output().includes("There is no new certificate"), 20_000);
+  await until(() => server.output().includes("No certificate was issued"), 20_000);
   expect(server.output()).toMatch(
-    /ERROR There is no new certificate; the next try is in 5 minutes: this name gets nothing[^\n]*\n/,
+    /ERROR No certificate was issued; the next try is in 5 minutes: this name gets nothing[^\n]*\n/,
   );
   expect(await issuerOf(server, "api.example.com", issuer.issuer)).toBeNull();
   const answer = await fetch(`${server.url}/health`, { tls: { rejectUnauthorized: false } });
@@ -93,8 +93,8 @@ test("an issuer that cannot look at the challenge says so in the log", async () 
   const { cwd, issuer } = await issued();
   // The issuer looks elsewhere.
   const server = await serve(cwd, { env: { SERVICE_TLS_REDIRECT_PORT: "0" } });
-  await until(() => server.output().includes("There is no new certificate"), 20_000);
-  expect(server.output()).toMatch(/ERROR There is no new certificate; [^\n]*: \w+\.example\.com does not answer/);
+  await until(() => server.output().includes("No certificate was issued"), 20_000);
+  expect(server.output()).toMatch(/ERROR No certificate was issued; [^\n]*: \w+\.example\.com does not answer/);
   expect(issuer.counts.certificates).toBe(0);
   expect(await server.stop()).toBe(0);
 }, 60_000);

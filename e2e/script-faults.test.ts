@@ -24,11 +24,11 @@ const faults: { readonly [name: string]: readonly [code: string, reason: RegExp]
   ],
   laterWhileRunning: [
     "setTimeout(() => { throw new Error('meanwhile'); }, 5); await Bun.sleep(500);",
-    /nothing waits.*meanwhile.*laterWhileRunning\/laterWhileRunning\.ts:3:/,
+    /Uncaught error.*meanwhile.*laterWhileRunning\/laterWhileRunning\.ts:3:/,
   ],
   rejection: [
     "Promise.reject(new Error('nobody listens'));",
-    /nothing waits.*nobody listens.*rejection\/rejection\.ts:3:/,
+    /Uncaught error.*nobody listens.*rejection\/rejection\.ts:3:/,
   ],
   lateRejection: [
     "setTimeout(async () => { throw new Error('too late'); }, 20);",

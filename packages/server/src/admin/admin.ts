@@ -50,7 +50,7 @@ export interface AdminOptions {
   readiness: () => Promise<readonly string[]>;
   /** How often the process of the user's code was lost. */
   processesLost: () => number;
-  /** The files of functions and jobs, with what became of them. */
+  /** The files of functions and jobs, each with the outcome of its last load. */
   scriptFiles: () => readonly FileState[];
   limits: LimitMeter;
 }

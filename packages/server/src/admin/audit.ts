@@ -9,7 +9,7 @@ import type { Logger } from "../logging/index.ts";
 
 /** Something that an admin did. */
 export interface AuditEntry {
-  /** The event's type after `admin.`: what kind of thing, and what happened to it. */
+  /** The event's type after `admin.`: the kind of the target, and the change. */
   readonly action:
     | "collection.created"
     | "collection.updated"
@@ -26,7 +26,7 @@ export interface AuditEntry {
     | "function.retried";
   /** Its name or id. */
   readonly target: string;
-  /** As it was; null for what there was not. Never a secret. */
+  /** The target before; null if it did not exist. Never a secret. */
   readonly before: object | null;
   readonly after: object | null;
 }

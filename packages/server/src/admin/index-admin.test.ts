@@ -89,7 +89,7 @@ describe("PUT", () => {
     const name = await create({ fields, indexes });
     const [entry, seq] = [await send("GET", `/collections/${name}`), await lastSeq(service)];
     const reason =
-      'field "b" is gone, and the index ["a","b"] needs it; field "b" is gone, and the index ["b"] needs it: send "indexes", too, with those that are to stay';
+      'field "b" is gone, and the index ["a","b"] needs it; field "b" is gone, and the index ["b"] needs it: send "indexes", too, with the indexes that stay';
     const without = { fields: [text("a"), text("c")] };
     expect(messageOf(await send("PUT", `/collections/${name}?dryRun=true`, without))).toBe(reason);
     expect(await put(name, without)).toEqual([400, reason]);

@@ -1,4 +1,4 @@
-/** Admin: what only an admin may do, each change with an entry in the event log; the set-up of the first one. */
+/** Admin: operations for admins only, each change with an entry in the event log; the set-up of the first admin. */
 export { Admin } from "./admin.ts";
 export { FirstAdmin } from "./first-admin.ts";
 export type { Overviews } from "./overview.ts";

@@ -1,4 +1,7 @@
-/** Admin API of trials: an operation as a user, or as nobody, the answer they would get, and the rules that say so. Nothing is changed. */
+/**
+ * Admin API of trials: an operation as a user, or as nobody, the answer they would get, and the rules that say so.
+ * Nothing is changed.
+ */
 import { OPERATIONS, type RuleTrial, type User } from "@socle/protocol";
 import type { Users } from "../auth/index.ts";
 import type { Collection } from "../collections/index.ts";
@@ -41,7 +44,7 @@ export class RuleTrials {
     this.#queries = options.queries;
   }
 
-  /** @throws AppError `not_found` for the collection, `bad_request` for what is no trial or a user who is not there. */
+  /** @throws AppError `not_found` for the collection, `bad_request` for a malformed trial or a missing user. */
   async try(
     name: string,
     given: Record<string, unknown>,
@@ -129,7 +132,7 @@ function readTrial(given: Record<string, unknown>): AskedTrial {
   if (id !== null && typeof id !== "string") throw new AppError("bad_request", '"id" must be the id of a record.');
   if (operation === "create" && id !== null) throw new AppError("bad_request", 'To create a record, "id" is left out.');
   if ((operation === "update" || operation === "delete") && id === null)
-    throw new AppError("bad_request", `To ${operation} a record, "id" names it.`);
+    throw new AppError("bad_request", `"id" is missing: ${operation} needs the id of a record.`);
   if (!isObject(body)) throw new AppError("bad_request", '"body" must be a JSON object.');
   return { as, operation, id, body, search: searchOf(query, id === null) };
 }

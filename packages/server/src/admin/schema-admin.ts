@@ -88,7 +88,7 @@ export class SchemaAdmin {
     this.#records.collection(name);
   }
 
-  /** @throws AppError `bad_request` for what is no definition, or one of a name that is taken. */
+  /** @throws AppError `bad_request` for a malformed definition, or one of a name that is taken. */
   async create(body: unknown, admin: SignedIn): Promise<CollectionEntry> {
     const parsed = await parseDefinition(body);
     return this.#migrateOne(parsed.definition.name, admin, additionOf(parsed));
@@ -122,7 +122,7 @@ export class SchemaAdmin {
     return this.#planOne(removalOf(name), waiter);
   }
 
-  /** All definitions, and what tells this state of them from another. */
+  /** All definitions, and their fingerprint. */
   schema(): { schema: Schema; fingerprint: string } {
     const definitions = this.#collections.definitions();
     return { schema: { collections: [...definitions.values()] }, fingerprint: fingerprintOf(definitions) };
@@ -262,8 +262,8 @@ export class SchemaAdmin {
 }
 
 /**
- * The rules of a collection, or of one of its fields, that a plan changes, with those that were left out filled in: a field
- * without a rule is `public` to those who may read the record.
+ * The rules of a collection, or of one of its fields, that a plan changes, with those that were left out filled in: a
+ * field without a rule is `public` to those who may read the record.
  */
 function changedRules(plan: Plan, field: string | null): NonNullable<MigrationStep["rules"]> {
   const sites: RuleSite[] =

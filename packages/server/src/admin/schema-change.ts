@@ -58,7 +58,7 @@ export function wholeChange(define: ParsedDefinition[], expected: Expected): Cha
   const names = new Set(define.map(({ definition }) => definition.name));
   return (definitions) => {
     if (expected !== null && !expected.includes(fingerprintOf(definitions)))
-      throw new AppError("conflict", "The schema has changed since it was looked at.");
+      throw new AppError("conflict", "The schema has changed since it was read.");
     return { define, drop: [...definitions.keys()].filter((name) => !names.has(name)) };
   };
 }

@@ -35,7 +35,7 @@ function statusOf<S extends string>(text: string | null, allowed: readonly S[]):
   throw new AppError("bad_request", `"status" must be ${oneOf(allowed)}, not ${quote(text)}.`);
 }
 
-/** A job as it is listed, but for what must be counted. */
+/** A job as it is listed, without the counts. */
 type EntryHead = Omit<JobEntry, "queue" | "lastRun"> & {
   queue: Pick<NonNullable<JobEntry["queue"]>, "concurrency" | "backoff"> | null;
 };
@@ -201,7 +201,7 @@ export class ScriptAdmin {
   async runJob(name: string, admin: SignedIn): Promise<{ runId: string }> {
     this.#jobs.refuseQueue(name);
     this.#refuseUnknown(name);
-    // Noted first: what cannot be noted is not done.
+    // The audit is written first: without it, the job is not started.
     await this.#changes.transact(admin, (tx) =>
       this.#audit.record(tx, admin, { action: "job.run", target: name, before: null, after: null }),
     );

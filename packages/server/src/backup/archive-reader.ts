@@ -1,4 +1,6 @@
-/** Reading the file of a backup, entry by entry, in bounded memory: what differs from the manifest is refused. */
+/**
+ * Reading the file of a backup, entry by entry, in bounded memory. An entry that differs from the manifest is refused.
+ */
 import { createTarDecoder, type ParsedTarEntry } from "modern-tar";
 import { messageOf } from "../kernel/index.ts";
 import { type Bytes, decrypt, type Identity, isEncrypted } from "./encryption.ts";

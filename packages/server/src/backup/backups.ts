@@ -101,7 +101,7 @@ export class Backups {
         const { endedAt, size } = newest;
         this.#last ??= { endedAt, size, durationMs: Math.max(0, endedAt - startedAt) };
       },
-      (error) => logger.warn("The backups that are kept could not be looked at", { error }),
+      (error) => logger.warn("The stored backups could not be listed", { error }),
     );
   }
 
@@ -341,5 +341,5 @@ export class Backups {
 
 /** A store that does not answer, or a folder that cannot be read. */
 function unreachable(cause: unknown): never {
-  throw new AppError("unavailable", "The place of the backups cannot be reached at the moment.", { cause });
+  throw new AppError("unavailable", "The target of the backups cannot be reached at the moment.", { cause });
 }

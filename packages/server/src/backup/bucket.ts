@@ -1,4 +1,7 @@
-/** A bucket of an S3-compatible store as backups use it: one object at a time, uploaded in parts that survive a broken line. */
+/**
+ * A bucket of an S3-compatible store as backups use it: one object at a time, uploaded in parts that survive a broken
+ * line.
+ */
 import { AwsClient } from "aws4fetch";
 import type { S3Client } from "bun";
 import { messageOf, SetupError } from "../kernel/index.ts";
@@ -95,8 +98,8 @@ export class Bucket {
   }
 
   /**
-   * Uploads a file in parts. Each part is tried five times; what is there stays, and the next call for this name goes on
-   * after it.
+   * Uploads a file in parts. Each part is tried five times; uploaded parts stay, and the next call for this name goes
+   * on after them.
    */
   async upload(
     name: string,

@@ -3,7 +3,7 @@ import { messageOf, SetupError } from "../kernel/index.ts";
 
 export type Encryption = { readonly passphrase: string } | { readonly recipient: string };
 
-/** Bytes that are no memory shared between threads: what the runtime's streams take. */
+/** Bytes that no other thread shares: the runtime's streams take no others. */
 export type Bytes = ReadableStream<Uint8Array<ArrayBuffer>>;
 
 const ageStart = "age-encryption.org/v1\n";

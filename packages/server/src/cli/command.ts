@@ -36,7 +36,7 @@ export interface Terminal {
   onHangup(listener: () => void): void;
 }
 
-/** The terminal of a command that prints answers, and not what the service would log meanwhile. */
+/** The terminal of a command that prints answers, without the log of the service. */
 export function withoutLog(terminal: Terminal): Terminal {
   return { ...terminal, openLog: () => () => undefined };
 }
@@ -53,7 +53,7 @@ export interface Command {
    */
   readonly args: readonly string[];
   readonly summary: string;
-  /** Option name → what it is; those with a value name it. */
+  /** Option name → its description; an option with a value names the value. */
   readonly options: { readonly [name: string]: { value?: string; summary: string } };
   /** Whether all that it prints is a log, in the format that the configuration names. */
   readonly isLog?: true;

@@ -23,7 +23,7 @@ import { helpOf, overview } from "./help.ts";
 const help: Command = {
   name: "help",
   args: [],
-  summary: "Show this, or the options of a command",
+  summary: "Show this text, or the options of a command",
   options: {},
   async run({ terminal }) {
     terminal.out(overview(commands));
@@ -133,7 +133,7 @@ async function formatFor(words: readonly string[], terminal: Terminal): Promise<
     const { command, rest } = findCommand(words);
     if (command.isLog !== true) return "text";
     const { parseArgs } = await import("node:util");
-    // Not strict: what is wrong with the words is just to be told.
+    // Not strict: the error about these words is being reported.
     const { values } = parseArgs({
       args: rest,
       options: parseOptionsOf(command),

@@ -63,7 +63,7 @@ export function schemaDiff(changes: readonly MigrationPlan[]): string {
   return parts.join("");
 }
 
-/** Whether a migration loses what cannot be had again. */
+/** Whether a migration loses data. */
 export function isLossy(changes: readonly MigrationPlan[]): boolean {
   return changes.some(({ steps }) => steps.some(({ step }) => step === "drop" || step === "delete"));
 }

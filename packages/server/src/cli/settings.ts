@@ -7,7 +7,7 @@ import { type OptionValues, type Terminal, textOption } from "./command.ts";
 
 /** The options of every command that works with a configuration. */
 export const configOption = {
-  config: { value: "FILE", summary: "the configuration file (default: ./config.json, if there is one)" },
+  config: { value: "FILE", summary: "the configuration file (default: ./config.json, if it exists)" },
 };
 
 export interface Settings {

@@ -6,7 +6,7 @@ import type { Pattern } from "./pattern.ts";
 /** The times that every record has, in columns of the same names. */
 export const recordTimes = ["createdAt", "updatedAt"] as const;
 
-/** A collection in force: its definition, and what is derived from it. Immutable; a migration makes a new one. */
+/** A collection in force: its definition, and values derived from it. Immutable; a migration makes a new one. */
 export interface Collection {
   readonly name: string;
   readonly definition: CollectionDefinition;
@@ -24,8 +24,8 @@ export interface Collection {
 }
 
 /**
- * Places of the event log at which a migration changed what older events may show. They are kept with the definition, so
- * they hold after a restart.
+ * Positions in the event log at which a migration changed the visibility of older events. They are kept with the
+ * definition, so they hold after a restart.
  */
 export interface Places {
   /** Events up to here are of a collection of the same name that is gone. */
@@ -56,7 +56,7 @@ export function indexColumn(field: FieldDefinition): string {
   return orderColumn(field) ?? columnName(field);
 }
 
-/** The columns of what an index names: fields, and times of the record. */
+/** The columns of an index: of fields, and of times of the record. */
 export function columnsOf({ fields }: CollectionDefinition, names: readonly string[]): string[] {
   return names.map((name) => {
     const field = fields.find((each) => each.name === name);

@@ -48,7 +48,7 @@ export class Collections {
     this.#clock = options.clock;
   }
 
-  /** Reads what the database holds. To be called once, at start. */
+  /** Reads the definitions from the database. Called once, at the start. */
   async start(): Promise<void> {
     await this.#placeOlder();
     for (const row of await definitionRows(this.#database.reader)) {
@@ -74,7 +74,7 @@ export class Collections {
     });
   }
 
-  /** Rises with each migration: what was made of definitions is as they are while it stays the same. */
+  /** Rises with each migration: values derived from definitions are valid while it stays the same. */
   get epoch(): number {
     return this.#epoch;
   }
@@ -151,7 +151,7 @@ export class Collections {
   /**
    * Brings collections to these definitions, and drops others with their records, inside the caller's transaction,
    * which is a migration; requests see the new ones from its commit. Relations may point among them, in any order.
-   * Answers what was done.
+   * Answers the plans.
    * @throws AppError `bad_request` when data or another definition contradicts, `not_found`; nothing has changed then.
    */
   async migrate(tx: Transactor, change: SchemaChange, principal: Principal): Promise<Plan[]> {

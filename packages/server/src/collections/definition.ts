@@ -52,7 +52,7 @@ const definitionShape = {
 
 const fieldSchema = z.object(fieldShape);
 
-/** A definition as somebody asks for it: with what it says about renames, which is not stored. */
+/** A definition as it was sent: with its renames, which are not stored. */
 export interface ParsedDefinition {
   definition: CollectionDefinition;
   /** New name → old name, or null for a field that is new on purpose. */

@@ -1,4 +1,6 @@
-/** Expression schemas: what filters and rules can name in the records of a collection, from its definition. */
+/**
+ * Expression schemas: the names that filters and rules can use for the records of a collection, from its definition.
+ */
 import type { CollectionDefinition, FieldDefinition } from "@socle/protocol";
 import type { Expression, ExpressionSchema, SchemaField } from "../expressions/index.ts";
 import { typeOf } from "../fields/index.ts";

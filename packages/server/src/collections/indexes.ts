@@ -52,7 +52,7 @@ export function keepIndexes(before: CollectionDefinition, parsed: ParsedDefiniti
     );
   });
   if (problems.length > 0)
-    throw new AppError("bad_request", `${problems.join("; ")}: send "indexes", too, with those that are to stay`);
+    throw new AppError("bad_request", `${problems.join("; ")}: send "indexes", too, with the indexes that stay`);
   return { ...parsed, definition: { ...parsed.definition, indexes } };
 }
 

@@ -60,7 +60,7 @@ function parseIndex(input: unknown, types: FieldTypes, report: { where: string; 
   return Array.isArray(input) ? fields : { fields, ...(unique !== undefined && { unique }) };
 }
 
-/** Reads the indexes of a definition, each in the form in which it was given, and adds what is wrong to `problems`. */
+/** Reads the indexes of a definition, each in the form in which it was given, and adds its problems to `problems`. */
 export function parseIndexes(input: unknown, types: FieldTypes, problems: string[]): IndexDefinition[] {
   if (input === undefined || input === null) return [];
   if (!Array.isArray(input)) {

@@ -9,9 +9,10 @@ const howToTell = `give each renamed field "renamedFrom": its old name, and each
 export type Renames = ReadonlyMap<string, string>;
 
 /**
- * The renames from one definition to another (contract, "Admin"): those that the new one asks for with `renamedFrom`, or,
- * where no field of it carries one, the single rename that can be guessed. Beside a `renamedFrom` nothing is guessed: a
- * field that is not named as the origin of another is dropped, so that no field gets the data of one it has not named.
+ * The renames from one definition to another (contract, "Admin"): those that the new one asks for with `renamedFrom`,
+ * or, where no field of it carries one, the single rename that can be guessed. Beside a `renamedFrom` nothing is
+ * guessed: a field that is not named as the origin of another is dropped, so that no field gets the data of one it has
+ * not named.
  * @throws AppError `bad_request` for one of nothing, and where a rename cannot be told from a loss.
  */
 export function findRenames(before: CollectionDefinition, parsed: ParsedDefinition): Renames {
@@ -24,7 +25,7 @@ export function findRenames(before: CollectionDefinition, parsed: ParsedDefiniti
     if (!oldNames.has(oldName))
       throw new AppError("bad_request", `field "${name}": there is no field ${quote(oldName)} to rename`);
     if ([...renames.values()].includes(oldName))
-      throw new AppError("bad_request", `two fields say that they were ${quote(oldName)}`);
+      throw new AppError("bad_request", `two fields have "renamedFrom": ${quote(oldName)}`);
     renames.set(name, oldName);
   }
   if (renamedFrom.size > 0) return renames;
@@ -45,7 +46,7 @@ export function findRenames(before: CollectionDefinition, parsed: ParsedDefiniti
   return renames;
 }
 
-/** Tells what an old name is called in the new definition: null for a field that is gone, itself for what is no field. */
+/** Maps an old name to the new one: null for a field that is gone, the name itself if it is no field. */
 export function newNames(
   before: CollectionDefinition,
   after: CollectionDefinition,

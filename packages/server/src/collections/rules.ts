@@ -13,7 +13,7 @@ import { givenRules, type RuleSite, ruleAt } from "./rule-sites.ts";
 
 const nothing: ReadonlySet<string> = new Set();
 
-/** Inside a rule nothing is checked: what it enters is the choice of the author of the definition. */
+/** Inside a rule no permission is checked: its paths are the choice of the author of the definition. */
 export function ruleSource(
   users: UserTable,
   definition: (name: string) => CollectionDefinition | undefined,

@@ -175,7 +175,7 @@ describe("bad values are one line with key, value and what is allowed", () => {
     [{}, { SERVICE_DASHBOARD_ENABLED: "constructor" }, /SERVICE_DASHBOARD_ENABLED: "constructor" is not/],
     [{}, { SERVICE_LIMITS_BODY: "1" }, /SERVICE_LIMITS_BODY/],
     ["[]", {}, /must hold a JSON object/],
-    ['{ // comment\n "__proto__": { "port": 1 } }', {}, /config\.json: "__proto__" is not a key/],
+    ['{ // comment\n "__proto__": { "port": 1 } }', {}, /config\.json: the key "__proto__" is not allowed/],
     ['{\n  "port": 1\n  "host": "x"\n}', {}, /config\.json: is not JSON: comma expected in line 3$/],
     ["{ port: }", {}, /config\.json: is not JSON: .* in line 1$/],
   ];

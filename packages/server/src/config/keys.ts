@@ -38,8 +38,8 @@ const logFormats: readonly LogFormat[] = ["text", "json"];
  * gives the name in the environment: `auth.jwtSecret` is `SERVICE_AUTH_JWT_SECRET`.
  */
 export const keys = {
-  port: key(wholeNumber(0, 65_535), 8080, "HTTP port; 0 picks a free one, which the start log tells"),
-  host: key(text, "0.0.0.0", "address to listen on; `socle dev` takes 127.0.0.1 where this is not given"),
+  port: key(wholeNumber(0, 65_535), 8080, "HTTP port; 0 picks a free one, which the start log names"),
+  host: key(text, "0.0.0.0", "address to listen on; `socle dev` uses 127.0.0.1 by default"),
   "tls.cert": optional(
     text,
     "path of the certificate, with those of its issuers, in PEM: HTTPS without a proxy; needs tls.key",
@@ -51,24 +51,24 @@ export const keys = {
   ),
   "tls.acme.domains": optional(
     textList,
-    "names of this service, for which a certificate is got and renewed by ACME (RFC 8555), in place of tls.cert and tls.key; needs tls.redirectPort",
+    "names of this service; a certificate for them is obtained and renewed by ACME (RFC 8555), instead of tls.cert and tls.key; needs tls.redirectPort",
   ),
-  "tls.acme.email": optional(email, "address of the account there"),
+  "tls.acme.email": optional(email, "email address of the ACME account"),
   "tls.acme.directory": key(
     httpUrl,
     "https://acme-v02.api.letsencrypt.org/directory",
-    "address of the issuer; that of Let's Encrypt, whose terms are agreed to by use",
+    "address of the issuer, by default Let's Encrypt, whose terms you accept by using it",
   ),
   trustedProxies: key(
     wholeNumber(0, 10),
     0,
-    "how many reverse proxies stand in front; that many entries of X-Forwarded-For are believed",
+    "number of reverse proxies in front; that many entries of X-Forwarded-For are trusted",
   ),
-  database: key(text, "./socle.db", "path of the database file; made when missing"),
+  database: key(text, "./socle.db", "path of the database file; created when missing"),
   "database.mustExist": key(
     boolean,
     false,
-    "refuse to start when the database file is missing or empty, rather than make one: for a volume that may not be mounted",
+    "refuse to start when the database file is missing or empty, instead of creating one: for a volume that may not be mounted",
   ),
   storage: key(storagePlace, "./storage", "folder for uploaded files, or s3://BUCKET/PREFIX"),
   public: optional(text, "folder of static files that are served at /, index.html first"),
@@ -80,18 +80,18 @@ export const keys = {
   "dashboard.enabled": key(boolean, true, "serve the admin dashboard under /_/"),
   "dashboard.path": optional(
     text,
-    "folder of another build of the dashboard, served in place of the one in the executable",
+    "folder of another build of the dashboard, served instead of the one in the executable",
   ),
-  "auth.jwtSecret": optional(secret, "key that signs access tokens; when absent, one is made and kept in the database"),
+  "auth.jwtSecret": optional(secret, "key that signs access tokens; by default a random one is stored in the database"),
   "auth.accessTokenTtl": key(duration(1_000), "1h", "lifetime of an access token"),
   "auth.refreshTokenTtl": key(duration(1_000), "30d", "lifetime of a session without a refresh"),
-  "auth.registration": key(boolean, true, "whether anybody may register"),
+  "auth.registration": key(boolean, true, "whether people may register"),
   "auth.passwordMinLength": key(wholeNumber(1, 1_000), 8, "shortest password, in characters"),
   "admin.email": optional(
     email,
-    "the user who registers with this address becomes admin; with admin.password, made at start when missing; once, and not again after a deletion or demotion",
+    "the user who registers with this address becomes admin; with admin.password, the start creates this admin; once, and not again after a deletion or demotion",
   ),
-  "admin.password": optional(secret, "password of the admin that is made at start"),
+  "admin.password": optional(secret, "password of the admin that the start creates"),
   "cors.origins": key(textList, ["*"], "origins whose pages may call the API"),
   "limits.body": key(size(1_024, 1_024 ** 3), "1MiB", "largest JSON body"),
   "limits.batchBody": key(size(1_024, 1_024 ** 3), "8MiB", "largest body of a batch"),
@@ -112,7 +112,7 @@ export const keys = {
   "limits.queries": key(wholeNumber(1, 10_000), 256, "queries of one caller that wait for a reader thread"),
   "limits.queryTime": key(duration(10), "10s", "how long a query may run on a reader thread"),
   "limits.queuedRuns": key(wholeNumber(1, 100_000_000), 100_000, "runs that wait in one queue"),
-  "limits.payload": key(size(64, 1_024 ** 2), "64KiB", "what a run of a queue is enqueued with, as JSON"),
+  "limits.payload": key(size(64, 1_024 ** 2), "64KiB", "payload of a run of a queue, as JSON"),
   "limits.thumbnails": key(
     wholeNumber(1, 10_000),
     128,
@@ -144,7 +144,7 @@ export const keys = {
   "limits.diskFree": key(
     size(0, 1_024 ** 5),
     "64MiB",
-    "free bytes on the disks of database and files below which /health/ready says 503",
+    "free bytes on the disks of database and files below which /health/ready answers 503",
   ),
   "limits.wal": key(
     size(8 * 1_024 ** 2, 1_024 ** 4),
@@ -154,7 +154,7 @@ export const keys = {
   "limits.rate.register": key(
     rate,
     "10/s",
-    "registrations of one address; at once, ten seconds' worth of a rate per second, the count of any other",
+    "registrations of one address; the burst is ten seconds' worth of a rate per second, else the count",
   ),
   "limits.rate.login": key(rate, "10/s", "logins of one address, counted likewise"),
   "limits.rate.refresh": key(rate, "20/s", "refreshes of one address, counted likewise"),
@@ -164,18 +164,14 @@ export const keys = {
   "realtime.bufferLimit": key(
     size(64 * 1024, 1024 ** 3),
     "1MiB",
-    "what may wait for a socket that reads slowly; with more it is cut off, and can resume",
+    "bytes that may wait for a socket that reads slowly; with more it is cut off, and can resume",
   ),
   "realtime.bufferTotal": key(
     size(1_024 ** 2, 1_024 ** 4),
     "64MiB",
-    "what may wait for all sockets; with more, those with the most are cut off",
+    "bytes that may wait for all sockets; with more, the sockets with the most are cut off",
   ),
-  "cache.size": key(
-    size(0, 1024 ** 4),
-    "32MiB",
-    "lists that are kept in memory, to be answered again while nothing changes",
-  ),
+  "cache.size": key(size(0, 1024 ** 4), "32MiB", "lists that are cached in memory until they change"),
   "thumbs.cacheSize": key(size(0, 1024 ** 4), "256MiB", "thumbnails that are kept on disk"),
   "backup.target": key(storagePlace, "./backups", "folder for backups, or s3://BUCKET/PREFIX"),
   "backup.schedule": optional(text, "when a backup is made: five fields of cron, in UTC, such as 0 3 * * *"),
@@ -187,14 +183,14 @@ export const keys = {
   "backup.log": key(
     size(8 * 1_024 ** 2, 1_024 ** 4),
     "1GiB",
-    "size of the write-ahead log beyond which a backup that copies the database is given up: writes never wait for it",
+    "size of the write-ahead log at which a backup that copies the database fails; writes never wait for it",
   ),
   "backup.recipient": optional(text, "public key of an age identity (age1…), for which backups are encrypted"),
   "s3.endpoint": optional(httpUrl, "address of the S3-compatible store, for s3://…; without one, AWS"),
   "s3.region": optional(text, "region of the bucket"),
   "s3.accessKeyId": optional(text, "access key of the store"),
   "s3.secretAccessKey": optional(secret, "secret of that key"),
-  "scripts.timeout": key(duration(100), "30s", "how long a function or job may run, where its options do not say"),
+  "scripts.timeout": key(duration(100), "30s", "how long a function or job may run, unless its options say otherwise"),
   "scripts.memory": key(
     size(64 * 1024 ** 2, 1024 ** 4),
     "512MiB",
@@ -204,9 +200,9 @@ export const keys = {
   "events.retention": key(duration(0), "7d", "how long the event log keeps an event"),
   "events.maxCount": key(wholeNumber(0, 1_000_000_000), 1_000_000, "how many events the event log keeps"),
   "events.maxBytes": key(size(1_024 ** 2, 1_024 ** 5), "1GiB", "bytes of events that the event log keeps"),
-  "metrics.token": optional(secret, "with this bearer token, /metrics answers to others than admins"),
-  "log.level": key(textOf<LogLevel>(LOG_LEVELS), "INFO", "least level that is logged"),
-  "log.format": key(textOf<LogFormat>(logFormats), "text", "how the terminal's log is written"),
+  "metrics.token": optional(secret, "bearer token with which /metrics also answers callers that are no admins"),
+  "log.level": key(textOf<LogLevel>(LOG_LEVELS), "INFO", "lowest level that is logged"),
+  "log.format": key(textOf<LogFormat>(logFormats), "text", "format of the log on standard output"),
   "log.access": key(
     wholeNumber(0, 100),
     0,
@@ -215,7 +211,7 @@ export const keys = {
   "log.slowQuery": key(
     duration(0),
     "100ms",
-    "lists that take longer are logged, with their plan and the index that would help; 0 logs all",
+    "slower queries are logged, with their plan and the index that would help; 0 logs all",
   ),
 };
 

@@ -1,4 +1,4 @@
-/** The log's format by itself: for what is to be said where the rest of the configuration cannot be used. */
+/** The log's format alone, for messages when the rest of the configuration cannot be used. */
 import { resolve } from "node:path";
 import { isObject, readJsonFile } from "../kernel/index.ts";
 import type { LogFormat } from "../logging/index.ts";
@@ -6,8 +6,8 @@ import { environmentName, keys } from "./keys.ts";
 import type { LoadOptions } from "./load.ts";
 
 /**
- * The format that the environment names, else the file, if it can be read, else text. A value that is not allowed counts as not given:
- * whoever loads the configuration is told.
+ * The format that the environment names, else the file, if it can be read, else text. A value that is not allowed
+ * counts as not given: whoever loads the configuration is told.
  */
 export async function logFormatOf({
   file,

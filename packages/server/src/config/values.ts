@@ -3,13 +3,13 @@ import { isObject, Secret } from "../kernel/index.ts";
 
 /** How the value of a key is written, in the file and in the environment. */
 export interface ValueKind<T> {
-  /** The value as the service uses it, from what the file has; undefined when that is not allowed. */
+  /** The value as the service uses it, from the value in the file; undefined when it is not allowed. */
   parse(value: unknown): T | undefined;
-  /** Turns the text of an environment variable into what the file would have. */
+  /** Turns the text of an environment variable into the value that the file would have. */
   fromText(text: string): unknown;
   /** The allowed values, as an error message names them. */
   readonly allowed: string;
-  /** The unit in which the service counts it; absent for what is no amount of anything. */
+  /** The unit in which the service counts it; absent for values that are no amount. */
   readonly unit?: "bytes" | "milliseconds";
 }
 

@@ -75,7 +75,7 @@ function refuseLong(hops: number, { offset }: Step): void {
 
 /**
  * Looks a path up that leads to one value.
- * @throws ExpressionError for a name that is not there; what the schema throws.
+ * @throws ExpressionError for an unknown name; the errors of the schema.
  */
 export function resolvePath(schema: ExpressionSchema, term: PathTerm): Path {
   return pathIn({ schema, hops: 0, references: [] }, term.steps, { up: 0, offset: term.offset });
@@ -311,13 +311,13 @@ function check(syntax: Syntax, scope: Scope): Expression {
 
 /**
  * Looks up every name of an expression and makes sure that the sides of each comparison fit.
- * @throws ExpressionError with the position and what was expected; what the schema throws.
+ * @throws ExpressionError with the position and the expectation; the errors of the schema.
  */
 export function checkSyntax(syntax: Syntax, schema: ExpressionSchema): Expression {
   return check(syntax, { schema, hops: 0, references: [] });
 }
 
-/** The fields that an expression names, in no order. It throws what `checkSyntax` throws. */
+/** The fields that an expression names, in no order. Throws as `checkSyntax` does. */
 export function referencesIn(syntax: Syntax, schema: ExpressionSchema): FieldReference[] {
   const references: FieldReference[] = [];
   check(syntax, { schema, hops: 0, references });

@@ -9,7 +9,7 @@ import { isName } from "./tokens.ts";
 
 /**
  * Parses an expression over the records of a collection.
- * @throws ExpressionError with the position and what was expected there; what the schema throws.
+ * @throws ExpressionError with the position and the expectation; the errors of the schema.
  */
 export function parseExpression(text: string, schema: ExpressionSchema): Expression {
   return checkSyntax(parseSyntax(text), schema);
@@ -20,7 +20,7 @@ export function checkSyntaxOf(text: string): void {
   parseSyntax(text);
 }
 
-/** The fields that an expression names, where they stand in its text. It throws what `parseExpression` throws. */
+/** The fields that an expression names, where they stand in its text. Throws as `parseExpression` does. */
 export function referencesOf(text: string, schema: ExpressionSchema): FieldReference[] {
   return referencesIn(parseSyntax(text), schema);
 }

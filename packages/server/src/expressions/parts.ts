@@ -12,7 +12,7 @@ export interface ExpressionPart extends Span {
   readonly parts: readonly ExpressionPart[];
 }
 
-/** Parses an expression into its parts. It throws what `parseExpression` throws. */
+/** Parses an expression into its parts. Throws as `parseExpression` does. */
 export function parseParts(text: string, schema: ExpressionSchema): ExpressionPart {
   const syntax = parseSyntax(text);
   return partOf(syntax, checkSyntax(syntax, schema));
@@ -46,8 +46,8 @@ function partsBelow(syntax: Syntax, condition: Expression): ExpressionPart[] {
 }
 
 /**
- * Some record that the brackets stand for fulfils the part, and those before it that are joined to it by &&: so the first one that
- * fails is the one that no record fulfils which has come so far.
+ * Some record that the brackets stand for fulfils the part, and those before it that are joined to it by &&: so the
+ * first one that fails is the one that no record fulfils which has come so far.
  */
 function within(some: Some, part: ExpressionPart, before: readonly Expression[]): ExpressionPart {
   const items = [...before, part.condition];

@@ -178,7 +178,8 @@ function some({ from, target, pointer, item }: Some): Predicate {
 }
 
 /**
- * An expression as a predicate over a record in memory. It says of each record what the same expression says as SQL.
+ * An expression as a predicate over a record in memory. Its result for each record equals that of the expression as
+ * SQL.
  */
 export function toPredicate(expression: Expression): Predicate {
   switch (expression.type) {

@@ -99,7 +99,7 @@ class Compiler {
     return this.#along(path, (column) => {
       if (path.members.length === 0) return plain(column);
       const way = this.#way(path);
-      // A number in JSON may have more digits than a double: what is written back must be the same one.
+      // A number in JSON may have more digits than a double: writing it back must give the same number.
       return join([
         `CASE json_type(${column}, `,
         way,
@@ -112,7 +112,7 @@ class Compiler {
     });
   }
 
-  /** The value of a field. @param read what is read of its column, as `"a"."b"` gives it. */
+  /** The value of a field. @param read its column, as `"a"."b"` gives it. */
   #along(path: Path, read: (column: string) => Sql): Sql {
     if (path.up > 0) return this.#climb(path.up).#along({ ...path, up: 0 }, read);
     if (path.hops.length === 0) return read(`${this.#alias}.${identifier(columnOf(path))}`);
@@ -454,7 +454,7 @@ class Compiler {
   }
 }
 
-/** The condition, or its exact opposite: what is not true. */
+/** The condition, or its exact opposite: not true. */
 function opposite(condition: Sql, negated: boolean): Sql {
   return negated ? join(["(", condition, ") IS NOT TRUE"]) : condition;
 }

@@ -276,7 +276,7 @@ function expected(wanted: string, token: Token): ExpressionError {
 
 /**
  * Parses the text of an expression.
- * @throws ExpressionError with the position and what was expected there, or with the limit that is exceeded.
+ * @throws ExpressionError with the position and the expectation, or with the limit that is exceeded.
  */
 export function parseSyntax(text: string): Syntax {
   return new Parser(tokensWithin(text)).parse();

@@ -23,7 +23,7 @@ type Piece = { readonly offset: number } & (
   | { readonly type: "end" }
 );
 
-/** In each alternative, what comes first must not be the beginning of what comes later. */
+/** No alternative may be the beginning of a later one. */
 const symbol = /&&|\|\||>=|<=|!=|!~|[=><~!(),[\].*]/y;
 const space = /\s*/y;
 const number = /-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?(?![\p{L}\p{N}_.])/uy;

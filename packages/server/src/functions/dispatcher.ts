@@ -171,7 +171,7 @@ export class Dispatcher {
       const queues = this.#queues;
       for (const queue of queues.values()) await this.#fillQueue(queue, () => this.#queues === queues);
     } catch (error) {
-      this.#logger.error("What functions are to be run for could not be read", { error });
+      this.#logger.error("Deliveries could not be read", { error });
     } finally {
       this.#isFilling = false;
     }

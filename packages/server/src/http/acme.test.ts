@@ -52,7 +52,7 @@ test("the first certificate replaces that of its own making; then it waits, a da
   expect(own).not.toBe(pem);
   expect(readFileSync(acme.file, "utf8")).toBe(pem);
   expect(pauses).toEqual([dayMs, dayMs, dayMs]);
-  expect(log.filter((line) => line.includes("Asking for a certificate"))).toHaveLength(1);
+  expect(log.filter((line) => line.includes("Ordering a certificate"))).toHaveLength(1);
   expect(log.filter((line) => line.startsWith("ERROR"))).toEqual([]);
 });
 
@@ -75,7 +75,7 @@ test("failures are tried again later and later, and a success ends that; the old
   expect(tries).toBe(4);
   expect(certificate.pair.cert).toBe(pem);
   expect(log.filter((line) => line.startsWith("ERROR"))).toEqual(
-    [5, 10, 20].map((minutes) => `ERROR There is no new certificate; the next try is in ${minutes} minutes: refused`),
+    [5, 10, 20].map((minutes) => `ERROR No certificate was issued; the next try is in ${minutes} minutes: refused`),
   );
 });
 

@@ -1,6 +1,6 @@
 /**
- * A certificate by ACME (RFC 8555): got with the first start, kept beside the database, and renewed after two thirds of its
- * life. Until the issuer has given one, the service has one of its own making, which nobody trusts.
+ * A certificate by ACME (RFC 8555): got with the first start, kept beside the database, and renewed after two thirds of
+ * its life. Until the issuer has given one, the service has a self-signed one.
  */
 import { existsSync } from "node:fs";
 import { mkdir, open, readFile, rename } from "node:fs/promises";
@@ -54,12 +54,12 @@ export class Acme {
     const bad = options.domains.find((domain) => !/^[a-z0-9-]+(\.[a-z0-9-]+)+$/i.test(domain));
     if (bad !== undefined || options.domains.length === 0)
       throw new SetupError(`tls.acme.domains: ${JSON.stringify(bad ?? "")} is no full name such as api.example.com`);
-    // Each issuer has a folder: what one gave for trying things out is not taken for the other's.
+    // Each issuer has a folder, so that a certificate of a test issuer is not used for the real one.
     const acme = new Acme(options, join(options.folder, new URL(options.directory).host.replace(/[^\w.-]/g, "_")));
     await mkdir(acme.#folder, { recursive: true, mode: 0o700 });
     if (existsSync(acme.file)) return acme;
     await replaceFile(acme.file, await ownCertificate(options.domains));
-    options.logger.info("Until the issuer has given a certificate, one of its own making is served", {
+    options.logger.info("A self-signed certificate is used until the issuer has given one", {
       domains: options.domains,
     });
     return acme;
@@ -88,7 +88,7 @@ export class Acme {
 
   async #obtain(certificate: Certificate, failures: number): Promise<boolean> {
     const { domains, email, directory, logger, order = orderCertificate } = this.#options;
-    logger.info("Asking for a certificate", { domains, directory });
+    logger.info("Ordering a certificate", { domains, directory });
     try {
       const accountKey = await this.#accountKey();
       const given = await order({ directory, accountKey, email, domains, answers: this.#answers });
@@ -101,7 +101,7 @@ export class Acme {
     } catch (thrown) {
       const [reason] = messageOf(thrown).split("\n");
       const minutes = Math.round(pauseAfter(failures) / minuteMs);
-      logger.error(`There is no new certificate; the next try is in ${minutes} minutes: ${reason}`, { domains });
+      logger.error(`No certificate was issued; the next try is in ${minutes} minutes: ${reason}`, { domains });
       return false;
     } finally {
       this.#answers.clear();
@@ -127,7 +127,7 @@ export function pauseAfter(failures: number): number {
   return Math.min(firstPauseMs * 2 ** failures, longestPauseMs);
 }
 
-/** When a certificate has to be replaced: at once when it is of its own making, or not for all names. */
+/** When a certificate has to be replaced: at once when it is self-signed, or not for all names. */
 export async function dueAt(cert: string, domains: readonly string[]): Promise<number> {
   const { X509Certificate } = await import("node:crypto");
   const certificate = new X509Certificate(cert);

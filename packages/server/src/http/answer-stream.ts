@@ -3,8 +3,8 @@ import { overloaded, releasedMemory } from "../kernel/index.ts";
 import { type Answers, countedBytes, type Hold } from "./answers.ts";
 
 /**
- * Larger pieces leave in parts: what a socket cannot take at once, the runtime copies. Each part that has gone is
- * progress, by which a slow client is told from one that takes nothing.
+ * Larger pieces leave in parts, because the runtime copies bytes that a socket cannot take at once. Each part that has
+ * gone is progress, by which a slow client is told from one that takes nothing.
  */
 const partBytes = 128 * 1024;
 
@@ -26,8 +26,8 @@ export interface StreamOptions {
 }
 
 /**
- * A body of pieces, each asked for when the client has taken the one before and there is room for it. When one fails, the
- * connection breaks off: no client takes a part for the whole. When the client goes, `pieces` ends at once.
+ * A body of pieces, each asked for when the client has taken the one before and there is room for it. When one fails,
+ * the connection breaks off: no client takes a part for the whole. When the client goes, `pieces` ends at once.
  */
 export function streamOf(
   pieces: Pieces,

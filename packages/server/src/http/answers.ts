@@ -23,7 +23,7 @@ const limit: LimitName = "answers";
 
 /** The memory of an answer in flight. It counts until `release`, which may be called twice. */
 export interface Hold {
-  /** The client has taken what was there; so many bytes come next. */
+  /** The client has taken all bytes so far; so many come next. */
   next(bytes: number): void;
   /** The client has taken a part. */
   progressed(): void;
@@ -51,8 +51,8 @@ export class NoRoom extends Error {
 }
 
 /**
- * Counts the bytes of answers from the moment they are read until the client has taken them. One caller has at most half
- * of the bound. An answer that is larger than the bound goes alone.
+ * Counts the bytes of answers from the moment they are read until the client has taken them. One caller has at most
+ * half of the bound. An answer that is larger than the bound goes alone.
  */
 export class Answers {
   readonly #limit: number;
@@ -94,12 +94,14 @@ export class Answers {
     this.#sizes.set(url, bytes);
   }
 
-  /** Whether there is little room by now: a request whose answer is probably large waits before anything is read for it. */
+  /**
+   * Whether there is little room by now: a request whose answer is probably large waits before anything is read for it.
+   */
   get isFilling(): boolean {
     return this.#room.bytes >= this.#limit / 4;
   }
 
-  /** The size of what was answered to a URL before, if that was large; else null. */
+  /** The size of the last answer to a URL, if it was large; else null. */
   expected(url: string): number | null {
     return this.#sizes.get(url) ?? null;
   }
@@ -116,8 +118,8 @@ export class Answers {
 
   /**
    * Starts to make a large answer, or a piece of one, in a turn of the event loop of its own: between two of them other
-   * requests are served, and many large answers at once do not hold up small ones. Work that goes on later, on a thread,
-   * keeps no turn.
+   * requests are served, and many large answers at once do not hold up small ones. Work that goes on later, on a
+   * thread, keeps no turn.
    * @throws AppError `unavailable` when too many wait.
    */
   async inTurn<T>(caller: string, make: () => Promise<T>, signal: AbortSignal): Promise<T> {

@@ -49,8 +49,8 @@ interface ActiveBody {
 }
 
 /**
- * Bodies are read a few at a time. Each that is being read costs memory several times over (what the runtime has
- * received, what is parsed, what is written); one that waits is held back by its connection. A slow client does not
+ * Bodies are read a few at a time. Each that is being read costs memory several times over (for bytes
+ * received, parsed and written); one that waits is held back by its connection. A slow client does not
  * keep the others waiting: its turn ends while nothing comes, and after a while in any case. A client that sends next
  * to nothing does not keep its slot: its body is ended with a `SlowBody`.
  */
@@ -77,7 +77,7 @@ export class BodyReadLimiter {
 
   /**
    * Runs `receive`, which reads a body by the function that it is given.
-   * @throws AppError `unavailable` before anything is read, when too many bodies wait; what `receive` throws.
+   * @throws AppError `unavailable` before anything is read, when too many bodies wait; the errors of `receive`.
    */
   async run<T>({ caller, signal }: Sender, receive: (read: ReadInTurns) => Promise<T>): Promise<T> {
     if (signal.aborted) throw callerGone();

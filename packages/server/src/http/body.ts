@@ -4,7 +4,7 @@ import type { Exchange } from "./exchange.ts";
 
 const strictUtf8 = new TextDecoder("utf-8", { fatal: true });
 
-/** "an array", "a string", …: what a body is in place of an object. */
+/** The kind of a body that is no object: "an array", "a string", … */
 function kindOf(value: unknown): string {
   if (value === null) return "null";
   return Array.isArray(value) ? "an array" : `a ${typeof value}`;

@@ -28,14 +28,16 @@ export function cacheHeaders(tag: string | null, principal: Principal, type?: st
   return headers;
 }
 
-/** The three forms of an HTTP-date (RFC 9110, 5.6.7): today's, RFC 850's, and that of C's asctime, which names no zone. */
+/**
+ * The three forms of an HTTP-date (RFC 9110, 5.6.7): today's, RFC 850's, and that of C's asctime, which names no zone.
+ */
 const dateForms = [
   /^[A-Z][a-z]{2}, \d{2} [A-Z][a-z]{2} \d{4} \d{2}:\d{2}:\d{2} GMT$/,
   /^[A-Z][a-z]+day, \d{2}-[A-Z][a-z]{2}-\d{2} \d{2}:\d{2}:\d{2} GMT$/,
   /^[A-Z][a-z]{2} [A-Z][a-z]{2} [ \d]\d \d{2}:\d{2}:\d{2} \d{4}$/,
 ];
 
-/** Whether `If-None-Match` names a tag: the client has what it would be answered. */
+/** Whether `If-None-Match` names a tag: the client has this answer already. */
 export function hasTag(headers: Headers, etag: string): boolean {
   const header = headers.get("if-none-match");
   if (header === null) return false;
@@ -69,7 +71,7 @@ export function checkConditions(headers: Headers, { etag, modifiedAt }: Validato
   return modifiedSince !== null && modified <= modifiedSince ? 304 : 200;
 }
 
-/** Whether a range may be answered: what the client has a part of is still the same. */
+/** Whether a range may be answered: the content is still the one of which the client has a part. */
 export function allowsRange(headers: Headers, { etag, modifiedAt }: Validators): boolean {
   const ifRange = headers.get("if-range");
   if (ifRange === null) return true;

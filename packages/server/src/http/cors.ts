@@ -16,7 +16,7 @@ export class Cors {
 
   /**
    * Whether a socket may be opened. The browser does not ask before it opens one (RFC 6455, 10.2), so the server looks
-   * at the origin. A page that this service serves itself may, and so may what is no browser.
+   * at the origin. Pages of this service may, and clients that are no browser.
    */
   allowsSocket(request: Request): boolean {
     const origin = request.headers.get("origin");
@@ -24,7 +24,7 @@ export class Cors {
     return URL.canParse(origin) && new URL(origin).host === request.headers.get("host")?.toLowerCase();
   }
 
-  /** Adds what an answer to this request needs. */
+  /** Adds the headers that an answer to this request needs. */
   apply(headers: Record<string, string>, request: Request): void {
     if (this.#any) {
       headers["Access-Control-Allow-Origin"] = "*";
@@ -37,7 +37,7 @@ export class Cors {
     headers["Access-Control-Expose-Headers"] = "X-Request-Id, Retry-After, ETag, Content-Range, Content-Disposition";
   }
 
-  /** Adds what the answer to a preflight needs, too. */
+  /** Adds the headers of an answer to a preflight, too. */
   preflight(headers: Record<string, string>, request: Request, allow: string): void {
     this.apply(headers, request);
     headers["Access-Control-Allow-Methods"] = allow;

@@ -1,4 +1,4 @@
-/** Content codings of static files (RFC 9110, 8.4): what a client accepts, and compressed files in memory. */
+/** Content codings of static files (RFC 9110, 8.4): those that a client accepts, and compressed files in memory. */
 import { promisify } from "node:util";
 import { gzip } from "node:zlib";
 import { Gate } from "../kernel/index.ts";

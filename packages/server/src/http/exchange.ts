@@ -115,12 +115,12 @@ export class Exchange {
     return new URLSearchParams(this.search).get(name);
   }
 
-  /** The bytes of the body, at most `limit`. It throws what `Bodies` throws. */
+  /** The bytes of the body, at most `limit`. Throws as `Bodies` does. */
   body(limit: number): Promise<Uint8Array> {
     return this.#service.bodies.read(this.request, { limit, caller: () => this.address });
   }
 
-  /** A large answer leaves in pieces; it throws what `reserve` throws. */
+  /** A large answer leaves in pieces. Throws as `reserve` does. */
   json(status: number, body: object, headers: Readonly<Record<string, string>> = {}): Response {
     const { text } = body instanceof JsonText ? body : JsonText.of(body);
     if (text.length > countedBytes) return this.#large(status, text, { ...jsonType, ...headers });

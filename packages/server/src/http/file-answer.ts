@@ -26,7 +26,7 @@ export async function answerFile(exchange: Exchange, file: AnswerableFile): Prom
   };
   const outcome = checkConditions(asked, file);
   if (outcome === 412)
-    return exchange.error(new AppError("bad_request", "The file is not the one that the conditions ask for."), {
+    return exchange.error(new AppError("bad_request", "The file does not match the conditions of the request."), {
       status: 412,
     });
   if (outcome === 304) return exchange.respond(304, null, headers);

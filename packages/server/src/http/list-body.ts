@@ -10,7 +10,7 @@ const comma = 0x2c;
 export interface Collecting {
   /** Whether there is room for so many bytes more. */
   take(bytes: number): boolean;
-  /** Gives back what was taken. */
+  /** Gives back the taken room. */
   release(bytes: number): void;
   /** Called with the whole body, once it has gone. */
   keep(body: Uint8Array): void;

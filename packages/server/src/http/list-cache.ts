@@ -3,7 +3,7 @@ import type { Collecting } from "./list-body.ts";
 
 /** The answer to a list that is the same for everybody. */
 export interface KeptList {
-  /** Of what it was made. */
+  /** The version of the records from which it was made. */
   readonly version: string;
   readonly tag: string;
   readonly body: Uint8Array;
@@ -28,7 +28,7 @@ export class ListCache {
     this.largest = Math.floor(size / 16);
   }
 
-  /** Whether it is still what would be answered is for the caller to see. */
+  /** The caller checks that the list is still current. */
   get(address: string): KeptList | undefined {
     const list = this.#lists.get(address);
     if (list === undefined) return undefined;

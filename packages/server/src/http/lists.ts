@@ -22,8 +22,8 @@ interface ListRequest {
 }
 
 /**
- * Answers lists: with 304 when the client has what it asks for, from memory when nothing has changed since somebody asked
- * the same, else from the database.
+ * Answers lists: with 304 when the client has what it asks for, from memory when nothing has changed since somebody
+ * asked the same, else from the database.
  */
 export class Lists {
   readonly #queries: Queries;
@@ -95,7 +95,7 @@ export class Lists {
   }
 }
 
-/** Answers what is known to be as it is now. */
+/** Answers a cached list that is known to be current. */
 function fresh(
   exchange: Exchange,
   { tag, body }: { tag: string; body: Uint8Array | string },

@@ -4,7 +4,7 @@ import { AppError } from "../kernel/index.ts";
 
 /** A connection on which nothing moves is closed after this many seconds. */
 const idleTimeout = 10;
-/** A name or an address, and a port: what a client says that it wants to reach. */
+/** The name or address, and the port, that a client asks for. */
 const hostPattern = /^([a-z0-9._-]+|\[[0-9a-f:.]+\])(?::\d+)?$/i;
 
 export interface RedirectOptions {
@@ -32,8 +32,8 @@ export function serveRedirect(options: RedirectOptions): Server<undefined> {
 }
 
 /**
- * The answer to a challenge, else 308, which keeps method and body; 400 for a request that does not say where it wants to
- * go.
+ * The answer to a challenge, else 308, which keeps method and body; 400 for a request that does not say where it wants
+ * to go.
  */
 function answered(request: Request, options: RedirectOptions): Response {
   const path = request.url.replace(/^[a-z]+:\/\/[^/?#]*/i, "");

@@ -11,7 +11,9 @@ interface Waiting extends Wanted {
   readonly start: () => void;
 }
 
-/** Counts bytes and lets others wait for them. One caller has at most half of a bound. Bytes beyond the bound go alone. */
+/**
+ * Counts bytes and lets others wait for them. One caller has at most half of a bound. Bytes beyond the bound go alone.
+ */
 export class Room {
   readonly #limitFor: (bytes: number) => number;
   readonly #byCaller = new Map<string, number>();
@@ -58,7 +60,7 @@ export class Room {
   }
 
   /**
-   * Waits for room, and answers what `begin` makes when there is some: `begin` has to count the bytes.
+   * Waits for room, and answers the result of `begin` once there is some: `begin` has to count the bytes.
    * @param options `patience` ends the wait with its error after its milliseconds; null waits for ever.
    * @throws AppError of a caller that has gone, or that of `patience`.
    */

@@ -23,7 +23,7 @@ const withBody: readonly string[] = ["POST", "PUT", "PATCH"] satisfies Method[];
 const noParams: Record<string, string> = {};
 
 /**
- * Lets go of the body of a method that reads none. The runtime would keep what comes of it until the answer is made.
+ * Lets go of the body of a method that reads none. The runtime would keep its bytes until the answer is made.
  */
 function dropUnreadBody(request: Request): void {
   const { method, headers } = request;
@@ -33,7 +33,7 @@ function dropUnreadBody(request: Request): void {
   request.body?.cancel().catch(() => undefined);
 }
 
-/** One path and what its methods do. `:name` stands for one part of the path. */
+/** One path with a handler for each method. `:name` stands for one part of the path. */
 export interface Route {
   readonly path: string;
   readonly methods: { readonly [method in Method]?: Handler };
@@ -286,7 +286,7 @@ export class Router {
       this.#limits.reached(thrown.limit, { address: exchange.address });
     // The caller's right has ended, or the list has changed under it.
     else if (thrown instanceof AppError)
-      this.#logger.info("An answer was broken off", { requestId: exchange.requestId, cause: thrown.message });
+      this.#logger.info("An answer broke off", { requestId: exchange.requestId, cause: thrown.message });
     else this.#log(exchange, "An answer broke off", thrown);
   }
 
@@ -312,7 +312,9 @@ export class Router {
     const { requestId } = exchange;
     if (!(thrown instanceof AppError) || thrown.code === "internal_error") {
       this.#log(exchange, "A request failed", thrown);
-      return exchange.error(new AppError("internal_error", `Something went wrong; the log has it as ${requestId}.`));
+      return exchange.error(
+        new AppError("internal_error", `An internal error occurred; the log has it under ${requestId}.`),
+      );
     }
     if (thrown.limit !== undefined) this.#limits.reached(thrown.limit, { address: exchange.address });
     else if (thrown.code === "unavailable") this.#turnedAway(exchange, thrown);

@@ -144,7 +144,7 @@ export class HttpServer {
     return this.#redirect?.port ?? null;
   }
 
-  /** Stops accepting, waits for what is running (`graceMs` at most) and closes every connection. */
+  /** Stops accepting, waits for running requests (`graceMs` at most) and closes every connection. */
   async stop(graceMs: number): Promise<void> {
     this.#router.refuse();
     this.#realtime.stop();

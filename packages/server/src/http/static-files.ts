@@ -139,7 +139,7 @@ export class StaticFiles {
     return found !== null && found !== "folder";
   }
 
-  /** The parts of a path; null for what is another's, too. */
+  /** The parts of a path; null for a path of the API or the dashboard, too. */
   #namesOf(pathname: string): string[] | null {
     const names = namesOf(pathname);
     return names === null || this.#reserved.includes(names[0] ?? "") ? null : names;

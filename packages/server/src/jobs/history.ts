@@ -4,7 +4,7 @@ import { type Awaitable, toTimestamp } from "../kernel/index.ts";
 
 /** Runs of each job that are kept; of a queue, attempts of either end. */
 const maxRuns = 100;
-/** Attempts of a queue that are written between two looks at what is too old. */
+/** Attempts of a queue that are written between two removals of old ones. */
 const trimEvery = 50;
 
 type RunStatus = "running" | "completed" | "failed";
@@ -41,7 +41,7 @@ function toEntry({ runId, startedAt, endedAt, status, attempt, error }: Row): Jo
 
 export class JobHistory {
   readonly #database: Database;
-  /** By queue, the attempts written since what was too old was removed last. */
+  /** By queue, the attempts written since the last removal of old ones. */
   readonly #untrimmed = new Map<string, number>();
 
   constructor(database: Database) {

@@ -1,4 +1,7 @@
-/** The runs of queues in the table of runs of jobs: those that wait or are under way, and those that have failed for good. */
+/**
+ * The runs of queues in the table of runs of jobs: those that wait or are under way, and those that have failed for
+ * good.
+ */
 import type { Database, Transactor, Value } from "../database/index.ts";
 import type { Awaitable } from "../kernel/index.ts";
 import { FailedRuns, HandlerNumbers, type Postponement } from "../runs/index.ts";
@@ -12,7 +15,7 @@ export interface QueueHead extends Postponement {
   readonly key: string | null;
 }
 
-/** The rest of a run: what its handler is called with, and on whose behalf. */
+/** The rest of a run: the payload of its handler, and the user on whose behalf it runs. */
 interface QueueInput {
   /** JSON. */
   readonly payload: string;
@@ -53,7 +56,7 @@ export class QueueTable {
     this.#handlers = new HandlerNumbers(database);
   }
 
-  /** Counts what earlier processes have left. To be called once, before the first run is added. */
+  /** Counts the runs that earlier processes have left. Called once, before the first run is added. */
   async start(): Promise<void> {
     const rows = await this.#database.reader.all<{ handler: number; n: number }>(
       "SELECT handler, count(*) AS n FROM _job_queue WHERE payload IS NOT NULL AND failedAt IS NULL GROUP BY handler",
@@ -113,8 +116,8 @@ export class QueueTable {
   }
 
   /**
-   * Runs of a file that are due, among those up to an id, in the order in which they are to start. Runs without a time and
-   * runs whose time has come take turns, so that neither waits for an endless supply of the other.
+   * Runs of a file that are due, among those up to an id, in the order in which they are to start. Runs without a time
+   * and runs whose time has come take turns, so that neither waits for an endless supply of the other.
    */
   async due(path: string, { until, now, limit }: { until: number; now: number; limit: number }): Promise<QueueHead[]> {
     const { reader } = this.#database;

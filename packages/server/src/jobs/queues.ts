@@ -1,6 +1,6 @@
 /**
- * Queues: jobs that run once for each payload they are given. A run is a row before whoever enqueued it has an answer, and
- * is made at least once, whatever ends in between.
+ * Queues: jobs that run once for each payload they are given. A run is a row before whoever enqueued it has an answer,
+ * and is made at least once, whatever ends in between.
  */
 import type { QueueRun, QueueRunDetail } from "@socle/protocol";
 import type { Auth } from "../auth/index.ts";
@@ -95,7 +95,7 @@ export class Queues {
     });
   }
 
-  /** Runs what waits. To be called once, when the files are loaded. */
+  /** Starts waiting runs. Called once, when the files are loaded. */
   async start(): Promise<void> {
     await this.#followBack();
     this.#dispatcher.start(await this.#table.lastId());
@@ -135,7 +135,8 @@ export class Queues {
   }
 
   /**
-   * Adds a run to a queue, on disk when this resolves. Answers the id of the run: of the one that waits, where that has the same key.
+   * Adds a run to a queue, on disk when this resolves. Answers the id of the run: of the one that waits, where that has
+   * the same key.
    * @param payload JSON.
    * @param options `at` and `key`, as JSON has them.
    * @throws AppError `not_found`, `bad_request`, `payload_too_large`, `unavailable` for a queue that is full.

@@ -1,6 +1,9 @@
 /** The clock of the service, and timestamps. */
 
-/** Milliseconds that the machine's clock may be set back by without a step of the service's times: what NTP corrects. */
+/**
+ * Milliseconds that the machine's clock may be set back by without a step of the service's times: a usual correction by
+ * NTP.
+ */
 const toleranceMs = 5_000;
 
 /**
@@ -29,7 +32,10 @@ export class Clock {
     return this.#latest;
   }
 
-  /** A time that is stored: `now` answers none before it, unless the machine's clock was set back by more than a correction. */
+  /**
+   * A time that is stored: `now` answers none before it, unless the machine's clock was set back by more than a
+   * correction.
+   */
   atLeast(time: number): void {
     if (time > this.#latest) this.#latest = time;
   }

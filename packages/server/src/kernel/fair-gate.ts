@@ -16,7 +16,7 @@ export interface FairGateOptions {
   readonly waitingShare: number;
 }
 
-/** After this time, half of what a caller has used no longer counts. */
+/** After this time, half of a caller's use no longer counts. */
 const halfLifeMs = 5_000;
 /** Work that waits for so long, of a caller of which nothing was started for so long, goes first. */
 const overdueMs = 5_000;
@@ -44,8 +44,8 @@ interface Waiting {
 /**
  * Lets `width` pieces of work run at a time. The next to start is that of the caller who has used the least time of
  * late: short work overtakes long work, and one caller never keeps all others waiting. New callers do not keep one with
- * some use waiting for ever: after five seconds without a start, a caller's oldest work goes first. Beyond the bounds of
- * the queue, work is refused at once.
+ * some use waiting for ever: after five seconds without a start, a caller's oldest work goes first. Beyond the bounds
+ * of the queue, work is refused at once.
  */
 export class FairGate {
   readonly #options: FairGateOptions;
@@ -67,9 +67,9 @@ export class FairGate {
 
   /**
    * Runs `work` when it is the caller's turn.
-   * @param caller a user id or an address: what the share counts by.
-   * @param signal when it is aborted while the work waits, its place in the queue is free at once.
-   * @throws AppError `unavailable` when the queue is full; what `work` throws.
+   * @param caller a user id or an address, by which shares count.
+   * @param signal when it is aborted while the work waits, its slot in the queue is free at once.
+   * @throws AppError `unavailable` when the queue is full; the errors of `work`.
    */
   async run<T>(caller: string, work: () => Promise<T>, signal?: AbortSignal): Promise<T> {
     const release = await this.take(caller, signal);

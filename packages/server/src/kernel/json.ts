@@ -51,7 +51,7 @@ async function parseWithComments(path: string, text: string): Promise<unknown> {
   const value: unknown = parse(text, errors, { allowTrailingComma: true });
   const [first] = errors;
   if (first === undefined) {
-    if (hasForeignPrototype(value)) throw new SetupError(`${path}: "__proto__" is not a key that means anything`);
+    if (hasForeignPrototype(value)) throw new SetupError(`${path}: the key "__proto__" is not allowed`);
     return value;
   }
   const line = text.slice(0, first.offset).split("\n").length;

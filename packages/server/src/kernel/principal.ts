@@ -10,7 +10,7 @@ export interface SignedIn {
 
 /** The service itself, or the user's own functions: no rule holds it back. */
 export interface System {
-  /** The owner of what it makes: null, or a user for whom a seed makes it. */
+  /** The owner of new records: null, or the user for whom a seed makes them. */
   readonly userId: string | null;
   readonly role: "admin";
   /** The id of the user whose change made a function run, or null. */

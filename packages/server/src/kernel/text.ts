@@ -1,4 +1,4 @@
-/** Text: what messages are made of. Each function does a bounded amount of work, whatever somebody has sent. */
+/** Text of messages: quoting, lists, counts, near misses. Each function does a bounded amount of work for any input. */
 
 /** Longer words are no misspelt names; comparing them would cost time that somebody else chose. */
 const longestName = 64;
@@ -105,7 +105,9 @@ function preview(value: unknown, text: string): string {
   return `${object}}`;
 }
 
-/** A value as an error message quotes it: JSON, cut to a readable length. It costs the same however large the value is. */
+/**
+ * A value as an error message quotes it: JSON, cut to a readable length. It costs the same however large the value is.
+ */
 export function quote(value: unknown): string {
   return excerpt(preview(value, ""), longestQuote);
 }

@@ -1,6 +1,6 @@
 /** A histogram of durations, as Prometheus has it: how many took at most as long as each bound. */
 
-/** Upper bounds in milliseconds: from what memory takes to what nobody waits for. */
+/** Upper bounds in milliseconds: from a read in memory to a minute. */
 const bounds = [0.5, 1, 2.5, 5, 10, 25, 50, 100, 250, 500, 1_000, 2_500, 5_000, 10_000, 30_000, 60_000] as const;
 
 export interface HistogramTotals {

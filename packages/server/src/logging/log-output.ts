@@ -1,7 +1,7 @@
 /**
- * Where the log's lines go: a file descriptor that somebody reads, or does not. A reader that stops must not stop the
- * service, so a line is never written by the event loop itself: a thread writes, and what waits for it is bounded. Lines
- * beyond the bound are dropped and counted, and the log says how many once the reader goes on.
+ * Log output: writes the lines of the log to a file descriptor. A reader that stops must not stop the
+ * service, so a line is never written by the event loop itself: a thread writes, and the bytes that wait for it are
+ * bounded. Lines beyond the bound are dropped and counted, and the log says how many once the reader goes on.
  */
 import { write } from "node:fs";
 
@@ -76,7 +76,7 @@ export class LogOutput {
     });
   }
 
-  /** As much of what waits as one write takes. */
+  /** The waiting bytes that one write takes. */
   #take(): Buffer {
     let bytes = 0;
     let count = 0;

@@ -19,7 +19,7 @@ test("what a disk that does not serve makes parts say again and again is written
   const logger = new Logger({ level: "INFO", sinks: [(entry) => entries.push(entry)] });
   const full = new AppError("unavailable", "The disk is full.");
   const say = (): void => {
-    logger.for("jobs").error("What was run could not be recorded", { error: full });
+    logger.for("jobs").error("The end of a run could not be recorded", { error: full });
     logger.for("events").error("The event log could not be trimmed", { error: full });
     // Others are written each time.
     logger.for("functions").error("posts/notify.ts failed", { error: new Error("no") });

@@ -1,7 +1,7 @@
 /** Request meter: counts requests, errors and latency, in total and for each minute of the last hour. */
 import type { RequestMinute } from "@socle/protocol";
 
-/** Upper bounds of the histogram's buckets, in milliseconds; one bucket more is for what took longer. */
+/** Upper bounds of the histogram's buckets, in milliseconds; one more bucket is for longer times. */
 export const latencyBounds = [0.25, 0.5, 1, 2.5, 5, 10, 25, 50, 100, 250, 500, 1_000, 2_500, 5_000, 10_000] as const;
 const buckets = latencyBounds.length + 1;
 /** Methods that are counted. Any other counts as "other", so that clients cannot add counters. */

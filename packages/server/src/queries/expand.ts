@@ -186,7 +186,7 @@ function shareOf(counts: readonly number[], total: number): number {
 
 function tooHeavy(subject: string, bytes: number): AppError {
   const advice = 'ask for fewer records, or for less of each with "fields"';
-  return new AppError("bad_request", `"expand": ${subject} weighs more than ${bytes / 1024 ** 2} MiB; ${advice}.`);
+  return new AppError("bad_request", `"expand": ${subject} is larger than ${bytes / 1024 ** 2} MiB; ${advice}.`);
 }
 
 /** The bytes that a row takes in an answer, at most. The row was not decoded yet. */

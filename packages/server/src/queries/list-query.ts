@@ -38,7 +38,7 @@ export interface ListQuery {
   readonly countsAll: boolean;
   /** The list that its cursors belong to, but for the caller: no other list has the same. */
   readonly cursorScope: string;
-  /** The collections that the answer depends on, and what the caller may read of each. */
+  /** The collections that the answer depends on, each with the caller's decision. */
   readonly entered: ReadonlyMap<Collection, Decision>;
   /** The names of the collections that rules ask about. */
   readonly asked: ReadonlySet<string>;
@@ -46,13 +46,13 @@ export interface ListQuery {
   readonly epoch: number;
   /** Whether the answer depends on something that has no version: the users, the time. */
   readonly isFleeting: boolean;
-  /** Whether everybody may read what it enters. */
+  /** Whether everybody may read all collections that it enters. */
   readonly isPublic: boolean;
 }
 
 /**
- * @throws AppError `bad_request` with the reason why a parameter is refused; `unauthorized` or `forbidden` where a filter or
- * a sort leads to something that the caller may not read.
+ * @throws AppError `bad_request` with the reason why a parameter is refused; `unauthorized` or `forbidden` where a
+ * filter or a sort leads to something that the caller may not read.
  */
 export function parseListQuery(collection: Collection, text: QueryText, scope: ReadScope): Omit<ListQuery, "epoch"> {
   if (asksForGroups(text)) return parseGroupQuery(collection, text, scope);

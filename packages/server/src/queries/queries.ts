@@ -1,11 +1,14 @@
 /**
- * Queries: lists that are filtered, sorted and cut into pages, single records with chosen fields, and what stands beside them.
+ * Queries: lists that are filtered, sorted and cut into pages, single records with chosen fields, and what stands
+ * beside them.
  *
  * 1. **Text → query.** `query-text.ts` picks the parameters; `list-query.ts` parses them against the read scope
  *    (`read-scope.ts`): filter, sort (`sort.ts`), fields and expansions (`selection.ts`), cursor (`cursor.ts`).
- * 2. **Query → plan.** The query becomes plain data (`plan.ts`) with its SQL (`sql/`). `index-use.ts` says whether one index of
+ * 2. **Query → plan.** The query becomes plain data (`plan.ts`) with its SQL (`sql/`). `index-use.ts` says whether one
+ * index of
  *    the definition answers it.
- * 3. **Plan → records.** `run.ts` reads a page (`sql/keyset.ts` finds its place), `expand.ts` the records beside it. A list
+ * 3. **Plan → records.** `run.ts` reads a page (`sql/keyset.ts` finds its place), `expand.ts` the records beside it. A
+ * list
  *    that an index answers runs on the event loop, every other one on a reader thread (`query-thread.ts`) with a limit of time.
  */
 import type { Collection, Collections } from "../collections/index.ts";
@@ -82,7 +85,7 @@ export interface QueryCaller {
   readonly signal: () => AbortSignal;
 }
 
-/** For what the service reads for itself. */
+/** For reads of the service itself. */
 const forService = { caller: "service", signal: (): AbortSignal => new AbortController().signal };
 
 /** The input of a run, with the place where it runs, and the collections whose rights it rests on. */
@@ -243,8 +246,8 @@ export class Queries {
   }
 
   /**
-   * Runs a query where its plan says. `plan` is called again when the turn of a thread has come: by then definitions, and with
-   * them the tables, may be others.
+   * Runs a query where its plan says. `plan` is called again when the turn of a thread has come: by then definitions,
+   * and with them the tables, may be others.
    */
   async #run<T>(plan: () => Planned<QueryInput>, { principal, caller, signal }: QueryCaller): Promise<Reported<T>> {
     const { database } = this.#options;
@@ -266,7 +269,7 @@ export class Queries {
         if (!(thrown instanceof SchemaChanged)) throw thrown;
       }
       if (attempt >= maxAttempts)
-        throw new AppError("unavailable", "The definitions change too often to read by them; try again in a moment.");
+        throw new AppError("unavailable", "The definitions change too often at the moment; try again.");
       // The commit of a migration on a thread is known here a moment after it.
       await Bun.sleep(attemptMs);
     }

@@ -27,7 +27,7 @@ function isQueryParameter(name: string): name is QueryParameter {
 export const selectionParameters: readonly QueryParameter[] = ["fields", "expand"];
 
 /**
- * Picks what a query is made of; null when nothing of it is there.
+ * Picks the parameters of a query; null when there are none.
  * @throws AppError `bad_request` for a parameter that is there twice.
  */
 export function readQueryText(
@@ -66,7 +66,7 @@ export function readWhole(
   return value;
 }
 
-/** "title" → `; did you mean "title"?`, or what there is. */
+/** "title" → `; did you mean "title"?`, or the known names. */
 export function hintFor(name: string, names: readonly string[]): string {
   const near = nearest(name, names);
   if (near !== null) return `; did you mean "${near}"?`;

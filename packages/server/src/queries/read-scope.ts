@@ -1,6 +1,6 @@
 /**
- * The read scope of a query: the collections that it enters, and what the caller may read of each. A scope notes what was
- * entered, so that a cached answer knows what it depends on.
+ * The read scope of a query: the collections that it enters, and what the caller may read of each. A scope notes what
+ * was entered, so that a cached answer knows what it depends on.
  */
 import type { FieldDefinition } from "@socle/protocol";
 import {
@@ -51,7 +51,7 @@ export class ReadScope {
     return this.#collections.users;
   }
 
-  /** The collections that were entered, and what the caller may read of each. */
+  /** The collections that were entered, each with the caller's decision. */
   get entered(): ReadonlyMap<Collection, Decision> {
     return this.#entered;
   }
@@ -66,7 +66,7 @@ export class ReadScope {
     return this.#isFleeting;
   }
 
-  /** Notes what a condition depends on. */
+  /** Notes the collections that a condition depends on. */
   note(condition: Expression): void {
     for (const name of collectionsIn(condition)) {
       if (name === "users") this.#isFleeting = true;
@@ -93,8 +93,8 @@ export class ReadScope {
   }
 
   /**
-   * The fields of a collection that the caller cannot search or sort by, or follow: those that they may not read in every record.
-   * An order by values that are hidden in some records would tell them.
+   * The fields of a collection that the caller cannot search or sort by, or follow: those that they may not read in
+   * every record. An order by values that are hidden in some records would tell them.
    */
   closed(name: string): ReadonlySet<string> {
     const collection = this.#collections.get(name);
@@ -106,7 +106,7 @@ export class ReadScope {
     this.#isFleeting = true;
     if (isAdmin(this.principal)) return { access: "all" };
     if (this.principal !== null) return { access: "own", condition: isSelf };
-    return { access: "none", refusal: new AppError("unauthorized", "To look into users, sign in.") };
+    return { access: "none", refusal: new AppError("unauthorized", "To query users, sign in.") };
   }
 
   /** The collection that a relation leads to; null for the users. */

@@ -64,7 +64,7 @@ function readRows(
   if (isCut && plan.isExact && rows.length <= plan.limit)
     throw refuseParameter(
       "limit",
-      `this page weighs more than ${maxPageBytes / 1024 ** 2} MiB; ask for fewer records, for less of each with "fields", or use "cursor"`,
+      `this page is larger than ${maxPageBytes / 1024 ** 2} MiB; ask for fewer records, for less of each with "fields", or use "cursor"`,
     );
   return isCut;
 }

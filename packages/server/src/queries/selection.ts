@@ -155,7 +155,7 @@ class SelectionParser {
       at = this.#expansion(at, name, { depth: i + 1, path });
       at.narrow();
     }
-    // Of what the caller may not read nothing is told, not even what it has.
+    // An error about a collection that the caller may not read does not name its fields.
     if (at.isHidden) return;
     if (last === "*") at.askAll();
     else if (at.source.names.includes(last)) at.ask(last, []);

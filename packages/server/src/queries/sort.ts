@@ -1,4 +1,6 @@
-/** The parameter `sort`: names of fields, or paths to values elsewhere, each with a `-` where the greatest come first. */
+/**
+ * The parameter `sort`: names of fields, or paths to values elsewhere, each with a `-` where the greatest come first.
+ */
 import { type Collection, indexesOf } from "../collections/index.ts";
 import {
   ExpressionError,
@@ -55,7 +57,10 @@ function parseKey(part: string, schema: ExpressionSchema): SortKey {
   return { path: inOrder(path), isDescending: part.startsWith("-") };
 }
 
-/** @throws AppError `bad_request`; `unauthorized` or `forbidden` where a path leads to what the caller may not read. */
+/**
+ * @throws AppError `bad_request`; `unauthorized` or `forbidden` for a path to a collection that the caller may not
+ * read.
+ */
 export function parseSort(text: string | undefined, collection: Collection, schema: ExpressionSchema): Sort {
   const parts = text === undefined ? [] : text.split(",").map((part) => part.trim());
   if (parts.length > maxKeys) throw refuseParameter("sort", `at most ${maxKeys} fields are allowed`);

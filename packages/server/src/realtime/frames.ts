@@ -38,7 +38,7 @@ function parseJson(text: string): unknown {
   try {
     return JSON.parse(text);
   } catch {
-    // Its own error: what is wrong with the text is the sender's business, and deep nesting is a RangeError.
+    // An error of its own: the parser's message may quote the text, and deep nesting is a RangeError.
     throw new FrameError("invalid_json", "A frame must be a JSON object.");
   }
 }

@@ -185,8 +185,8 @@ export class Realtime {
   }
 
   /**
-   * To admins by their topic; to each other listener by what the change means for them: the record has come into their sight,
-   * has gone out of it, or has changed before their eyes; and with the fields that they may read.
+   * To admins by their topic; to each other listener by what the change means for them: the record has come into their
+   * sight, has gone out of it, or has changed before their eyes; and with the fields that they may read.
    */
   #publishSingly(event: LoggedEvent, telling: Telling): Awaitable<unknown> {
     const sending = this.#send(eventText(event.toText()), [`${event.type}/admins`]);
@@ -247,7 +247,7 @@ export class Realtime {
         return events.flushedSeq;
       },
       get replayBuffer() {
-        // All replays together leave half of the room to what happens meanwhile.
+        // All replays together leave half of the room to new events.
         return Math.max(1, Math.floor(Math.min(bufferLimit, bufferTotal / Math.max(1, replaying())) / 2));
       },
       placeOf: (id) => events.placeOf(id),

@@ -11,7 +11,7 @@ export class SessionWatch {
   /** By the second in which their token expires: one timer serves all. */
   readonly #bySecond = new Map<number, Set<Connection>>();
   #timer: Timer | null = null;
-  /** Changes so far: what was read before one may be old after it. */
+  /** Changes so far: a session that was read before a change may be stale after it. */
   #changes = 0;
 
   constructor(auth: Auth) {

@@ -3,7 +3,7 @@ import { type Awaitable, nextTurn, releasedMemory } from "../kernel/index.ts";
 import type { LimitMeter } from "../logging/index.ts";
 import type { Buffered } from "./types.ts";
 
-/** The part of the bound by which what was sent must grow before all sockets are looked at again. */
+/** The part of the bound by which the sent bytes must grow before all sockets are measured again. */
 const lookEvery = 16;
 
 /** The part of the bound that stays free after sockets were cut off, so that the next event does not cut off more. */
@@ -89,7 +89,7 @@ export class SocketBuffers {
     return undefined;
   }
 
-  /** Sends at once what a socket is still to get of the event that is being sent: what it hears is about to change. */
+  /** Sends a socket at once its share of the event that is being sent, before the socket changes its topics. */
   catchUp(socket: Buffered): void {
     const text = this.#owed.get(socket);
     if (text !== undefined) this.#give(socket, text);

@@ -19,7 +19,7 @@ export interface Socket {
   terminate(): void;
 }
 
-/** A socket, for who looks after what waits in all of them. */
+/** A socket, as the guard of all sockets' buffers sees it. */
 export interface Buffered {
   /** Whether much waited in it when it was looked at last. */
   isSlow: boolean;
@@ -28,7 +28,7 @@ export interface Buffered {
   hasJoined(topic: string): boolean;
   /** Sends a text that is counted already. */
   sendNow(text: string): void;
-  /** Ends the socket at once, with what waits in it. */
+  /** Ends the socket at once, and drops its waiting bytes. */
   cutOff(): void;
 }
 
@@ -72,7 +72,7 @@ export interface Feed {
   leave(type: string): void;
   /** A socket's listener has come or gone. */
   listens(listener: Listener, isHere: boolean): void;
-  /** Logs what went wrong and is nobody's fault. */
+  /** Logs a failure that no client caused. */
   report(thrown: unknown): void;
 }
 

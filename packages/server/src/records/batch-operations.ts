@@ -1,4 +1,4 @@
-/** Operations of a batch: from what was sent to operations that can be tried (contract, "Batch, search, groups"). */
+/** Operations of a batch: parses the body into operations that can be tried (contract, "Batch, search, groups"). */
 import { type ErrorDetail, type ErrorRule, MAX_BATCH_OPERATIONS } from "@socle/protocol";
 import { AppError, isObject, oneOf, quote } from "../kernel/index.ts";
 import { type Reference, referenceOf, referencesIn } from "./batch-references.ts";
@@ -47,7 +47,7 @@ export function parseBatch(given: Record<string, unknown>): Operation[] {
   if (!Array.isArray(operations)) throw new AppError("bad_request", 'The body needs "operations", an array.');
   const [unknown] = Object.keys(given).filter((key) => key !== "operations");
   if (unknown !== undefined)
-    throw new AppError("bad_request", `The body has nothing but "operations"; ${quote(unknown)} is not known.`);
+    throw new AppError("bad_request", `Unknown attribute ${quote(unknown)}: the body has only "operations".`);
   if (operations.length > MAX_BATCH_OPERATIONS)
     throw new AppError(
       "bad_request",

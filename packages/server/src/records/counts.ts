@@ -1,4 +1,4 @@
-/** Record counts: a collection is counted once; from then on each commit tells what it changed. */
+/** Record counts: a collection is counted once; from then on each commit reports its change. */
 import type { Collection } from "../collections/index.ts";
 import { type Database, identifier } from "../database/index.ts";
 

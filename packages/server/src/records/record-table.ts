@@ -1,4 +1,4 @@
-/** Record tables: the SQL of a collection's records, and what is derived from its definition once for every request. */
+/** Record tables: the SQL of a collection's records, and values derived from its definition once for all requests. */
 import type { FieldDefinition, StoredRecord } from "@socle/protocol";
 import { type Collection, columnName, columnsOf, indexesOf, orderColumn } from "../collections/index.ts";
 import { identifier, type Value } from "../database/index.ts";
@@ -96,13 +96,13 @@ export class RecordTable {
     return this.fields[this.positions.get(name) ?? -1] ?? null;
   }
 
-  /** The unquoted column of a field, or of what every record has. */
+  /** The unquoted column of a field, or of a system field. */
   columnName(name: string): string {
     const field = this.field(name);
     return field === null ? name : columnName(field);
   }
 
-  /** The column of a field, or of what every record has, as SQL. */
+  /** The column of a field, or of a system field, as SQL. */
   column(name: string): string {
     const field = this.field(name);
     return field === null ? `${this.sqlName}.${identifier(name)}` : this.#column(field);

@@ -6,13 +6,13 @@ import { typeOf } from "../fields/index.ts";
 import { AppError, type Awaitable, allOf, quote } from "../kernel/index.ts";
 import { type RecordTable, recordTableOf } from "./record-table.ts";
 
-/** How records ask about what other modules keep. */
+/** Lookups of users and files, which other modules keep. */
 export interface Lookups {
   userExists(reader: Reader, id: string): Awaitable<boolean>;
   fileExists(reader: Reader, id: string): Awaitable<boolean>;
 }
 
-/** A record that is to be written, as far as it is known: what is undefined stays as it is. */
+/** A record to be written, as far as it is known: an undefined value stays as it is. */
 interface Candidate {
   readonly id: string;
   /** By the positions of the fields. */
@@ -78,7 +78,7 @@ export class References {
     for (const { fields, duplicate } of table.uniqueKeys) {
       const key = fields.map((name) => known.get(name));
       const isRefused = fields.some((name, i) => key[i] === undefined && problems.some(({ field }) => field === name));
-      // Null never counts, and what does not change was no duplicate before.
+      // Null never counts, and an unchanged value was no duplicate before.
       if (isRefused || key.includes(null) || key.every((value) => value === undefined)) continue;
       if ((await tx.get(duplicate, ...key.flatMap((value) => [value ?? null, id]), id)) === null) continue;
       const message =

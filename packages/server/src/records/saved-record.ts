@@ -1,4 +1,4 @@
-/** A saved record: what a create or update answers, and what it changed. */
+/** A saved record: the answer to a create or update, and its changes. */
 import type { StoredRecord } from "@socle/protocol";
 import { JsonText } from "../kernel/index.ts";
 
@@ -9,16 +9,18 @@ export interface TaggedRecord {
   readonly tag: string;
 }
 
-/** A record as it was just written. The answer is the whole record, or the part that a caller gets who may not read it. */
+/**
+ * A record as it was just written. The answer is the whole record, or the part that a caller gets who may not read it.
+ */
 export interface SavedRecord extends TaggedRecord {
   readonly record: StoredRecord;
-  /** About the bytes of it, and of what it was before, that wait in memory for the flush. */
+  /** About the bytes of the record, before and after, that wait in memory for the flush. */
   readonly weight: number;
 }
 
 /**
- * The answer to a create or update for a caller who may not read the record: only the fields of the body and what the service has
- * added (contract, "HTTP in general").
+ * The answer to a create or update for a caller who may not read the record: only the fields of the body and what the
+ * service has added (contract, "HTTP in general").
  */
 export function answerWithout(record: StoredRecord, body: Record<string, unknown>): JsonText {
   const { id, createdAt, updatedAt } = record;
@@ -26,7 +28,7 @@ export function answerWithout(record: StoredRecord, body: Record<string, unknown
   return JsonText.of({ id, createdAt, updatedAt, ...Object.fromEntries(named) });
 }
 
-/** A record's id and what an update changed of it. */
+/** A record's id and the changed fields of an update. */
 export function changesOf(record: StoredRecord, previous: StoredRecord): object {
   const changed = Object.entries(record).filter(([name, value]) => !isSame(value, previous[name]));
   return { id: record.id, ...Object.fromEntries(changed) };

@@ -8,7 +8,10 @@ import type { RecordTable } from "./record-table.ts";
 
 export type ValidationMode = "create" | "update";
 
-/** The fields of a body, in the order of the definition: what to store, or undefined where the body is silent. */
+/**
+ * The fields of a body, in the order of the definition: the value to store, or undefined for a field that the body does
+ * not have.
+ */
 export interface ValidatedBody {
   readonly values: (Value | undefined)[];
   /** Everything that can be said without the database. */
@@ -17,7 +20,7 @@ export interface ValidatedBody {
 
 const systemFields: ReadonlySet<string> = new Set(["id", "createdAt", "updatedAt"]);
 
-/** Checks one value by its type and rules; adds a problem or answers what to store. */
+/** Checks one value by its type and rules; adds a problem or answers the value to store. */
 function validateValue(
   field: FieldDefinition,
   value: unknown,
@@ -59,8 +62,8 @@ function keyProblems(table: RecordTable, body: object, mode: ValidationMode): Er
 }
 
 /**
- * Checks a body against everything that needs no database. In `create` mode an absent field is null; in `update` mode it
- * is left as it is. Fields that are filled at creation are left to whoever knows the caller and the moment.
+ * Checks a body against everything that needs no database. In `create` mode an absent field is null; in `update` mode
+ * it is left as it is. Fields that are filled at creation are left to whoever knows the caller and the moment.
  */
 export function validateBody(table: RecordTable, body: Record<string, unknown>, mode: ValidationMode): ValidatedBody {
   const problems = keyProblems(table, body, mode);

@@ -79,7 +79,7 @@ describe("an attempt", () => {
       const opened = open({ outcome });
       opened.state.fails = true;
       expect((await opened.lifeCycle.attempt(opened.run(), task).end).next).toBe("stays");
-      expect(opened.log).toContain("ERROR What was run could not be recorded");
+      expect(opened.log).toContain("ERROR The end of a run could not be recorded");
       await opened.close();
     }
   });

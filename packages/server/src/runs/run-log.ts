@@ -1,11 +1,11 @@
-/** The run log: writes what happens to runs, for each run in the order in which it happened. */
+/** The run log: writes the states of runs, for each run in their order. */
 import type { Database, Transactor } from "../database/index.ts";
 import type { Awaitable } from "../kernel/index.ts";
 import type { Logger } from "../logging/index.ts";
 
 /**
- * A queue of writes for each run: a write begins when the one before it is committed, whoever waits for them. So the start
- * of an attempt is never written after its end, however the database orders transactions.
+ * A queue of writes for each run: a write begins when the one before it is committed, whoever waits for them. So the
+ * start of an attempt is never written after its end, however the database orders transactions.
  */
 export class RunLog {
   readonly #database: Pick<Database, "transact">;
@@ -21,7 +21,10 @@ export class RunLog {
     this.#logger = logger;
   }
 
-  /** Resolves with true when the write is on disk. With false when it failed, which is logged: nothing of it was written. */
+  /**
+   * Resolves with true when the write is on disk. With false when it failed, which is logged: nothing of it was
+   * written.
+   */
   write(runId: string, work: (tx: Transactor) => Awaitable<unknown>): Promise<boolean> {
     this.#open += 1;
     const queue = this.#queues.get(runId);
@@ -52,7 +55,7 @@ export class RunLog {
       return true;
     } catch (error) {
       if (!isCommitted) this.#next(runId);
-      this.#logger.error("What was run could not be recorded", { error });
+      this.#logger.error("The end of a run could not be recorded", { error });
       return false;
     } finally {
       this.#open -= 1;

@@ -1,4 +1,4 @@
-/** The log of attempts: what handlers log, and errors that come to light after their attempt has ended. */
+/** The log of attempts: entries of handlers, and errors thrown after their attempt has ended. */
 import { BoundedMap } from "../kernel/index.ts";
 import type { Logger } from "../logging/index.ts";
 import type { Attempt, ScriptTask } from "./attempt.ts";
@@ -51,6 +51,6 @@ export class AttemptLog {
       return;
     }
     const { stack } = error;
-    this.#logger.error(`Thrown in functions or jobs where nothing waits for it: ${error.message}`, { stack });
+    this.#logger.error(`Uncaught error in functions or jobs: ${error.message}`, { stack });
   }
 }

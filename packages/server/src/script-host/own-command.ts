@@ -7,7 +7,7 @@ export function ownCommand(): string[] {
   return [process.execPath, join(import.meta.dir, "..", "main.ts")];
 }
 
-/** An environment without what configures the service: its secrets are for no other process. */
+/** An environment without the variables of the service: its secrets are for no other process. */
 export function withoutSettings(environment: { readonly [name: string]: string | undefined }): Record<string, string> {
   const kept: Record<string, string> = {};
   for (const [name, value] of Object.entries(environment))

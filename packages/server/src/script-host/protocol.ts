@@ -57,7 +57,7 @@ export interface RunInput {
   readonly event?: object;
   readonly record?: object | null;
   readonly previous?: object | null;
-  /** Of a queue's run: what it was enqueued with. */
+  /** The payload of a queue's run. */
   readonly payload?: JsonValue;
 }
 
@@ -89,7 +89,7 @@ export interface CallError {
   readonly details?: readonly ErrorDetail[];
 }
 
-/** A call to the service. Objects go as JSON text, so that they mean what they mean over HTTP. */
+/** A call to the service. Objects go as JSON text, so that they mean the same as over HTTP. */
 export interface CallMessage {
   readonly type: "call";
   readonly call: number;
@@ -110,7 +110,10 @@ export interface LogMessage {
 export type FromChild =
   | { readonly type: "loaded"; readonly path: string; readonly exports: ScriptExports }
   | { readonly type: "broken"; readonly path: string; readonly error: ScriptError }
-  /** Sent before the handler is called, so that it is known which attempt blocks a process that does not answer any more. */
+  /**
+   * Sent before the handler is called, so that it is known which attempt blocks a process that does not answer any
+   * more.
+   */
   | { readonly type: "started"; readonly attempt: number }
   /** The same, for handlers that are invoked. */
   | { readonly type: "entered"; readonly attempts: readonly number[] }
@@ -119,7 +122,9 @@ export type FromChild =
   | { readonly type: "failed"; readonly attempt: number; readonly error: ScriptError }
   /** Confirms `abort`. */
   | { readonly type: "aborted"; readonly attempt: number }
-  /** An error of a timer, or of a promise without a handler. `attempt` is the one whose code threw it, if that is known. */
+  /**
+   * An error of a timer, or of a promise without a handler. `attempt` is the one whose code threw it, if that is known.
+   */
   | { readonly type: "stray"; readonly attempt: number | null; readonly error: ScriptError }
   | CallMessage
   /** A part of an answer was taken; the next may be sent. */

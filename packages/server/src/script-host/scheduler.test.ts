@@ -81,6 +81,6 @@ test("the first error after a completion makes the attempt a failed one; later o
   for (const id of [completed.id, completed.id, failed.id, null])
     process.say({ type: "stray", attempt: id, error: { message: `late ${id}` } });
   expect(strays).toEqual([{ message: `Thrown after the handler had returned: late ${completed.id}` }]);
-  expect(log.filter((line) => line.includes("where nothing waits for it"))).toHaveLength(3);
+  expect(log.filter((line) => line.includes("Uncaught error in functions or jobs"))).toHaveLength(3);
   scheduler.stop();
 });

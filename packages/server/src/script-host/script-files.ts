@@ -1,4 +1,4 @@
-/** The files of the user's code: which of them are scripts, and what they hold. */
+/** The files of the user's code: which of them are scripts, and their content. */
 import { type Dirent, readdirSync, readFileSync, type Stats, statSync } from "node:fs";
 import { join } from "node:path";
 import type { CodeFile } from "./protocol.ts";

@@ -17,7 +17,7 @@ export interface Script {
 /** A kind of script, functions or jobs: the owner of a folder. */
 export interface ScriptKind {
   readonly folder: ScriptFolder;
-  /** The lane in which its files are loaded first, to see what they export. */
+  /** The lane in which its files are loaded first, to see their exports. */
   readonly firstLane: Lane;
   /** The lanes that a file with these exports is needed in. */
   lanesOf(exports: ScriptExports): readonly Lane[];
@@ -76,12 +76,14 @@ export class ScriptHost {
     return this.states().find(({ file }) => file.path === path)?.problem?.message ?? null;
   }
 
-  /** All files, with what became of them when they were last loaded. */
+  /** All files, each with the outcome of its last load. */
   states(): readonly FileState[] {
     return this.#states.list();
   }
 
-  /** Loads the files in the folders now. Runs under way go on; later ones run either the old or the new set of files. */
+  /**
+   * Loads the files in the folders now. Runs under way go on; later ones run either the old or the new set of files.
+   */
   load(): Promise<void> {
     // A load that failed must not keep the next one from starting.
     const before = this.#loading.catch(() => undefined);
@@ -164,7 +166,7 @@ export class ScriptHost {
         if (paths.length === 0) continue;
         lanes.set(lane, this.#supervisors(lane, code));
         await load(lanes.get(lane) ?? [], paths, loaded);
-        // Some files had to be loaded here only to see what they export.
+        // Some files had to be loaded here only to see their exports.
         if (files.some((file) => this.#isNeededIn(lane, file, loaded.get(file.path)))) continue;
         for (const supervisor of lanes.get(lane) ?? []) supervisor.stop();
         lanes.delete(lane);
@@ -200,7 +202,9 @@ export class ScriptHost {
     return kind;
   }
 
-  /** The newest version of a file that loads; null when there is none. The reason why the file does not load is logged. */
+  /**
+   * The newest version of a file that loads; null when there is none. The reason why the file does not load is logged.
+   */
   #scriptOf(file: ScriptFile, loaded: Loaded | undefined, generation: Generation): LoadedScript | null {
     const { logger } = this.#options;
     const problem = this.#findProblem(file, loaded);

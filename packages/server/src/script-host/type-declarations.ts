@@ -28,7 +28,7 @@ function noteOf(field: FieldDefinition): string {
   return text === "" ? "" : `      /** ${text} */\n`;
 }
 
-/** A required field is never null, neither in a record nor in what is written; others may be. */
+/** A required field is never null, neither in a record nor in the values of a write; others may be. */
 function fieldsOf(definition: CollectionDefinition, mode: "record" | "create" | "update"): string {
   return definition.fields
     .map((field) => {
@@ -61,7 +61,7 @@ ${fieldsOf(definition, "update")}    };
 export function typeDeclarations(definitions: readonly CollectionDefinition[]): string {
   return `// Written by socle from the collections, again with each change. Do not edit.
 
-/** Every collection: its records, what creates and changes one, and the field that shows the owner. */
+/** Every collection: the types of its records, creates and updates, and the field that shows the owner. */
 interface Collections {
 ${definitions.map(collectionType).join("")}}
 

@@ -1,4 +1,4 @@
-/** Values in cells of CSV: text of what JSON tells apart. */
+/** Values in cells of CSV, as text that keeps the types of JSON apart. */
 import type { FieldDefinition, JsonValue } from "@socle/protocol";
 
 /** A cell that is no value of its field. It is refused by the type, as what it is: a text. */

@@ -11,7 +11,7 @@ import { configOption, loadSettings } from "../settings.ts";
 export const adminCreate: Command = {
   name: "admin create",
   args: ["EMAIL"],
-  summary: "Make an admin, or make one of the user with this email",
+  summary: "Create an admin, or make the user with this email one",
   options: {
     ...configOption,
     password: { value: "PASSWORD", summary: "else it is asked for, or read from standard input" },

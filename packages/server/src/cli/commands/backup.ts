@@ -29,7 +29,7 @@ import {
 import { ProgressBar, readableSize } from "../progress-bar.ts";
 import { configOption, loadSettings } from "../settings.ts";
 
-/** A new passphrase; a person gives it twice, since nobody can read what was encrypted with a slip. */
+/** A new passphrase; a person types it twice, because a backup with a mistyped passphrase is lost. */
 async function newPassphrase(terminal: Terminal): Promise<string> {
   const passphrase = await terminal.askSecret("Passphrase: ");
   if (passphrase === "") throw new UsageError("no passphrase was given");
@@ -149,11 +149,11 @@ async function withoutService(options: {
 export const restore: Command = {
   name: "restore",
   args: ["FILE"],
-  summary: "Put database and files of a backup in place, whole or not at all",
+  summary: "Restore database and files from a backup, completely or not at all",
   options: {
     ...configOption,
     ...identityOption,
-    force: { summary: "also where there are data: they are moved aside, and kept" },
+    force: { summary: "also if data exist: they are moved aside and kept" },
   },
   async run({ args: [file = ""], options, terminal }) {
     keepFilesPrivate();

@@ -17,7 +17,7 @@ export const health: Command = {
   async run({ args: [address], options, terminal }) {
     const url = parseUrl(address ?? (await ownAddress(textOption(options, "config"), terminal.environment)));
     const isOwn = address === undefined || isLoopback(url);
-    // A proxy is for what is elsewhere.
+    // A proxy is for other machines.
     if (isOwn) for (const name of proxyVariables) terminal.forget(name);
     const problem = await problemOf(url, isOwn);
     if (problem === null) terminal.out("ready\n");
@@ -32,7 +32,7 @@ async function ownAddress(
   environment: { readonly [name: string]: string | undefined },
 ): Promise<string> {
   const { config } = await loadConfig({ file: file ?? null, environment });
-  if (config.port === 0) throw new UsageError("the configuration's port is 0, which may be any; give the URL");
+  if (config.port === 0) throw new UsageError("the port of the configuration is 0 (any free port); give the URL");
   return addressOf(config);
 }
 

@@ -10,7 +10,7 @@ import { template } from "../template.ts";
 export const init: Command = {
   name: "init",
   args: ["[DIR]"],
-  summary: "Write a small project to start from, here or into a folder",
+  summary: "Write the files of a small project, here or into a folder",
   options: {},
   async run({ args: [dir = "."], terminal }) {
     const folder = resolve(dir);

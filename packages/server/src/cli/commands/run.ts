@@ -57,8 +57,8 @@ export const runFunction: Command = {
   summary: "Run a function for a record that is there, and show its log; also while the service runs",
   options: {
     ...configOption,
-    record: { value: "ID", summary: "the record that it runs for; in users, the user" },
-    handler: { value: "NAME", summary: "which export: onCreate, onUpdate, …; by default, the first there is" },
+    record: { value: "ID", summary: "the record to run for; in users, the user" },
+    handler: { value: "NAME", summary: "the export: onCreate, onUpdate, …; by default, the first that exists" },
   },
   async run(invocation) {
     const [collection = "", file = ""] = invocation.args;

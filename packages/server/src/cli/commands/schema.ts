@@ -57,7 +57,7 @@ export const schemaPull: Command = {
 async function readSchema(remote: Remote): Promise<{ definitions: CollectionDefinition[]; tag: string | null }> {
   const { body, headers } = await remote.send("GET", schemaPath);
   const collections = isObject(body) ? body["collections"] : null;
-  if (!Array.isArray(collections)) throw new SetupError("the service does not answer with collections");
+  if (!Array.isArray(collections)) throw new SetupError("the answer of the service has no collections");
   const definitions: CollectionDefinition[] = [];
   for (const item of collections) definitions.push((await parseDefinition(item)).definition);
   return { definitions, tag: headers.get("etag") };
@@ -74,7 +74,7 @@ function isSame(a: CollectionDefinition, b: CollectionDefinition): boolean {
 export const schemaPush: Command = {
   name: "schema push",
   args: ["URL"],
-  summary: "Bring the collections of a service to those here; asks before anything is dropped",
+  summary: "Apply the collections of this project to a service; asks before anything is dropped",
   options: {
     ...configOption,
     ...remoteOptions,
@@ -117,7 +117,7 @@ export const schemaPush: Command = {
 };
 
 /**
- * The definitions of this installation, with what its files say about renames. A field that is there already was
+ * The definitions of this installation, with the renames of its files. A field that is there already was
  * renamed before: asking again would take the next field of the old name, or swap two back. It is sent with `null`
  * then, so that no rename is guessed.
  */
@@ -150,7 +150,7 @@ async function localSchema(
 
 function changesOf(body: unknown): MigrationPlan[] {
   const changes = isObject(body) ? body["changes"] : null;
-  if (!Array.isArray(changes)) throw new SetupError("the service does not answer with a plan");
+  if (!Array.isArray(changes)) throw new SetupError("the answer of the service is no plan");
   // A service of this version made the plan, or one that uses the same format.
   return changes as MigrationPlan[];
 }

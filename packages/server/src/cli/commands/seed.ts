@@ -57,7 +57,7 @@ class Seeder {
     this.#file = file;
   }
 
-  /** Answers what was done, in words. */
+  /** Answers a summary in words. */
   async fill(name: string, items: unknown): Promise<string> {
     if (!Array.isArray(items)) throw new SetupError(`${this.#file}: "${name}" must be an array, not ${quote(items)}`);
     const isUsers = name === "users";
@@ -108,7 +108,7 @@ class Seeder {
     let principal: Principal = system;
     if (owner !== undefined) {
       principal = this.#users.get(String(owner)) ?? null;
-      if (principal === null) throw new AppError("bad_request", `"$owner" ${quote(owner)} is none of the "users"`);
+      if (principal === null) throw new AppError("bad_request", `"$owner" ${quote(owner)} is not one of the "users"`);
     }
     const body = Object.fromEntries(Object.entries(fields).map(([field, value]) => [field, this.#resolve(value)]));
     const { record } = await this.#service.records.create(name, principal, body);

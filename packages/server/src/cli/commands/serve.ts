@@ -9,7 +9,7 @@ import { shellCommand } from "../shell.ts";
 
 const options: Command["options"] = {
   ...configOption,
-  port: { value: "N", summary: "listen on this port, 0 for any that is free" },
+  port: { value: "N", summary: "listen on this port; 0 picks a free one" },
 };
 
 type Mode = "serve" | "dev";
@@ -87,7 +87,7 @@ export const serve: Command = {
   name: "serve",
   isLog: true,
   args: [],
-  summary: "Serve the API; what `socle` alone does, too",
+  summary: "Serve the API; `socle` without a command does the same",
   options,
   run: (invocation) => run(invocation, "serve"),
 };
@@ -96,7 +96,7 @@ export const dev: Command = {
   name: "dev",
   isLog: true,
   args: [],
-  summary: "Serve while you work on functions and jobs",
+  summary: "Serve during development: reload files when they change",
   options,
   run: (invocation) => run(invocation, "dev"),
 };

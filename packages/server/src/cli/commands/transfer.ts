@@ -72,7 +72,7 @@ async function transfer<T extends ImportReport | number>(
     const asked = await askService(config.database, request, { onProgress });
     if (asked !== null) {
       if (asked.error !== null) throw new SetupError(asked.error);
-      // The service answers what `work` does.
+      // Answers the result of `work`.
       return asked.value as T;
     }
     const onFatal = (error: unknown): void => terminal.err(`The disk refused a write: ${messageOf(error)}\n`);

@@ -10,7 +10,7 @@ import { configOption, loadSettings } from "../settings.ts";
 export const vacuum: Command = {
   name: "vacuum",
   args: [],
-  summary: "Make the database file smaller, while the service does not run",
+  summary: "Shrink the database file, while the service does not run",
   options: configOption,
   async run({ options, terminal }) {
     keepFilesPrivate();

@@ -64,7 +64,7 @@ async function verifyBackup(file: string, config: Config, { options, terminal }:
 export const verify: Command = {
   name: "verify",
   args: ["[FILE]"],
-  summary: "Look whether the data are whole, or a backup is; exit code 1 when something is wrong",
+  summary: "Check the data, or a backup, for errors; exit code 1 when there are any",
   options: {
     ...configOption,
     ...identityOption,

@@ -5,7 +5,7 @@ import type { Command } from "../command.ts";
 export const versionCommand: Command = {
   name: "version",
   args: [],
-  summary: "Say which version this is",
+  summary: "Print the version",
   options: {},
   async run({ terminal }) {
     terminal.out(`${version}\n`);

@@ -1,4 +1,4 @@
-/** The interface of a field attribute: where it means something, and what a definition may say with it. */
+/** Interface of a field attribute: the field types it applies to, and its allowed values. */
 import type { FieldDefinition } from "@socle/protocol";
 import type { Pattern } from "../check-value.ts";
 

@@ -64,7 +64,7 @@ export function authRoutes(options: { auth: Auth; bodyLimit: number; rates: Rate
       methods: {
         async GET(exchange) {
           const principal = await exchange.principal();
-          if (principal === null) throw new AppError("unauthorized", "Sign in to see who you are.");
+          if (principal === null) throw new AppError("unauthorized", "To see your user, sign in.");
           return exchange.json(200, { user: await auth.user(principal.userId) });
         },
       },

@@ -32,7 +32,7 @@ test("a page that weighs too much ends earlier, and the next goes on", async () 
     expect(pages).toBe(3);
     expect(await refusal("/api/comments", `limit=${limit}&offset=0`)).toEqual([
       400,
-      '"limit": this page weighs more than 4 MiB; ask for fewer records, for less of each with "fields", or use "cursor".',
+      '"limit": this page is larger than 4 MiB; ask for fewer records, for less of each with "fields", or use "cursor".',
     ]);
   }
   expect((await list("/api/comments", { limit: "12", fields: "id" })).items).toHaveLength(12);
@@ -46,7 +46,7 @@ test("what expansions would weigh is counted as it is sent, and often where it i
   const query = { filter: "n = 1000", expand: "author" };
   expect(await refusal("/api/posts", String(new URLSearchParams(query)))).toEqual([
     400,
-    '"expand": the answer weighs more than 16 MiB; ask for fewer records, or for less of each with "fields".',
+    '"expand": the answer is larger than 16 MiB; ask for fewer records, or for less of each with "fields".',
   ]);
   expect((await list("/api/posts", { ...query, fields: "n,author.id" })).items).toHaveLength(100);
   expect((await list("/api/posts", { ...query, limit: "20" })).items).toHaveLength(20);

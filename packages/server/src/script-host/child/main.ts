@@ -243,7 +243,7 @@ class Child {
     const error = this.#errors.describe(thrown);
     return {
       ...error,
-      message: `Thrown where nothing waits for it (a timer, or a promise without await): ${error.message}`,
+      message: `Uncaught error in a timer or in a promise without await: ${error.message}`,
     };
   }
 }

@@ -3,7 +3,7 @@ import type { Admin } from "../../../admin/index.ts";
 import { pageOf, pageQuery, toPage } from "../../page-query.ts";
 import { type AdminRoute, readAdminBody, waiterOf } from "./for-admins.ts";
 
-/** `/api/admin/scripts`, `/api/admin/functions` and `/api/admin/jobs`: what there is, what has run, and running it again. */
+/** `/api/admin/scripts`, `/api/admin/functions` and `/api/admin/jobs`: files, handlers, runs, and running one again. */
 export function scriptRoutes({ scripts }: Admin, bodyLimit: number): AdminRoute[] {
   return [
     {

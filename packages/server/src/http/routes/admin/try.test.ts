@@ -238,7 +238,7 @@ test.each([
   ["no operation", { as: null }, /"operation" must be/],
   ["a user who is not there", { as: "usr_none", operation: "read" }, /there is no user "usr_none"/],
   ["no caller", { operation: "read" }, /"as" must be/],
-  ["an update of nothing", { as: null, operation: "update" }, /"id" names it/],
+  ["an update of nothing", { as: null, operation: "update" }, /"id" is missing/],
   ["a creation of something", { as: null, operation: "create", id: task }, /"id" is left out/],
   ["too long a list", { as: null, operation: "read", query: { limit: 101 } }, /at most 100/],
   ["an odd query", { as: null, operation: "read", query: { limit: null } }, /texts and numbers/],
