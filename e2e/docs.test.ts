@@ -39,6 +39,7 @@ describe("docs/functions.md", async () => {
       "collections/orders.json",
       "collections/payments.json",
       "functions/posts/slug.ts",
+      "functions/orders/check.ts",
       "functions/orders/pay.ts",
       "jobs/clean-up.ts",
       "jobs/mail.ts",
@@ -70,6 +71,16 @@ describe("docs/functions.md", async () => {
       expect.stringMatching(/^x{200}-[0-9a-f]{8}$/),
     ]);
     expect(await read("payments")).toMatchObject([{ order: order.id }]);
+    const empty = await post(`${server.url}/api/orders`, { amount: 0 });
+    expect([empty.status, await empty.json()]).toMatchObject([
+      400,
+      { error: { details: [{ field: "amount", rule: "refused", message: "An order needs an amount above 0." }] } },
+    ]);
+    const paid = await fetch(`${server.url}/api/orders/${order.id}`, { method: "DELETE" });
+    expect([paid.status, await paid.json()]).toMatchObject([
+      403,
+      { error: { code: "forbidden", message: "An order that is paid stays." } },
+    ]);
     expect(events.all.filter(({ type }) => type === "function.failed")).toEqual([]);
     await made(`${server.url}/api/drafts`, { title: "new" });
     const job = await socle(["run", "job", "clean-up"], { cwd });

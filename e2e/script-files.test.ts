@@ -22,19 +22,22 @@ const broken: { readonly [path: string]: readonly [content: string, reason: stri
     'import { two } from "./_cycle.ts";\nexport const one = two + 1;\nexport const onCreate = () => one;\n',
     "Cannot access 'one' before initialization. (functions/a/_cycle.ts:2:",
   ],
-  "functions/a/empty.ts": ["const a = 1;\n", "exports none of onCreate, onUpdate or onDelete"],
+  "functions/a/empty.ts": [
+    "const a = 1;\n",
+    "exports none of onCreate, onUpdate, onDelete, beforeCreate, beforeUpdate or beforeDelete",
+  ],
   "functions/a/misspelt.ts": [
     "export const onCreated = () => 1;\n",
-    "exports none of onCreate, onUpdate or onDelete; did you mean onCreate instead of onCreated?",
+    "exports none of onCreate, onUpdate, onDelete, beforeCreate, beforeUpdate or beforeDelete; did you mean onCreate instead of onCreated?",
   ],
   "functions/a/value.ts": ["export const onCreate = 5;\n", "onCreate must be a function, not of type number"],
   "functions/a/login.ts": [
     "export const onLogin = () => 1;\n",
-    "onLogin does not work in functions/a/, where a file may export onCreate, onUpdate or onDelete",
+    "onLogin does not work in functions/a/, where a file may export onCreate, onUpdate, onDelete, beforeCreate, beforeUpdate or beforeDelete",
   ],
   "functions/users/update.ts": [
     "export const onUpdate = () => 1;\n",
-    "onUpdate does not work in functions/users/, where a file may export onCreate or onLogin",
+    "onUpdate does not work in functions/users/, where a file may export onCreate, onLogin, beforeRegister or beforeLogin",
   ],
   "functions/a/throws.ts": ['\nthrow new Error("at the top");\n', "at the top (functions/a/throws.ts:2:11)"],
   "functions/a/exits.ts": ["process.exit(3);\n", "process.exit() is not available in functions and jobs"],

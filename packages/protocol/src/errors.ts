@@ -26,6 +26,7 @@ export type ErrorRule =
   | "file"
   | "unknown"
   | "readonly"
+  /** By a hook, or without a value that is to blame, in a batch. */
   | "refused";
 
 /** One problem of one field; a `validation_error` lists all of them. */

@@ -64,6 +64,11 @@ export class Scripts {
       timeoutMs,
       processes,
       run: (task) => this.#host.run(task),
+      hooks: {
+        timeoutMs: config["scripts.hookTimeout"],
+        maxBytes: config["limits.hooks"],
+        call: (call) => this.#host.call("hooks", call),
+      },
       collectionNames: () => service.collections.all().map(({ name }) => name),
     });
     const root = this.#root;
@@ -137,6 +142,8 @@ export class Scripts {
     this.#loaded = fingerprint(this.#root);
     await this.functions.start();
     await this.#host.load();
+    this.#service.records.hookWith(this.functions.hooks);
+    this.#service.auth.hookWith(this.functions.hooks);
     if (hasSchedules) await this.jobs.start();
     this.#tell("Loaded");
   }
@@ -236,9 +243,10 @@ export class Scripts {
 
   #tell(verb: string, more: object = {}): void {
     const functions = this.functions.triggers().map(({ path, handler }) => `${path}:${handler}`);
+    const hooks = this.functions.hooks.list().map(({ path, handler }) => `${path}:${handler}`);
     const jobs = this.jobs.names();
-    if (functions.length + jobs.length > 0 || verb !== "Loaded")
-      this.#logger.info(`${verb} functions and jobs`, { functions, jobs, ...more });
+    if (functions.length + hooks.length + jobs.length > 0 || verb !== "Loaded")
+      this.#logger.info(`${verb} functions and jobs`, { functions, ...(hooks.length > 0 && { hooks }), jobs, ...more });
   }
 }
 

@@ -58,6 +58,19 @@ export interface Connected {
   readonly expiresAt: number;
 }
 
+/** A step of users that hooks are asked before. */
+export type AuthStep = "register" | "login";
+
+/** The hooks of users. Functions implement it. */
+export interface AuthHooks {
+  /**
+   * Asks the hooks before a step, where there are any.
+   * @param user of a registration, the user as they would stand, without an id.
+   * @throws AppError: the refusal of a hook, or `unavailable` when one does not answer.
+   */
+  before(step: AuthStep, user: Readonly<Record<string, unknown>>, address: string): Promise<void>;
+}
+
 /** The steps of a set-up that belong to its caller; both run in the transaction, and roll it back by throwing. */
 export interface FirstAdminSteps {
   /** Called before anything is written: passwords wait to be hashed, and the permission may be gone since. */
@@ -78,6 +91,7 @@ export class Auth {
   #sweepTimer: Timer | undefined;
   #sweeping: Promise<void> = Promise.resolve();
   #tokens: AccessTokens | null = null;
+  #hooks: AuthHooks | null = null;
 
   constructor(options: AuthOptions) {
     this.#options = options;
@@ -111,6 +125,11 @@ export class Auth {
     this.#closing.abort();
     this.#passwords.close();
     await this.#sweeping;
+  }
+
+  /** From now on, registrations and logins ask these hooks. */
+  hookWith(hooks: AuthHooks): void {
+    this.#hooks = hooks;
   }
 
   /** Removes what has expired of sessions and refresh tokens. Never rejects. */
@@ -159,12 +178,17 @@ export class Auth {
 
   /**
    * @throws AppError `validation_error`, `conflict`, `forbidden` when registration is off, or `unavailable` when too many
-   * passwords wait to be hashed.
+   * passwords wait to be hashed; the refusal of a hook.
    */
   async register(credentials: Credentials, caller: PasswordCaller = ownCaller): Promise<TokenResponse> {
     if (!this.#options.registration) throw new AppError("forbidden", "Registration is switched off.");
     const { email, password } = checkNewCredentials(credentials, this.#options.passwordMinLength);
-    if ((await findByEmail(this.#database.reader, email)) !== null) throw emailTaken();
+    const { reader } = this.#database;
+    if ((await findByEmail(reader, email)) !== null) throw emailTaken();
+    if (this.#hooks !== null) {
+      const isAdmin = email === this.#options.adminEmail && !(await isAdminEmailSpent(reader, email));
+      await this.#hooks.before("register", { email, role: isAdmin ? "admin" : "authenticated" }, caller.key);
+    }
     const passwordHash = await this.#passwords.hash(password, caller);
     const now = this.#clock.now();
     const opened = await this.#database.transact(async (tx) => {
@@ -181,7 +205,7 @@ export class Auth {
   /**
    * @param caller `key` is the address that the request comes from.
    * @throws AppError `unauthorized`, the same whether the user exists or not; `rate_limited` after too many failures;
-   * `unavailable` when too many passwords wait to be checked.
+   * `unavailable` when too many passwords wait to be checked; the refusal of a hook.
    */
   async login(credentials: Credentials, caller: PasswordCaller): Promise<TokenResponse> {
     const email = normaliseEmail(credentials.email);
@@ -190,12 +214,15 @@ export class Auth {
       this.#passwords.verify(credentials.password, found?.passwordHash ?? null, caller);
     const isRight = await this.#logins.guard(email, caller, check);
     if (!isRight || found === null) throw new AppError("unauthorized", "The email or the password is wrong.");
+    await this.#hooks?.before("login", { ...found.user }, caller.key);
     const signIn = async (tx: Transactor) => {
       // The user may have gone, or got another password, while this one was checked.
       const current = await findByEmail(tx, found.user.email);
       if (current?.user.id !== found.user.id || current.passwordHash !== found.passwordHash)
         throw new AppError("unauthorized", "The email or the password is wrong.");
       const { user } = current;
+      if (this.#hooks !== null && user.role !== found.user.role)
+        throw new AppError("conflict", "The user was changed during the login. Try again.");
       const session = await this.#sessions.open(tx, user);
       await this.#announce(tx, "auth.login", user, signedIn(user, session.session.id));
       return { user, ...session };

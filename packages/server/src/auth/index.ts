@@ -1,5 +1,5 @@
 /** Auth: users, sessions and tokens; from an access token to the principal it stands for. */
-export { Auth } from "./auth.ts";
+export { Auth, type AuthHooks, type AuthStep } from "./auth.ts";
 export { readCredentials, readPassword, readRole } from "./credentials.ts";
 export type { PasswordCaller } from "./passwords.ts";
 export { authSchema } from "./schema.ts";

@@ -113,6 +113,11 @@ export const keys = {
   "limits.queryTime": key(duration(10), "10s", "how long a query may run on a reader thread"),
   "limits.queuedRuns": key(wholeNumber(1, 100_000_000), 100_000, "runs that wait in one queue"),
   "limits.payload": key(size(64, 1_024 ** 2), "64KiB", "payload of a run of a queue, as JSON"),
+  "limits.hooks": key(
+    size(1_024 ** 2, 1_024 ** 4),
+    "64MiB",
+    "records that wait for hooks, in all; one caller has half of it",
+  ),
   "limits.thumbnails": key(
     wholeNumber(1, 10_000),
     128,
@@ -191,12 +196,17 @@ export const keys = {
   "s3.accessKeyId": optional(text, "access key of the store"),
   "s3.secretAccessKey": optional(secret, "secret of that key"),
   "scripts.timeout": key(duration(100), "30s", "how long a function or job may run, unless its options say otherwise"),
+  "scripts.hookTimeout": key(
+    duration(100),
+    "5s",
+    "how long a hook may take, the time included in which it waits for its turn",
+  ),
   "scripts.memory": key(
     size(64 * 1024 ** 2, 1024 ** 4),
     "512MiB",
     "resident memory that the process of functions and jobs may take; with more it is ended",
   ),
-  "scripts.processes": key(wholeNumber(1, 64), 1, "processes that run functions and jobs"),
+  "scripts.processes": key(wholeNumber(1, 64), 1, "processes that run functions and jobs, and as many that run hooks"),
   "events.retention": key(duration(0), "7d", "how long the event log keeps an event"),
   "events.maxCount": key(wholeNumber(0, 1_000_000_000), 1_000_000, "how many events the event log keeps"),
   "events.maxBytes": key(size(1_024 ** 2, 1_024 ** 5), "1GiB", "bytes of events that the event log keeps"),

@@ -4,7 +4,7 @@
  */
 import type { Database, Reader, Transactor } from "../database/index.ts";
 import type { AppendedEvent, EventLog, LoggedEvent } from "../events/index.ts";
-import { AppError, type Awaitable, inTurn } from "../kernel/index.ts";
+import { AppError, type Awaitable, inTurn, maxDepth } from "../kernel/index.ts";
 import { HandlerNumbers, type Postponement } from "../runs/index.ts";
 import { eventOf, fromCopy, toCopy } from "./delivery-events.ts";
 import { eventSeqOf, firstIdOf } from "./delivery-id.ts";
@@ -25,9 +25,6 @@ import {
 } from "./delivery-table.ts";
 import { PreviousRecords } from "./previous-records.ts";
 import type { Trigger } from "./triggers.ts";
-
-/** Functions that cause each other's runs; one more is refused, so that an endless chain ends. */
-const maxDepth = 16;
 
 export interface Delivery extends DeliveryHead {
   readonly event: LoggedEvent;
@@ -187,6 +184,6 @@ function chainTooLong(event: LoggedEvent, triggers: readonly Trigger[]): AppErro
   const names = triggers.map(({ path, handler }) => `${handler} of ${path}`).join(", ");
   return new AppError(
     "bad_request",
-    `A chain of ${maxDepth} functions, each started by a change that the one before it made, would go on with ${names} for ${event.type}; the change is refused. Does a function react to its own changes?`,
+    `A chain of ${maxDepth} functions and hooks, each started by a change that the one before it made, would go on with ${names} for ${event.type}; the change is refused. Does a function react to its own changes?`,
   );
 }

@@ -9,14 +9,24 @@ import type { AppendedEvent, EventLog, EventRecorder } from "../events/index.ts"
 import { AppError, type Awaitable, type Clock, count, nearest, quote, SetupError } from "../kernel/index.ts";
 import type { Logger } from "../logging/index.ts";
 import { RunLifeCycle, RunLog } from "../runs/index.ts";
-import type { Lane, Script, ScriptKind, ScriptOutcome, ScriptTask } from "../script-host/index.ts";
+import type {
+  BrokenScript,
+  Lane,
+  Script,
+  ScriptExports,
+  ScriptKind,
+  ScriptOutcome,
+  ScriptTask,
+} from "../script-host/index.ts";
 import { Deliveries } from "./deliveries.ts";
 import { lastIdOf, maxPerEvent, parseRunId } from "./delivery-id.ts";
 import { DeliveryRuns, type FunctionRunState } from "./delivery-runs.ts";
 import type { DeliveryHead } from "./delivery-table.ts";
 import { Dispatcher, type Verdict } from "./dispatcher.ts";
+import { hooksIn } from "./hook-files.ts";
+import { Hooks, type HooksOptions } from "./hooks.ts";
 import { listRuns, type RunFilter } from "./run-list.ts";
-import { type Trigger, triggersOf } from "./triggers.ts";
+import { hasTriggers, type Trigger, triggersOf } from "./triggers.ts";
 
 /** Deliveries under way at a time, for each script process. */
 const widthPerProcess = 48;
@@ -32,11 +42,13 @@ export interface FunctionsOptions {
   readonly collectionNames: () => readonly string[];
   /** Calls a handler in a script process. */
   readonly run: (task: ScriptTask) => Promise<ScriptOutcome>;
+  readonly hooks: Pick<HooksOptions, "timeoutMs" | "maxBytes" | "call">;
 }
 
 export class Functions implements ScriptKind, EventRecorder {
   readonly folder = "functions";
   readonly firstLane = "runs";
+  readonly hooks: Hooks;
   readonly #options: FunctionsOptions;
   readonly #deliveries: Deliveries;
   readonly #dispatcher: Dispatcher;
@@ -51,6 +63,7 @@ export class Functions implements ScriptKind, EventRecorder {
   constructor(options: FunctionsOptions) {
     this.#options = options;
     const { database, logger, run: call } = options;
+    this.hooks = new Hooks({ ...options, ...options.hooks });
     this.#deliveries = new Deliveries(database, options.events);
     this.#runs = new DeliveryRuns({ ...options, deliveries: this.#deliveries });
     this.#runLog = new RunLog(database, logger);
@@ -74,15 +87,16 @@ export class Functions implements ScriptKind, EventRecorder {
     return this.#triggers;
   }
 
-  lanesOf(): readonly Lane[] {
-    return ["runs"];
+  lanesOf(exports: ScriptExports): readonly Lane[] {
+    const lanes: Lane[] = hooksIn(exports).length === 0 ? [] : ["hooks"];
+    return hasTriggers(exports) ? ["runs", ...lanes] : lanes;
   }
 
   check(script: Script): void {
     triggersOf(script, this.#options.timeoutMs);
   }
 
-  async use(scripts: readonly Script[], broken: readonly string[]): Promise<void> {
+  async use(scripts: readonly Script[], broken: readonly BrokenScript[]): Promise<void> {
     const triggers = scripts.flatMap((script) => triggersOf(script, this.#options.timeoutMs));
     await this.#deliveries.name(triggers);
     const byType = Map.groupBy(triggers, ({ eventType }) => eventType);
@@ -92,17 +106,18 @@ export class Functions implements ScriptKind, EventRecorder {
     this.#triggers = triggers;
     this.#byType = byType;
     this.#dispatcher.use(handlersByPath(triggers));
-    this.#warnOfUnknown(triggers);
+    this.hooks.use(scripts, broken);
+    this.#warnOfUnknown([...triggers, ...this.hooks.list()]);
     const known = new Set(scripts.map(({ file }) => file.path));
     for (const { path, waiting } of await this.#deliveries.waiting()) {
       if (known.has(path)) continue;
-      const why = broken.includes(path) ? "does not load" : "is not there any more";
+      const why = broken.some(({ file }) => file.path === path) ? "does not load" : "is not there any more";
       this.#options.logger.warn(`${count(waiting, "run")} of ${path} wait, because it ${why}`);
     }
   }
 
   /** The functions of a folder that is misspelt would never run. */
-  #warnOfUnknown(triggers: readonly Trigger[]): void {
+  #warnOfUnknown(triggers: readonly { path: string; collection: string }[]): void {
     const names = [...this.#options.collectionNames(), "users"];
     for (const { path, collection } of triggers) {
       if (names.includes(collection)) continue;

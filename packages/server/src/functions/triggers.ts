@@ -1,6 +1,7 @@
 /** Triggers: the handlers that a function file exports, and the events that they run for. */
 import { count, nearest, oneOf } from "../kernel/index.ts";
-import { parseOptions, parseRetries, parseTimeout, type Script } from "../script-host/index.ts";
+import { parseOptions, parseRetries, parseTimeout, type Script, type ScriptExports } from "../script-host/index.ts";
+import { hookNames, hookNamesOf } from "./hook-files.ts";
 
 /** The handlers of a collection, with the last word of the type of their event. */
 const recordHandlers: { readonly [handler: string]: string } = {
@@ -10,7 +11,12 @@ const recordHandlers: { readonly [handler: string]: string } = {
 };
 /** The handlers of `functions/users/`, with the type of their event. */
 const userHandlers: { readonly [handler: string]: string } = { onCreate: "auth.register", onLogin: "auth.login" };
-const allHandlers = ["onCreate", "onUpdate", "onDelete", "onLogin"];
+const allHandlers = ["onCreate", "onUpdate", "onDelete", "onLogin", ...hookNames];
+
+/** Whether a file exports a handler that runs after an event. */
+export function hasTriggers({ functions }: ScriptExports): boolean {
+  return functions.some((name) => Object.hasOwn(recordHandlers, name) || Object.hasOwn(userHandlers, name));
+}
 
 /** A handler and the events that it is run for. */
 export interface Trigger {
@@ -25,22 +31,24 @@ export interface Trigger {
 }
 
 /**
- * The triggers of a function file.
+ * The triggers of a function file. A file may have hooks alone.
  * @throws Error that names the fault of the file, and the allowed values.
  */
 export function triggersOf({ file, exports }: Script, defaultTimeoutMs: number): Trigger[] {
   const collection = file.collection ?? "";
   const isUsers = collection === "users";
   const handlers = isUsers ? userHandlers : recordHandlers;
-  const allowed = oneOf(Object.keys(handlers));
+  const names = [...Object.keys(handlers), ...hookNamesOf(collection)];
+  const allowed = oneOf(names);
   for (const name of allHandlers) {
     const type = exports.values[name];
     if (type !== undefined) throw new Error(`${name} must be a function, not of type ${String(type)}`);
-    if (exports.functions.includes(name) && !Object.hasOwn(handlers, name))
+    if (exports.functions.includes(name) && !names.includes(name))
       throw new Error(`${name} does not work in functions/${collection}/, where a file may export ${allowed}`);
   }
   const found = Object.keys(handlers).filter((name) => exports.functions.includes(name));
-  if (found.length === 0) throw new Error(`exports none of ${allowed}${adviceFor(exports.functions, handlers)}`);
+  if (!names.some((name) => exports.functions.includes(name)))
+    throw new Error(`exports none of ${allowed}${adviceFor(exports.functions, names)}`);
   const { timeoutMs, retries } = optionsOf(exports.values["options"], defaultTimeoutMs);
   return found.map((handler) => {
     const type = handlers[handler] ?? "";
@@ -49,10 +57,10 @@ export function triggersOf({ file, exports }: Script, defaultTimeoutMs: number):
   });
 }
 
-function adviceFor(names: readonly string[], handlers: object): string {
+function adviceFor(names: readonly string[], handlers: readonly string[]): string {
   for (const name of names) {
     if (name === "default") return "; its default export is not one of them";
-    const near = nearest(name, Object.keys(handlers));
+    const near = nearest(name, handlers);
     if (near !== null) return `; did you mean ${near} instead of ${name}?`;
   }
   return names.length === 0 ? "" : `; it has ${count(names.length, "other function")}`;

@@ -9,7 +9,7 @@ import type { EventLog } from "../events/index.ts";
 import { AppError, type Clock, newId, system } from "../kernel/index.ts";
 import type { Logger } from "../logging/index.ts";
 import { type AttemptEnd, linear, type Postponement, RunLifeCycle, RunLog } from "../runs/index.ts";
-import type { Lane, Script, ScriptKind, ScriptOutcome, ScriptTask } from "../script-host/index.ts";
+import type { BrokenScript, Lane, Script, ScriptKind, ScriptOutcome, ScriptTask } from "../script-host/index.ts";
 import { JobHistory, type JobRunEntry } from "./history.ts";
 import { JobQueue } from "./job-queue.ts";
 import { type JobRunState, JobRuns, jobHandler, jobRun } from "./job-runs.ts";
@@ -107,13 +107,16 @@ export class Jobs implements ScriptKind {
     else throw new Error("exports schedule and queue: a job runs by the clock or by its queue, not by both");
   }
 
-  async use(scripts: readonly Script[], broken: readonly string[]): Promise<void> {
+  async use(scripts: readonly Script[], broken: readonly BrokenScript[]): Promise<void> {
     const { timeoutMs } = this.#options;
     this.#schedule(scripts.filter((script) => !isQueue(script)).map((script) => jobOf(script, timeoutMs)));
     if (this.#isStarted) await this.#resume();
     this.#arm();
     const queues = scripts.filter(isQueue).map((script): QueueJob => queueOf(script, timeoutMs));
-    await this.queues.use(queues, broken);
+    await this.queues.use(
+      queues,
+      broken.map(({ file }) => file.path),
+    );
   }
 
   #schedule(jobs: readonly Job[]): void {

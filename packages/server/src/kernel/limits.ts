@@ -48,6 +48,8 @@ export const LIMITS = [
   "queuedRuns",
   /** Records that one deletion changes beside its own (`limits.cascade`). */
   "cascade",
+  /** Writes that wait for hooks, and their bytes (`limits.hooks`). */
+  "hooks",
   /** Live streams of the log and of events. */
   "streams",
   /** Requests per second of one address (`limits.rate.*`). */

@@ -17,9 +17,14 @@ export interface System {
   readonly actor: string | null;
   /** How many functions made each other run, up to the one that asks; 0 where none did. */
   readonly depth: number;
+  /** Whether it is a hook, for which a write waits. */
+  readonly isHook: boolean;
 }
 
-export const system: System = { userId: null, role: "admin", actor: null, depth: 0 };
+export const system: System = { userId: null, role: "admin", actor: null, depth: 0, isHook: false };
+
+/** Functions and hooks that lead to each other; one more is refused, so that an endless chain ends. */
+export const maxDepth = 16;
 
 /** The service itself, which makes something for a user. */
 export function systemFor(userId: string): System {
@@ -29,6 +34,11 @@ export function systemFor(userId: string): System {
 /** A function that runs because of somebody's change. */
 export function actingFor(actor: string | null, depth: number): System {
   return { ...system, actor, depth };
+}
+
+/** A hook that runs before somebody's change. */
+export function hookFor(principal: Principal): System {
+  return { ...system, actor: actorOf(principal), depth: depthOf(principal) + 1, isHook: true };
 }
 
 /** A user as whom an admin tries out the rules. No session of theirs stands behind it. */

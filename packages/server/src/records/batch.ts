@@ -10,6 +10,7 @@ import { AppError, JsonText, LoopTurns, newId, type Principal } from "../kernel/
 import { invalidBatch, maxProblems, type Operation } from "./batch-operations.ts";
 import { resolve } from "./batch-references.ts";
 import type { RecordChanges } from "./changes.ts";
+import type { HookFailure, WriteHooks } from "./write-hooks.ts";
 
 /** Records that a batch changes, as they are and as they were, wait in memory for the flush: about so many bytes of them. */
 const maxHeldBytes = 64 * 1024 ** 2;
@@ -23,6 +24,7 @@ interface Result {
 export class Batch {
   readonly #operations: readonly Operation[];
   readonly #changes: RecordChanges;
+  readonly #hooks: WriteHooks | null;
   readonly #results: Result[] = [];
   /** The ids of the records of the operations. An operation that failed has one that no record has. */
   readonly #ids: string[] = [];
@@ -30,9 +32,15 @@ export class Batch {
   readonly #problems: ErrorDetail[] = [];
   #heldBytes = 0;
 
-  constructor(operations: readonly Operation[], changes: RecordChanges) {
-    this.#operations = operations;
-    this.#changes = changes;
+  constructor(options: {
+    operations: readonly Operation[];
+    changes: RecordChanges;
+    /** Null where no operation has any. */
+    hooks: WriteHooks | null;
+  }) {
+    this.#operations = options.operations;
+    this.#changes = options.changes;
+    this.#hooks = options.hooks;
   }
 
   /**
@@ -55,6 +63,7 @@ export class Batch {
   }
 
   async #try(index: number, operation: Operation, work: () => Promise<Result & { id: string }>): Promise<void> {
+    if (this.#hooks !== null) this.#hooks.part = index;
     try {
       // Without the record that it is about, nothing can be said about it.
       if (typeof operation.id === "number" && this.#failed.has(operation.id)) throw lostTarget();
@@ -90,13 +99,14 @@ export class Batch {
 
   async #apply(tx: Transactor, caller: Principal, operation: Operation): Promise<Result & { id: string }> {
     const { method, collection, ifMatch, body } = operation;
+    const hooks = this.#hooks;
     if (method === "create") {
-      const { record, json, weight } = await this.#changes.create(tx, caller, { collection, body });
+      const { record, json, weight } = await this.#changes.create(tx, caller, { collection, body, hooks });
       this.#hold(weight);
       return { id: record.id, status: 201, json: json.text };
     }
     const id = typeof operation.id === "number" ? (this.#ids[operation.id] ?? "") : operation.id;
-    const target = { collection, id, ifMatch };
+    const target = { collection, id, ifMatch, hooks };
     if (method === "update") {
       const { json, weight } = await this.#changes.update(tx, caller, { ...target, body });
       this.#hold(weight);
@@ -114,6 +124,21 @@ export class Batch {
       `The records of the batch are larger than ${maxHeldBytes / 1024 ** 2} MiB in all; send fewer operations at a time.`,
     );
   }
+}
+
+/** The error of a batch whose hooks have refused operations, or could not decide about them. */
+export function hookRefusal(
+  operations: readonly Operation[],
+  failures: readonly [HookFailure, ...HookFailure[]],
+): unknown {
+  const details: ErrorDetail[] = [];
+  for (const { part, error } of failures) {
+    const operation = operations[part];
+    if (!(error instanceof AppError) || error.code === "unavailable" || operation === undefined) return error;
+    if (error.code !== "validation_error") return refusalOf(part, operation, error);
+    for (const detail of detailsOf(operation, error)) details.push({ operation: part, ...detail });
+  }
+  return invalidBatch(details);
 }
 
 /** A refusal with the number of its operation. */

@@ -19,8 +19,14 @@ import type { RecordState, Rights, RightsTarget } from "./rights.ts";
 import { answerWithout, type SavedRecord } from "./saved-record.ts";
 import { type ValidatedBody, validateBody } from "./validate.ts";
 import type { Versions } from "./versions.ts";
+import type { WriteHooks } from "./write-hooks.ts";
 
 export type Body = Record<string, unknown>;
+
+/** A part of a write: `hooks` are those of the write, null where there are none at all, or where it goes around them. */
+interface Hooked {
+  readonly hooks: WriteHooks | null;
+}
 
 interface Observed {
   /** Called with the record as it is to be, before its rule looks at it; not for a body that is not valid. */
@@ -28,7 +34,7 @@ interface Observed {
 }
 
 /** A record to create. */
-export interface NewRecord extends Observed {
+export interface NewRecord extends Hooked, Observed {
   /** The name of its collection. */
   readonly collection: string;
   readonly body: Body;
@@ -51,7 +57,7 @@ export interface RecordVersion {
 }
 
 /** A record to change or delete. */
-export interface RecordTarget extends RecordVersion {
+export interface RecordTarget extends RecordVersion, Hooked {
   /** The name of its collection. */
   readonly collection: string;
 }
@@ -68,9 +74,36 @@ interface Found {
   readonly weight: number;
 }
 
+/** Valid values by the positions of the fields, which the caller may write, and the owner of the record with them. */
+interface Prepared {
+  readonly values: readonly (Value | undefined)[];
+  readonly owner: string | null;
+}
+
+interface PreparedRecord extends Prepared {
+  readonly record: StoredRecord;
+  /** The values that have columns of their own. */
+  readonly stored: readonly Value[];
+}
+
+interface Preparation {
+  readonly table: RecordTable;
+  readonly principal: Principal;
+  readonly body: Body;
+  readonly observe: Observed["observe"] | undefined;
+}
+
+/** `defaultsAt` is the time of the creation for defaults. */
+interface FirstPreparation extends Preparation {
+  readonly given: NewRecord["given"] | undefined;
+  readonly id: string;
+  readonly times: Pick<StoredRecord, "createdAt" | "updatedAt">;
+  readonly defaultsAt: string;
+}
+
 /**
  * Every method runs in the transaction that it is given, looks at the caller's right in it, and throws as `Records` does. The
- * transaction must be taken back when one throws.
+ * transaction must be taken back when one throws, and when the hooks of a write are pending afterwards.
  */
 export class RecordChanges {
   readonly #collections: Collections;
@@ -106,37 +139,32 @@ export class RecordChanges {
   async create(
     tx: Transactor,
     principal: Principal,
-    { collection: name, body, given, observe }: NewRecord,
+    { collection: name, body, given, hooks, observe }: NewRecord,
   ): Promise<SavedRecord> {
     const table = recordTableOf(collectionNamed(this.#collections, name));
     const { collection } = table;
     collection.policies.create.admit(principal);
-    const { values, problems } = validateBody(table, body, "create");
-    const owner = ownerOfNew(table, principal, values, problems);
     const now = this.#clock.now();
-    const id = given?.id ?? newId("rec", now);
+    const id = given?.id ?? (hooks === null ? newId("rec", now) : hooks.newId(now));
     const createdAt = given?.createdAt ?? toTimestamp(now);
     const updatedAt = given?.updatedAt ?? createdAt;
-    if (given !== undefined) problems.push(...given.problems, ...(await this.#idProblems(tx, table, given)));
-    const creation = { now: createdAt, userId: principal?.userId ?? null };
-    if (table.defaults.length > 0) fillDefaults(table, body, { values, problems }, creation);
-    const stored: Value[] = [];
-    const record: StoredRecord = { id, createdAt, updatedAt };
-    for (const [position, field] of table.fields.entries()) {
-      const value = values[position] ?? null;
-      if (field.owner !== true) stored.push(value);
-      record[field.name] = decode(field, value);
+    const times = { createdAt, updatedAt };
+    const isHooked = hooks?.has(name, "create") === true;
+    const first = { table, principal, body, given, observe, id, times };
+    let made = await this.#prepareNew(tx, { ...first, defaultsAt: isHooked ? hooks.now(createdAt) : createdAt });
+    if (isHooked) {
+      const { createdAt: _, updatedAt: __, ...record } = made.record;
+      const returned = hooks.valuesFor({ table, operation: "create", principal, record, previous: null });
+      if (Object.keys(returned).length > 0 || table.defaults.length > 0)
+        made = await this.#prepareNew(tx, { ...first, body: { ...body, ...returned }, defaultsAt: createdAt });
     }
-    const state = { table, principal, record, owner };
-    if (observe !== undefined && problems.length === 0) await observe(state);
-    if (collection.policies.create.audience === "condition")
-      await this.#admitState(tx, "create", { ...state, problems });
-    if (collection.fieldPolicies !== null) await this.#fieldRights.admitNew(tx, state, body);
-    if (problems.length > 0 || table.references.length > 0) await this.#refuse(tx, table, { values, problems }, id);
+    const { values, record, owner, stored } = made;
     await this.#references.write(
       () => tx.run(table.insert, id, createdAt, updatedAt, owner, ...stored),
       () => this.#references.duplicates(tx, table, { id, values, createdAt, updatedAt }),
     );
+    if (hooks?.isPending === true) return pendingAnswer(record);
+    const state = { table, principal, record, owner };
     const json = await this.#effects.created(tx, { table, row: { record, owner }, principal, now });
     return this.#answer(tx, { ...state, id }, { json, body, weight: json.text.length });
   }
@@ -144,28 +172,24 @@ export class RecordChanges {
   async update(
     tx: Transactor,
     principal: Principal,
-    { body, observe, ...target }: ChangedRecord,
+    { body, observe, hooks, ...target }: ChangedRecord,
   ): Promise<SavedRecord> {
-    const { table, row, weight } = await this.#find(tx, principal, { operation: "update", ...target });
+    const { table, row, weight } = await this.#find(tx, principal, { operation: "update", hooks, ...target });
     const { collection } = table;
-    const { values, problems } = validateBody(table, body, "update");
-    const before = { table, principal, id: target.id, ...row };
-    if (collection.fieldPolicies !== null) {
-      const after = (): StoredRecord => stateAfter(table, row.record, values);
-      await this.#fieldRights.admitChange(tx, before, { body, values, after });
-    }
-    const owner = ownerOfChanged(table, principal, values, problems, row.owner);
     const id = row.record.id;
+    const before = { table, principal, id, ...row };
     const now = this.#clock.now();
     // Strictly later than before, also within one millisecond.
     const updatedAt = toTimestamp(Math.max(now, Date.parse(row.record.updatedAt) + 1));
-    if (observe !== undefined || collection.policies.update.audience === "condition") {
-      const next = { ...stateAfter(table, row.record, values), updatedAt };
-      const state = { table, principal, record: next, owner };
-      if (problems.length === 0) await observe?.(state);
-      await this.#admitState(tx, "update", { ...state, problems });
+    const given = { table, principal, body, observe, row, updatedAt };
+    let made = await this.#prepareChange(tx, given);
+    if (hooks?.has(collection.name, "update") === true && made.values.some((value) => value !== undefined)) {
+      const record = stateAfter(table, row.record, made.values);
+      const returned = hooks.valuesFor({ table, operation: "update", principal, record, previous: row.record });
+      if (Object.keys(returned).length > 0)
+        made = await this.#prepareChange(tx, { ...given, body: { ...body, ...returned } });
     }
-    await this.#refuse(tx, table, { values: changedReferences(table, values, row.record), problems }, id);
+    const { values, owner } = made;
     const changed: FieldDefinition[] = [];
     const stored: Value[] = [];
     for (const [position, field] of table.fields.entries()) {
@@ -181,6 +205,7 @@ export class RecordChanges {
     );
     if (updated === null) throw missingRecord(collection, id);
     const record = table.toRecord(updated);
+    if (hooks?.isPending === true) return pendingAnswer(record);
     const json = await this.#effects.updated(tx, { table, row: { record, owner }, principal, now }, row);
     const answer = { json, body, weight: json.text.length + weight };
     return this.#answer(tx, { table, principal, id, record, owner }, answer);
@@ -189,7 +214,7 @@ export class RecordChanges {
   /** Answers about the bytes of the records that are gone or were cleared, which wait in memory for the flush. */
   async delete(tx: Transactor, principal: Principal, target: RecordTarget): Promise<number> {
     const found = await this.#find(tx, principal, { operation: "delete", ...target });
-    return found.weight + (await this.#deletions.delete(tx, principal, found));
+    return found.weight + (await this.#deletions.delete(tx, principal, { ...found, hooks: target.hooks }));
   }
 
   /** An id that another record has. */
@@ -220,6 +245,57 @@ export class RecordChanges {
     await this.#rights.admit(tx, operation, { table, principal, id, owner: row.owner, missing });
     checkVersion(row.record, ifMatch);
     return { table, row, weight };
+  }
+
+  /** A record that is to be created, with every check but those of the insertion. @throws AppError. */
+  async #prepareNew(
+    tx: Transactor,
+    { table, principal, body, observe, ...first }: FirstPreparation,
+  ): Promise<PreparedRecord> {
+    const { id, given, times, defaultsAt } = first;
+    const { collection } = table;
+    const { values, problems } = validateBody(table, body, "create");
+    const owner = ownerOfNew(table, principal, values, problems);
+    if (given !== undefined) problems.push(...given.problems, ...(await this.#idProblems(tx, table, given)));
+    const creation = { now: defaultsAt, userId: principal?.userId ?? null };
+    if (table.defaults.length > 0) fillDefaults(table, body, { values, problems }, creation);
+    const stored: Value[] = [];
+    const record: StoredRecord = { id, ...times };
+    for (const [position, field] of table.fields.entries()) {
+      const value = values[position] ?? null;
+      if (field.owner !== true) stored.push(value);
+      record[field.name] = decode(field, value);
+    }
+    const state = { table, principal, record, owner };
+    if (observe !== undefined && problems.length === 0) await observe(state);
+    if (collection.policies.create.audience === "condition")
+      await this.#admitState(tx, "create", { ...state, problems });
+    if (collection.fieldPolicies !== null) await this.#fieldRights.admitNew(tx, state, body);
+    if (problems.length > 0 || table.references.length > 0) await this.#refuse(tx, table, { values, problems }, id);
+    return { values, record, owner, stored };
+  }
+
+  /** The values of an update, with every check but those of the statement. @throws AppError. */
+  async #prepareChange(
+    tx: Transactor,
+    { table, principal, body, observe, row, updatedAt }: Preparation & { row: OwnedRow; updatedAt: string },
+  ): Promise<Prepared> {
+    const { collection } = table;
+    const { id } = row.record;
+    const { values, problems } = validateBody(table, body, "update");
+    if (collection.fieldPolicies !== null) {
+      const after = (): StoredRecord => stateAfter(table, row.record, values);
+      await this.#fieldRights.admitChange(tx, { table, principal, ...row }, { body, values, after });
+    }
+    const owner = ownerOfChanged(table, principal, values, problems, row.owner);
+    if (observe !== undefined || collection.policies.update.audience === "condition") {
+      const record = { ...stateAfter(table, row.record, values), updatedAt };
+      const state = { table, principal, record, owner };
+      if (problems.length === 0) await observe?.(state);
+      await this.#admitState(tx, "update", { ...state, problems });
+    }
+    await this.#refuse(tx, table, { values: changedReferences(table, values, row.record), problems }, id);
+    return { values, owner };
   }
 
   /**
@@ -280,10 +356,10 @@ function changedReferences(
 
 /** A record with the values of an update. */
 function stateAfter(table: RecordTable, before: StoredRecord, values: readonly (Value | undefined)[]): StoredRecord {
-  const after = { ...before };
-  for (const [position, field] of table.fields.entries()) {
-    const value = values[position];
-    if (value !== undefined) after[field.name] = decode(field, value);
-  }
-  return after;
+  return { ...before, ...table.decoded(values) };
+}
+
+/** Of a transaction that is taken back, nobody gets the answer. */
+function pendingAnswer(record: StoredRecord): SavedRecord {
+  return { record, tag: "", json: JsonText.of({}), weight: 0 };
 }

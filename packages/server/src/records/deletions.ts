@@ -17,6 +17,7 @@ import { AppError, type Clock, count, nextTurn, type Principal, toTimestamp } fr
 import { type Pointer, Pointers } from "./pointers.ts";
 import type { RecordEffects } from "./record-effects.ts";
 import type { OwnedRow, RecordTable } from "./record-table.ts";
+import type { WriteHooks } from "./write-hooks.ts";
 
 /** How long it holds the event loop at a time. */
 const sliceMs = 8;
@@ -41,12 +42,15 @@ interface Doomed extends Target {
 class Work {
   readonly tx: Transactor;
   readonly principal: Principal;
+  /** Asked before each record that is deleted; null where none are. */
+  readonly hooks: WriteHooks | null;
   #until = performance.now() + sliceMs;
   #bytes = 0;
 
-  constructor(tx: Transactor, principal: Principal) {
+  constructor(tx: Transactor, principal: Principal, hooks: WriteHooks | null) {
     this.tx = tx;
     this.principal = principal;
+    this.hooks = hooks;
   }
 
   /** About the bytes of the records that were changed. */
@@ -82,26 +86,26 @@ export class Deletions {
   }
 
   /**
-   * Deletes a record that the caller may delete. No rule is asked for what goes along.
+   * Deletes a record that the caller may delete. No rule is asked for what goes along; hooks are, but not for what is cleared.
    * @returns about the bytes of the other records that were deleted or cleared.
    * @throws AppError `bad_request` where `restrict` or the bound refuses it.
    */
   async delete(
     tx: Transactor,
     principal: Principal,
-    { table, row }: { table: RecordTable; row: OwnedRow },
+    { table, row, hooks }: { table: RecordTable; row: OwnedRow; hooks: WriteHooks | null },
   ): Promise<number> {
     const { name } = table.collection;
-    const work = new Work(tx, principal);
+    const work = new Work(tx, principal, hooks);
     if (this.#pointers.to(name).length > 0) await this.#follow(work, { collection: name, id: row.record.id }, table);
-    await this.#remove(tx, principal, { table, row });
+    await this.#remove(work, { table, row });
     return work.bytes;
   }
 
   /** Does what relations to a user ask for who is about to go. @throws as `delete`. */
   async followUser(tx: Transactor, principal: Principal, id: string): Promise<void> {
     if (this.#pointers.to("users").length === 0) return;
-    await this.#follow(new Work(tx, principal), { collection: "users", id }, null);
+    await this.#follow(new Work(tx, principal, null), { collection: "users", id }, null);
   }
 
   /** Everything but the root itself. */
@@ -116,16 +120,15 @@ export class Deletions {
       const row = await work.tx.get<StoredRecord>(of.byIdWithOwner, id);
       if (row === null) continue;
       work.weigh(of.weightOf(row));
-      await this.#remove(work.tx, work.principal, { table: of, row: of.toOwned(row) });
+      await this.#remove(work, { table: of, row: of.toOwned(row) });
       await work.turn();
     }
   }
 
-  async #remove(
-    tx: Transactor,
-    principal: Principal,
-    { table, row }: { table: RecordTable; row: OwnedRow },
-  ): Promise<void> {
+  async #remove({ tx, principal, hooks }: Work, { table, row }: { table: RecordTable; row: OwnedRow }): Promise<void> {
+    const { record } = row;
+    if (hooks?.has(table.collection.name, "delete") === true)
+      hooks.valuesFor({ table, operation: "delete", principal, record, previous: record });
     await tx.run(table.delete, row.record.id);
     await this.#effects.deleted(tx, { table, row, principal });
   }

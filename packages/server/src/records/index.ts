@@ -10,3 +10,4 @@ export { type RecordTable, recordTableOf } from "./record-table.ts";
 export { recordTag, selectionTag } from "./record-tag.ts";
 export { Records } from "./records.ts";
 export type { TaggedRecord } from "./saved-record.ts";
+export type { HookedChange, HookedOperation, RecordHooks } from "./write-hooks.ts";

@@ -1,5 +1,5 @@
 /** Record tables: the SQL of a collection's records, and values derived from its definition once for all requests. */
-import type { FieldDefinition, StoredRecord } from "@socle/protocol";
+import type { FieldDefinition, JsonValue, StoredRecord } from "@socle/protocol";
 import { type Collection, columnName, columnsOf, indexesOf, orderColumn } from "../collections/index.ts";
 import { identifier, type Value } from "../database/index.ts";
 import { decode, needsDecoding, positionSql, typeOf } from "../fields/index.ts";
@@ -183,6 +183,16 @@ export class RecordTable {
       return value === null ? null : (typeOf(field).encode(value) ?? null);
     });
     return [text("id"), text("createdAt"), text("updatedAt"), owner, ...stored];
+  }
+
+  /** Stored values, by the positions of the fields, as a record shows them; without those that are undefined. */
+  decoded(values: readonly (Value | undefined)[]): Record<string, JsonValue> {
+    const fields: Record<string, JsonValue> = {};
+    for (const [position, field] of this.fields.entries()) {
+      const value = values[position];
+      if (value !== undefined) fields[field.name] = decode(field, value);
+    }
+    return fields;
   }
 
   /** About the bytes of a record's JSON, from its row. */

@@ -5,7 +5,7 @@ import { type Database, hasMetDamage, type Transactor } from "../database/index.
 import type { EventBasis, EventLog, LoggedEvent } from "../events/index.ts";
 import { type Clock, type JsonText, messageOf, type Principal } from "../kernel/index.ts";
 import type { Logger } from "../logging/index.ts";
-import { Batch } from "./batch.ts";
+import { Batch, hookRefusal } from "./batch.ts";
 import type { Operation } from "./batch-operations.ts";
 import { type Body, RecordChanges, type RecordTarget, type RecordVersion } from "./changes.ts";
 import { RecordCounts } from "./counts.ts";
@@ -19,9 +19,12 @@ import { Rights } from "./rights.ts";
 import type { SavedRecord } from "./saved-record.ts";
 import { Trials } from "./trials.ts";
 import { Versions } from "./versions.ts";
+import { type HookedOperation, type RecordHooks, WriteHooks } from "./write-hooks.ts";
 
 /** A record that an event tells, with its owner after the change. */
 type ToldRecord = Pick<LoggedEvent, "payload" | "owner">;
+/** Takes back a transaction whose hooks have to be asked first. One for all: nobody reads it. */
+const hooksPending = new Error("Hooks have to be asked first");
 
 /**
  * Every method throws AppError: `not_found`, `unauthorized`, `forbidden`, `bad_request`, `validation_error`, `unavailable`, in
@@ -34,6 +37,7 @@ export class Records {
   readonly #changes: RecordChanges;
   readonly #counts: RecordCounts;
   readonly #logger: Logger;
+  #hooks: RecordHooks | null = null;
   /** When the records of each collection changed last. */
   readonly versions = new Versions();
   readonly rights: Rights;
@@ -148,9 +152,15 @@ export class Records {
     await this.rights.admit(reader, operation, { table, principal, id, owner: row.owner, missing });
   }
 
+  /** From now on, writes ask these hooks. */
+  hookWith(hooks: RecordHooks): void {
+    this.#hooks = hooks;
+  }
+
   async create(collection: string, principal: Principal, body: Body): Promise<SavedRecord> {
-    return this.#database.transactFor(principal, (tx, caller) =>
-      this.#changes.create(tx, caller, { collection, body }),
+    const hooks = this.#hooksBefore(collection, "create");
+    return this.#write(principal, { hooks }, (tx, caller) =>
+      this.#changes.create(tx, caller, { collection, body, hooks }),
     );
   }
 
@@ -162,14 +172,61 @@ export class Records {
     body: Body,
   ): Promise<SavedRecord> {
     const target = this.#target(collection, record);
-    return this.#database.transactFor(principal, (tx, caller) => this.#changes.update(tx, caller, { ...target, body }));
+    const hooks = this.#hooksBefore(collection, "update");
+    return this.#write(principal, { hooks }, (tx, caller) =>
+      this.#changes.update(tx, caller, { ...target, body, hooks }),
+    );
   }
 
   /** @param record as for `update`. */
   async delete(collection: string, principal: Principal, record: string | RecordVersion): Promise<void> {
     const target = this.#target(collection, record);
-    const remove = (tx: Transactor, caller: Principal): Promise<number> => this.#changes.delete(tx, caller, target);
-    await this.#database.transactFor(principal, remove, { makesRoom: true });
+    const hooks = this.#hooksBefore(collection, "delete");
+    await this.#write(principal, { hooks, makesRoom: true }, (tx, caller) =>
+      this.#changes.delete(tx, caller, { ...target, hooks }),
+    );
+  }
+
+  #hooksBefore(collection: string, operation: HookedOperation): WriteHooks | null {
+    return this.#hooks !== null && this.#isHooked(collection, operation) ? new WriteHooks(this.#hooks) : null;
+  }
+
+  /** A deletion may take records of other collections along. */
+  #isHooked(collection: string, operation: HookedOperation): boolean {
+    if (this.#hooks === null) return false;
+    return operation === "delete" ? this.#hooks.hasAny(operation) : this.#hooks.has(collection, operation);
+  }
+
+  /** Makes a write in one transaction, once its hooks have seen it. @throws AppError also of hooks, and `conflict`. */
+  async #write<T>(
+    principal: Principal,
+    { hooks, ...options }: { hooks: WriteHooks | null; makesRoom?: boolean; weight?: number },
+    work: (tx: Transactor, caller: Principal) => Promise<T>,
+  ): Promise<T> {
+    const database = this.#database;
+    if (hooks === null) return database.transactFor(principal, work, options);
+    for (;;) {
+      const pending = Promise.withResolvers<null>();
+      let isPending = false;
+      const saving = database.transactFor(
+        principal,
+        async (tx, caller) => {
+          // The writer may try a transaction again.
+          if (isPending) throw hooksPending;
+          hooks.begin();
+          const saved = await work(tx, caller);
+          if (!hooks.isPending) return { saved };
+          isPending = true;
+          // The rejection comes after the flush of the others, which hooks need not wait for.
+          pending.resolve(null);
+          throw hooksPending;
+        },
+        options,
+      );
+      const outcome = await Promise.race([pending.promise, saving]);
+      if (outcome !== null) return outcome.saved;
+      await hooks.ask();
+    }
   }
 
   /**
@@ -177,10 +234,16 @@ export class Records {
    * @returns the JSON of an array of `BatchResult`. @throws AppError: see `Batch`.
    */
   async batch(principal: Principal, operations: readonly Operation[]): Promise<JsonText> {
-    const run = (tx: Transactor, caller: Principal): Promise<JsonText> =>
-      new Batch(operations, this.#changes).run(tx, caller);
+    const isHooked = operations.some(({ collection, method }) => this.#isHooked(collection, method));
+    const hooks =
+      this.#hooks === null || !isHooked
+        ? null
+        : new WriteHooks(this.#hooks, (failures) => hookRefusal(operations, failures));
     const makesRoom = operations.every(({ method }) => method === "delete");
-    return this.#database.transactFor(principal, run, { makesRoom, weight: operations.length });
+    const changes = this.#changes;
+    return this.#write(principal, { hooks, makesRoom, weight: operations.length }, (tx, caller) =>
+      new Batch({ operations, changes, hooks }).run(tx, caller),
+    );
   }
 
   /**
@@ -199,7 +262,7 @@ export class Records {
   }
 
   /** An id that no record can have is answered without waiting for the writer. */
-  #target(name: string, record: string | RecordVersion): RecordTarget {
+  #target(name: string, record: string | RecordVersion): Omit<RecordTarget, "hooks"> {
     const { id, ifMatch } = typeof record === "string" ? { id: record, ifMatch: null } : record;
     const collection = this.collection(name);
     if (!isRecordId(id)) throw missingRecord(collection, id);

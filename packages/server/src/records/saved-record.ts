@@ -30,10 +30,10 @@ export function answerWithout(record: StoredRecord, body: Record<string, unknown
 
 /** A record's id and the changed fields of an update. */
 export function changesOf(record: StoredRecord, previous: StoredRecord): object {
-  const changed = Object.entries(record).filter(([name, value]) => !isSame(value, previous[name]));
+  const changed = Object.entries(record).filter(([name, value]) => !isSameValue(value, previous[name]));
   return { id: record.id, ...Object.fromEntries(changed) };
 }
 
-function isSame(a: unknown, b: unknown): boolean {
+export function isSameValue(a: unknown, b: unknown): boolean {
   return a === b || (typeof a === "object" && typeof b === "object" && JSON.stringify(a) === JSON.stringify(b));
 }

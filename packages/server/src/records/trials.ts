@@ -90,10 +90,11 @@ export class Trials {
     };
     let [json, error]: [JsonText | null, AppError | null] = [null, null];
     try {
-      const { name } = collection;
+      // Hooks are not asked: they may have effects elsewhere.
+      const change = { collection: collection.name, body, hooks: null, observe };
       const saved = await (id === null
-        ? this.#changes.create(tx, principal, { collection: name, body, observe })
-        : this.#changes.update(tx, principal, { collection: name, id, ifMatch: null, body, observe }));
+        ? this.#changes.create(tx, principal, change)
+        : this.#changes.update(tx, principal, { ...change, id, ifMatch: null }));
       json = saved.json;
     } catch (thrown) {
       if (!(thrown instanceof AppError)) throw thrown;

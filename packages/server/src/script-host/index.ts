@@ -8,7 +8,7 @@ export { QueryPool } from "./query-pool.ts";
 export { parseOptions, parseRetries, parseTimeout } from "./run-options.ts";
 export { runTool, type ToolOptions } from "./run-tool.ts";
 export { fingerprint, listScripts } from "./script-files.ts";
-export { type Script, ScriptHost, type ScriptKind } from "./script-host.ts";
+export { type BrokenScript, type Script, ScriptHost, type ScriptKind } from "./script-host.ts";
 export { ServiceApi } from "./service-api.ts";
 export { startChild, startQueries } from "./start-child.ts";
 export { typeDeclarations } from "./type-declarations.ts";

@@ -14,6 +14,13 @@ export interface Script {
   readonly exports: ScriptExports;
 }
 
+/** A file that has never been loaded, because it does not load. */
+export interface BrokenScript {
+  readonly file: ScriptFile;
+  /** Its text; null when it cannot be read. */
+  readonly source: string | null;
+}
+
 /** A kind of script, functions or jobs: the owner of a folder. */
 export interface ScriptKind {
   readonly folder: ScriptFolder;
@@ -23,8 +30,8 @@ export interface ScriptKind {
   lanesOf(exports: ScriptExports): readonly Lane[];
   /** Checks the exports of a file. @throws Error that names the fault. */
   check(script: Script): void;
-  /** Replaces all scripts of the kind. `broken` are paths of files that have never been loaded. */
-  use(scripts: readonly Script[], broken: readonly string[]): Awaitable<void>;
+  /** Replaces all scripts of the kind. `broken` are the other files. */
+  use(scripts: readonly Script[], broken: readonly BrokenScript[]): Awaitable<void>;
 }
 
 export interface ScriptHostOptions extends Omit<SupervisorOptions, "spawn" | "code" | "contents" | "capacity"> {
@@ -121,14 +128,15 @@ export class ScriptHost {
       this.#options.logger.warn(
         `${path} has no effect: functions are functions/<collection>/<file>.ts, jobs are jobs/<file>.ts, shared code starts with _`,
       );
-    const { generation, loaded } = await this.#open(files);
+    const code = files.length === 0 ? [] : readCode(this.#options.root);
+    const { generation, loaded } = await this.#open(files, code);
     if (this.#isStopped) return;
     const scripts = new Map<string, LoadedScript>();
-    const broken: string[] = [];
+    const broken: BrokenScript[] = [];
     this.#states.keep(files);
     for (const file of files) {
       const script = this.#scriptOf(file, loaded.get(file.path), generation);
-      if (script === null) broken.push(file.path);
+      if (script === null) broken.push({ file, source: code.find(({ path }) => path === file.path)?.content ?? null });
       else scripts.set(file.path, script);
     }
     this.#change = Promise.withResolvers<void>();
@@ -152,11 +160,13 @@ export class ScriptHost {
   }
 
   /** Starts the processes that these files need. */
-  async #open(files: readonly ScriptFile[]): Promise<{ generation: Generation; loaded: Map<string, Loaded> }> {
+  async #open(
+    files: readonly ScriptFile[],
+    code: readonly CodeFile[],
+  ): Promise<{ generation: Generation; loaded: Map<string, Loaded> }> {
     const lanes = new Map<Lane, readonly Supervisor[]>();
     const generation: Generation = { lanes };
     const loaded = new Map<string, Loaded>();
-    const code = files.length === 0 ? [] : readCode(this.#options.root);
     this.#alive.add(generation);
     try {
       for (const lane of LANES) {
@@ -230,12 +240,12 @@ export class ScriptHost {
     }
   }
 
-  async #announce(broken: readonly string[]): Promise<void> {
+  async #announce(broken: readonly BrokenScript[]): Promise<void> {
     const scripts = [...this.#scripts.values()];
     for (const kind of this.#options.kinds)
       await kind.use(
         scripts.filter(({ file }) => file.folder === kind.folder),
-        broken,
+        broken.filter(({ file }) => file.folder === kind.folder),
       );
   }
 }

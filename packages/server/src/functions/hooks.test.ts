@@ -1,0 +1,502 @@
+/** Hooks before a write, over HTTP: what they see, change and refuse, and every way that a write takes. */
+import { describe, expect, test } from "bun:test";
+import { eventsSince } from "../../test/kit.ts";
+import { openScripts, type TestScripts } from "../../test/scripts.ts";
+
+const posts = {
+  name: "posts",
+  fields: [
+    { name: "title", type: "string", required: true, max: 20 },
+    { name: "slug", type: "string" },
+    { name: "at", type: "datetime" },
+    { name: "author", type: "relation", collection: "users", owner: true },
+  ],
+};
+const notes = { name: "notes", fields: [{ name: "text", type: "string" }] };
+
+async function open(files: { readonly [path: string]: string }, more: object = {}): Promise<TestScripts> {
+  return openScripts({ collections: [posts, notes], files, ...more });
+}
+
+function create(api: TestScripts, title: string, more: { token?: string; [name: string]: unknown } = {}) {
+  const { token, ...fields } = more;
+  const body = JSON.stringify({ title, ...fields });
+  // Without it, a body counts as if it were as large as one may be.
+  const headers = { "Content-Length": String(Buffer.byteLength(body)) };
+  return api.request("POST", "/api/posts", { body, headers, ...(token !== undefined && { token }) });
+}
+
+describe("a hook sees", () => {
+  test("the record as it would stand, the record before, and who asks", async () => {
+    const see = (name: string) =>
+      `export const ${name} = ({ record, previous, auth, db }) => { console.log("${name}", JSON.stringify({ record, previous, user: auth.user?.email ?? null, db: typeof db.query })); };`;
+    const api = await open({
+      "functions/posts/see.ts": ["beforeCreate", "beforeUpdate", "beforeDelete"].map(see).join("\n"),
+    });
+    const { accessToken: token, user } = await api.register("a@example.com");
+    const seen = (name: string) =>
+      JSON.parse(api.log.findLast((line) => line.includes(`${name} `))?.split(`${name} `)[1] ?? "null");
+    const made = (await create(api, "one", { at: "2026-01-01", token })).body;
+    expect(made).toMatchObject({ title: "one", slug: null, author: user.id });
+    const fields = { title: "one", slug: null, at: "2026-01-01T00:00:00.000Z", author: user.id };
+    const base = { user: "a@example.com", db: "function" };
+    expect(seen("beforeCreate")).toEqual({ record: { id: made["id"], ...fields }, previous: null, ...base });
+    const path = `/api/posts/${made["id"]}`;
+    await api.request("PUT", path, { body: { slug: "s" }, token });
+    expect(seen("beforeUpdate")).toEqual({ record: { ...made, slug: "s" }, previous: made, ...base });
+    const before = (await api.request("GET", path)).body;
+    expect((await api.request("DELETE", path)).status).toBe(204);
+    expect(seen("beforeDelete")).toEqual({ record: before, previous: before, ...base, user: null });
+  });
+
+  test("nothing of a write that is refused anyway, or changes nothing", async () => {
+    const api = await open({
+      "functions/posts/see.ts": `
+        export const beforeCreate = () => { console.log("asked"); };
+        export const beforeUpdate = () => { console.log("asked"); };`,
+    });
+    expect((await create(api, "a title that is far too long for it")).status).toBe(400);
+    expect((await create(api, "one", { author: "usr_other" })).status).toBe(400);
+    expect(api.log.some((line) => line.includes("asked"))).toBeFalse();
+    const { id } = (await create(api, "one")).body;
+    api.log.length = 0;
+    expect((await api.request("PUT", `/api/posts/${id}`, { body: {} })).status).toBe(200);
+    expect(
+      (await api.request("PUT", "/api/posts/rec_00000000-0000-7000-8000-000000000000", { body: { title: "x" } }))
+        .status,
+    ).toBe(404);
+    expect(api.log.some((line) => line.includes("asked"))).toBeFalse();
+  });
+});
+
+describe("a hook changes", () => {
+  test("the values that it returns; each sees those of the one before, in the order of the files", async () => {
+    const api = await open({
+      "functions/posts/b.ts": "export const beforeCreate = ({ record }) => ({ slug: record.slug + '-b' });",
+      "functions/posts/a.ts": "export const beforeCreate = ({ record }) => ({ ...record, slug: record.title + '-a' });",
+      "functions/posts/c.ts": "export const beforeCreate = ({ record }) => { record.title = 'mutated'; };",
+    });
+    const { status, body } = await create(api, "one");
+    expect(status).toBe(201);
+    expect(body).toMatchObject({ title: "one", slug: "one-a-b" });
+    expect((await api.request("GET", `/api/posts/${body["id"]}`)).body).toEqual(body);
+  });
+
+  test("an update, also of fields that the caller did not name, and the event tells", async () => {
+    const api = await open({
+      "functions/posts/a.ts":
+        "export const beforeUpdate = ({ record, previous }) => ({ slug: previous.title + '>' + record.title });",
+    });
+    const { id } = (await create(api, "one")).body;
+    const { body } = await api.request("PUT", `/api/posts/${id}`, { body: { title: "two" } });
+    expect(body).toMatchObject({ title: "two", slug: "one>two" });
+    const events = await eventsSince(api.service);
+    expect(events.filter(({ type }) => type === "posts.updated").map(({ payload }) => payload)).toEqual([body]);
+  });
+
+  test("nothing with values that are not valid, or that the caller may not set: 400 with the field", async () => {
+    const api = await open({
+      "functions/posts/a.ts": `
+        const values = { long: { title: "x".repeat(30) }, unknown: { nope: 1 }, type: { at: 5 }, id: { id: "rec_1" }, owner: { author: "usr_00000000-0000-7000-8000-000000000000" } };
+        export const beforeCreate = ({ record }) => values[record.title];`,
+    });
+    const rules = { long: "max", unknown: "unknown", type: "type", id: "readonly", owner: "readonly" };
+    for (const [title, rule] of Object.entries(rules)) {
+      const { status, body } = await create(api, title);
+      expect([title, status, body["error"]?.["code"], body["error"]?.["details"]?.[0 as never]?.["rule"]]).toEqual([
+        title,
+        400,
+        "validation_error",
+        rule,
+      ] as never);
+    }
+    expect((await api.request("GET", "/api/posts")).body["items"]).toEqual([] as never);
+  });
+});
+
+test("a Refusal is the answer, with its status and field, and nothing is written", async () => {
+  const api = await open({
+    "functions/posts/a.ts": `
+      export const beforeCreate = ({ record }) => {
+        if (record.title === "plain") throw new Refusal("no posts today");
+        if (record.title === "field") throw new Refusal("such a title is taken", { field: "title" });
+        if (record.title === "forbidden") throw new Refusal("not you", { status: 403 });
+      };
+      export const beforeDelete = ({ record }) => { throw new Refusal(record.title + " stays"); };`,
+  });
+  const refused = async (title: string) => {
+    const { status, body } = await create(api, title);
+    return [status, body["error"]] as unknown;
+  };
+  expect(await refused("plain")).toEqual([400, { code: "bad_request", message: "no posts today" }]);
+  expect(await refused("field")).toEqual([
+    400,
+    {
+      code: "validation_error",
+      message: "such a title is taken",
+      details: [{ field: "title", rule: "refused", message: "such a title is taken" }],
+    },
+  ]);
+  expect(await refused("forbidden")).toEqual([403, { code: "forbidden", message: "not you" }]);
+  const { id } = (await create(api, "fine")).body;
+  const deleted = await api.request("DELETE", `/api/posts/${id}`);
+  expect([deleted.status, deleted.body["error"]?.["message"]]).toEqual([400, "fine stays"] as never);
+  const { items } = (await api.request<{ items: { title: string }[] }>("GET", "/api/posts")).body;
+  expect(items.map(({ title }) => title)).toEqual(["fine"]);
+});
+
+describe("a hook that does not decide refuses with 503, and the log says why:", () => {
+  const bodies: { readonly [name: string]: [body: string, reason: string] } = {
+    throws: ['throw new Error("broken")', "broken (functions/posts/a.ts:1:"],
+    "rejects later": ["await Bun.sleep(1); throw new TypeError('t')", "TypeError: t"],
+    "answers with a text": ['return "yes"', 'it returned "yes", which is no object'],
+    "answers with a list": ["return [1]", "it returned [1], which is no object"],
+    "answers with a circle": ["const a = {}; a.a = a; return a", "cyclic"],
+    "answers with a getter that throws": ["return { get slug() { throw new Error('got') } }", "got"],
+    "answers with too much": ["return { slug: 'x'.repeat(2_000_000) }", "limits.body allows"],
+    "never answers": ["await new Promise(() => {})", "it took longer than 0.3 s"],
+    loops: ["for (;;);", "it took longer than 0.3 s"],
+    "ends its process": [
+      "process.constructor.prototype; require('node:child_process').execSync('kill -9 ' + process.pid)",
+      "",
+    ],
+    "takes memory": ["const all = []; for (;;) { all.push(new Uint8Array(1e7).fill(1)); await 1; }", ""],
+  };
+  test.each(Object.entries(bodies))("%s", async (_name, [body, reason]) => {
+    const api = await open(
+      {
+        "functions/posts/a.ts": `export const beforeCreate = async ({ record }) => { if (record.title === "bad") { ${body} } };`,
+      },
+      { settings: { SERVICE_SCRIPTS_HOOK_TIMEOUT: "300ms", SERVICE_SCRIPTS_MEMORY: "200MiB" } },
+    );
+    const { status, body: answer } = await create(api, "bad");
+    expect([status, answer["error"]?.["code"]]).toEqual([503, "unavailable"] as never);
+    expect(JSON.stringify(answer)).not.toContain("functions/posts");
+    const line = api.log.find((each) =>
+      each.includes("beforeCreate of functions/posts/a.ts failed, the write is refused"),
+    );
+    expect(line).toContain(reason);
+    expect((await api.request("POST", "/api/notes", { body: { text: "beside" } })).status).toBe(201);
+    // Where the process was lost, it is answered by the next one, or late.
+    while ((await create(api, "fine")).status !== 201) await Bun.sleep(20);
+    const { items } = (await api.request<{ items: { title: string }[] }>("GET", "/api/posts")).body;
+    expect(items.every(({ title }) => title === "fine")).toBeTrue();
+    await api.stop();
+  });
+
+  test("a file that does not load, until it does", async () => {
+    const api = await open({ "functions/posts/a.ts": 'import "./missing.ts"; export const beforeCreate = () => {};' });
+    expect(api.log).toContain(
+      "ERROR Until functions/posts/a.ts loads, what its beforeCreate may be for in posts is refused",
+    );
+    expect((await create(api, "one")).status).toBe(503);
+    expect(api.log.some((line) => line.includes("the write is refused: its file does not load"))).toBeTrue();
+    await api.save({ "functions/posts/a.ts": "export const beforeCreate = () => ({ slug: 'loaded' });" });
+    const { status, body } = await create(api, "two");
+    expect([status, body["slug"]]).toEqual([201, "loaded"] as never);
+    // The last version keeps running.
+    await api.save({ "functions/posts/a.ts": "export const beforeCreate = (" });
+    expect((await create(api, "three")).body["slug"]).toBe("loaded" as never);
+    await api.save({ "functions/posts/a.ts": "export const onDelete = () => {};" });
+    expect((await create(api, "four")).body["slug"]).toBeNull();
+  });
+
+  test("a file that does not load closes the operations that its text names, and no other collection", async () => {
+    const api = await open({ "functions/posts/a.ts": "export const beforeDelete = (;" });
+    const { status, body } = await create(api, "one");
+    expect(status).toBe(201);
+    expect((await api.request("DELETE", `/api/posts/${body["id"]}`)).status).toBe(503);
+    expect((await api.request("POST", "/api/notes", { body: {} })).status).toBe(201);
+  });
+});
+
+test("a default of now is the time of the creation, whatever the hook has seen", async () => {
+  const stamped = { name: "stamped", fields: [{ name: "at", type: "datetime", default: "@now" }] };
+  const api = await openScripts({
+    collections: [stamped],
+    files: {
+      "functions/stamped/a.ts":
+        "export const beforeCreate = async ({ record }) => { console.log('seen', record.at); await Bun.sleep(20); };",
+    },
+  });
+  const { status, body } = await api.request("POST", "/api/stamped", { body: {} });
+  expect([status, body["at"], api.log.filter((line) => line.includes("INFO seen 20")).length]).toEqual([
+    201,
+    body["createdAt"],
+    1,
+  ] as never);
+});
+
+describe("the record changes while a hook looks at it:", () => {
+  const slow = (ms: number) => `
+    let times = 0;
+    export const beforeUpdate = async ({ record, previous }) => {
+      times += 1;
+      console.log("asked", times);
+      await Bun.sleep(${ms});
+      return { slug: previous.title + ">" + record.title };
+    };`;
+
+  test("it is asked again about the record as it is then", async () => {
+    const api = await open({ "functions/posts/a.ts": slow(100) });
+    const { id } = (await create(api, "one")).body;
+    const path = `/api/posts/${id}`;
+    const [first, second] = [
+      api.request("PUT", path, { body: { title: "two" } }),
+      api.request("PUT", path, { body: { title: "three" } }),
+    ];
+    const titles = (await Promise.all([first, second])).map(({ status, body }) => [status, body["slug"]] as unknown);
+    // Which one is first, nobody knows; the other has seen what the first has made.
+    expect(
+      [
+        ["two", "three"],
+        ["three", "two"],
+      ].map(([a, b]) =>
+        [
+          [200, `one>${a}`],
+          [200, `${a}>${b}`],
+        ].sort(),
+      ),
+    ).toContainEqual(titles.sort() as never);
+    expect(api.log.filter((line) => line.includes("asked"))).toHaveLength(3);
+  });
+
+  test("three times, then it is 409", async () => {
+    const api = await open({
+      "functions/posts/a.ts": `
+        export const beforeUpdate = async ({ record, previous, db }) => {
+          if (record.title === "inner") return;
+          await db.collection("posts").update(record.id, { title: "inner", at: new Date(Date.now() + Math.random() * 1e6) });
+        };`,
+    });
+    const { id } = (await create(api, "one")).body;
+    const { status, body } = await api.request("PUT", `/api/posts/${id}`, { body: { title: "two" } });
+    expect([status, body["error"]?.["code"]]).toEqual([409, "conflict"] as never);
+    expect((await api.request("GET", `/api/posts/${id}`)).body["title"]).toBe("inner" as never);
+  });
+
+  test("it is deleted: 404", async () => {
+    const api = await open({
+      "functions/posts/a.ts":
+        'export const beforeUpdate = async ({ record, db }) => { await db.collection("posts").delete(record.id); };',
+    });
+    const { id } = (await create(api, "one")).body;
+    expect((await api.request("PUT", `/api/posts/${id}`, { body: { title: "two" } })).status).toBe(404);
+  });
+
+  test("a right ends meanwhile: it is looked at again", async () => {
+    const api = await open({ "functions/posts/a.ts": "export const beforeCreate = () => Bun.sleep(200);" });
+    const { accessToken: token } = await api.register("b@example.com");
+    const creating = create(api, "one", { token });
+    await Bun.sleep(50);
+    await api.request("POST", "/api/auth/logout", { token });
+    expect((await creating).status).toBe(401);
+  });
+});
+
+describe("users", () => {
+  const credentials = { email: "a@example.com", password: "long enough" };
+  const sign = (api: TestScripts, step: string, body: object = credentials) =>
+    api.request("POST", `/api/auth/${step}`, { body });
+
+  test("a registration and a login are refused by a Refusal; the hook sees the user, and no password", async () => {
+    const api = await open({
+      "functions/users/a.ts": `
+        export const beforeRegister = ({ record, previous, auth }) => {
+          console.log("seen", JSON.stringify({ record, previous, user: auth.user }));
+          if (!record.email.endsWith("@example.com")) throw new Refusal("not from here", { field: "email" });
+        };
+        export const beforeLogin = ({ record }) => {
+          console.log("seen", JSON.stringify(record));
+          if (record.email.startsWith("b")) throw new Refusal("banned", { status: 403 });
+        };`,
+    });
+    const other = await sign(api, "register", { ...credentials, email: "a@elsewhere.org" });
+    expect([other.status, other.body["error"]?.["details"]]).toEqual([
+      400,
+      [{ field: "email", rule: "refused", message: "not from here" }],
+    ] as never);
+    const { user } = (await sign(api, "register")).body;
+    expect((await sign(api, "login")).status).toBe(200);
+    expect((await sign(api, "login", { ...credentials, password: "wrong password" })).status).toBe(401);
+    const b = { ...credentials, email: "b@example.com" };
+    expect((await sign(api, "register", b)).status).toBe(201);
+    expect((await sign(api, "login", b)).status).toBe(403);
+    const seen = api.log.flatMap((line) => line.split("seen ")[1] ?? []).map((text) => JSON.parse(text) as unknown);
+    const asked = (email: string) => ({ record: { email, role: "authenticated" }, previous: null, user: null });
+    expect(seen.slice(0, 3)).toEqual([asked("a@elsewhere.org"), asked("a@example.com"), user]);
+    // The wrong password asked nobody.
+    expect(seen).toHaveLength(5);
+    const types = (await eventsSince(api.service)).map(({ type }) => type).filter((type) => type === "auth.login");
+    expect(types).toHaveLength(1);
+  });
+
+  test("a hook cannot change a user, and one that does not load refuses both", async () => {
+    const api = await open({
+      "functions/users/a.ts": 'export const beforeRegister = ({ record }) => ({ ...record, role: "admin" });',
+    });
+    expect((await sign(api, "register")).status).toBe(503);
+    expect(api.log.join()).toContain("the registration is refused: it returned role, but cannot change a user");
+    expect((await sign(api, "login")).status).toBe(401);
+    await api.save({ "functions/users/a.ts": "export const beforeRegister = ({ record }) => record;" });
+    expect((await sign(api, "register")).status).toBe(201);
+    const broken = await open({ "functions/users/b.ts": 'export * from "./missing.ts";' });
+    expect((await sign(broken, "register")).status).toBe(503);
+  });
+});
+
+describe("no way around:", () => {
+  test("functions and jobs", async () => {
+    const api = await open({
+      "functions/posts/a.ts": "export const beforeCreate = ({ record }) => ({ slug: 'hook-' + record.title });",
+      "functions/notes/b.ts":
+        'export const onCreate = async ({ db, record }) => { await db.collection("posts").create({ title: record.text }); };',
+    });
+    await api.request("POST", "/api/notes", { body: { text: "from notes" } });
+    await api.scripts.functions.settled();
+    const { items } = (await api.request<{ items: { slug: string }[] }>("GET", "/api/posts")).body;
+    expect(items.map(({ slug }) => slug)).toEqual(["hook-from notes"]);
+  });
+
+  test("a batch: each operation as those before it, with the values of their hooks, leave the records", async () => {
+    const api = await open({
+      "functions/posts/a.ts": `
+        export const beforeCreate = ({ record }) => ({ slug: "c-" + record.title });
+        export const beforeUpdate = ({ record, previous }) => ({ slug: previous.slug + ">" + record.title });
+        export const beforeDelete = ({ record }) => { if (record.title === "stays") throw new Refusal("stays"); };`,
+      "functions/notes/a.ts": 'export const beforeCreate = ({ record }) => { console.log("note of", record.text); };',
+    });
+    const post = { collection: "posts" };
+    const update = (title: string) => ({ method: "update", ...post, id: { $ref: 0 }, body: { title } });
+    const operations = [
+      { method: "create", ...post, body: { title: "one" } },
+      update("two"),
+      { method: "create", collection: "notes", body: { text: { $ref: 0 } } },
+      update("three"),
+      update("stays"),
+    ];
+    const { status, body } = await api.request<{ results: { body: { id: string; slug: string } }[] }>(
+      "POST",
+      "/api/batch",
+      { body: { operations } },
+    );
+    expect([status, body.results[0]?.body.slug, body.results[4]?.body.slug]).toEqual([
+      200,
+      "c-one",
+      "c-one>two>three>stays",
+    ]);
+    const id = body.results[0]?.body.id ?? "";
+    expect(api.log.some((line) => line.includes(`note of ${id}`))).toBeTrue();
+    const events = (await eventsSince(api.service))
+      .map(({ type }) => type)
+      .filter((type) => /^(posts|notes)\./.test(type));
+    expect(events).toEqual(["posts.created", "posts.updated", "notes.created", "posts.updated", "posts.updated"]);
+    const refused = await api.request("POST", "/api/batch", {
+      body: { operations: [update("x"), { method: "delete", ...post, id }].map((each) => ({ ...each, id })) },
+    });
+    // Before the second operation, the first has given the record another title.
+    expect(refused.status).toBe(200);
+  });
+
+  test("a batch with refused operations writes nothing, and names all that are refused for a value", async () => {
+    const api = await open({
+      "functions/posts/a.ts": `
+        export const beforeCreate = ({ record }) => {
+          if (record.title === "field") throw new Refusal("no", { field: "title" });
+          if (record.title === "forbidden") throw new Refusal("never", { status: 403 });
+          if (record.title === "throws") throw new Error("broken");
+        };`,
+    });
+    const batch = async (...titles: string[]) => {
+      const operations = titles.map((title) => ({ method: "create", collection: "posts", body: { title } }));
+      const { status, body } = await api.request<{ error: { code: string; details?: object[] } }>(
+        "POST",
+        "/api/batch",
+        { body: { operations } },
+      );
+      return [status, body.error.code, body.error.details];
+    };
+    const detail = (operation: number, field: string, message: string) => ({
+      operation,
+      field,
+      rule: "refused",
+      message,
+    });
+    expect(await batch("fine", "field", "fine", "field")).toEqual([
+      400,
+      "validation_error",
+      [detail(1, "title", "no"), detail(3, "title", "no")],
+    ]);
+    expect(await batch("fine", "forbidden")).toEqual([403, "forbidden", [detail(1, "collection", "never")]]);
+    expect(await batch("fine", "throws")).toEqual([503, "unavailable", undefined]);
+    expect((await api.request("GET", "/api/posts")).body["items"]).toEqual([] as never);
+  });
+
+  test("what a deletion takes along", async () => {
+    const parents = { name: "parents", fields: [{ name: "title", type: "string" }] };
+    const children = {
+      name: "children",
+      fields: [
+        { name: "parent", type: "relation", collection: "parents", onDelete: "cascade" },
+        { name: "isKept", type: "boolean" },
+      ],
+    };
+    const api = await openScripts({
+      collections: [parents, children],
+      files: {
+        "functions/children/a.ts":
+          'export const beforeDelete = ({ record }) => { if (record.isKept) throw new Refusal("a child stays"); };',
+      },
+    });
+    const make = async (name: string, body: object) =>
+      (await api.request<{ id: string }>("POST", `/api/${name}`, { body })).body.id;
+    const [kept, gone] = [await make("parents", {}), await make("parents", {})];
+    await make("children", { parent: kept, isKept: true });
+    await make("children", { parent: gone, isKept: false });
+    const refused = await api.request("DELETE", `/api/parents/${kept}`);
+    expect([refused.status, refused.body["error"]?.["message"]]).toEqual([400, "a child stays"] as never);
+    expect((await api.request("GET", `/api/parents/${kept}`)).status).toBe(200);
+    expect((await api.request("DELETE", `/api/parents/${gone}`)).status).toBe(204);
+    expect((await api.request<{ items: object[] }>("GET", "/api/children")).body.items).toHaveLength(1);
+  });
+
+  test("a batch of a function or a job", async () => {
+    const api = await open({
+      "functions/posts/a.ts": "export const beforeCreate = ({ record }) => ({ slug: 'hook-' + record.title });",
+      "functions/notes/b.ts": `export const onCreate = async ({ db, record }) => {
+        await db.batch([{ method: "create", collection: "posts", body: { title: record.text } }]);
+      };`,
+    });
+    await api.request("POST", "/api/notes", { body: { text: "batched" } });
+    await api.scripts.functions.settled();
+    const { items } = (await api.request<{ items: { slug: string }[] }>("GET", "/api/posts")).body;
+    expect(items.map(({ slug }) => slug)).toEqual(["hook-batched"]);
+  });
+
+  test("a hook's own changes: a chain without end is refused after sixteen", async () => {
+    const api = await open({
+      "functions/posts/a.ts":
+        'export const beforeCreate = async ({ db }) => { await db.collection("posts").create({ title: "again" }); };',
+    });
+    expect((await create(api, "one")).status).toBe(503);
+    expect(api.log.some((line) => line.includes("A chain of 16 functions and hooks"))).toBeTrue();
+    expect((await api.request("GET", "/api/posts")).body["items"]).toEqual([] as never);
+  });
+
+  test("admins", async () => {
+    const api = await open({
+      "functions/posts/a.ts": 'export const beforeCreate = () => { throw new Refusal("no"); };',
+    });
+    expect((await create(api, "one", { token: await api.admin() })).status).toBe(400);
+  });
+});
+
+test("a thousand at once are each answered", async () => {
+  const api = await open({
+    "functions/posts/a.ts": "export const beforeCreate = ({ record }) => ({ slug: record.title });",
+  });
+  const answers = await Promise.all(Array.from({ length: 1_000 }, (_, n) => create(api, `t${n}`)));
+  expect(
+    answers.filter(({ status, body }) => status !== 201 || body["slug"] !== body["title"]).map((a) => a.body),
+  ).toEqual([]);
+});

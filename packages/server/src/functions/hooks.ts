@@ -1,0 +1,285 @@
+/**
+ * Hooks: handlers that see a record before it is written, or a user before a registration or login, and may refuse it
+ * (contract, "Hooks and endpoints").
+ */
+import type { Auth, AuthHooks, AuthStep } from "../auth/index.ts";
+import {
+  AppError,
+  actorOf,
+  type Clock,
+  FairGate,
+  hookFor,
+  isObject,
+  maxDepth,
+  messageOf,
+  newId,
+  overloaded,
+  type Principal,
+} from "../kernel/index.ts";
+import type { Logger } from "../logging/index.ts";
+import type { HookedChange, HookedOperation, RecordHooks } from "../records/index.ts";
+import type { BrokenScript, CallOutcome, Script, ScriptCall } from "../script-host/index.ts";
+import { type Hook, hookBefore, hooksOf } from "./hook-files.ts";
+
+/** Changes whose hooks run at a time, for each script process; one caller has three quarters of these. */
+const widthPerProcess = 128;
+/** Changes that wait for their turn; one caller has half of these. */
+const maxWaiting = 4_096;
+/** Changes whose hooks run at a time because other hooks made them. They do not wait: those hooks wait for them. */
+const maxNested = 1_024;
+/** Bytes that a change takes beside its record. */
+const baseBytes = 4_096;
+
+const tooMany = "Too many writes wait for hooks. Try again in a moment.";
+
+export interface HooksOptions {
+  readonly auth: Auth;
+  readonly clock: Clock;
+  readonly logger: Logger;
+  /** How long the hooks of one change may take together. */
+  readonly timeoutMs: number;
+  readonly processes: number;
+  /** Bytes of all records that wait for hooks. */
+  readonly maxBytes: number;
+  /** Calls a handler in a process of hooks. */
+  readonly call: (call: ScriptCall) => Promise<CallOutcome>;
+}
+
+/** A change of a record, or a step of a user, that hooks are asked about. */
+interface Question {
+  /** The collection, or `users`. */
+  readonly collection: string;
+  readonly operation: HookedOperation | AuthStep;
+  readonly record: Values;
+  readonly previous: Values | null;
+  readonly principal: Principal;
+  /** See `HookedChange`. */
+  readonly accept: (returned: Values) => Values;
+}
+
+type Values = Readonly<Record<string, unknown>>;
+
+/** By whom the shares are counted, and how many bytes. */
+interface Share {
+  readonly caller: string;
+  readonly bytes: number;
+}
+
+export class Hooks implements RecordHooks, AuthHooks {
+  readonly #options: HooksOptions;
+  readonly #gate: FairGate;
+  readonly #bytes = new Map<string, number>();
+  #allBytes = 0;
+  #nested = 0;
+  #hooks: readonly Hook[] = [];
+  /** By collection and handler. */
+  #byTarget = new Map<string, readonly Hook[]>();
+
+  constructor(options: HooksOptions) {
+    this.#options = options;
+    const width = widthPerProcess * options.processes;
+    this.#gate = new FairGate({
+      limit: "hooks",
+      message: tooMany,
+      width,
+      share: width * 0.75,
+      maxWaiting,
+      waitingShare: maxWaiting / 2,
+    });
+  }
+
+  /** Every hook in force, by file. */
+  list(): readonly Hook[] {
+    return this.#hooks;
+  }
+
+  use(scripts: readonly Script[], broken: readonly BrokenScript[]): void {
+    this.#hooks = hooksOf(scripts, broken);
+    this.#byTarget = Map.groupBy(this.#hooks, ({ collection, handler }) => keyOf(collection, handler));
+    for (const { path, handler, collection, isBroken } of this.#hooks)
+      if (isBroken)
+        this.#options.logger.error(`Until ${path} loads, what its ${handler} may be for in ${collection} is refused`);
+  }
+
+  hasAny(operation: HookedOperation): boolean {
+    const name = hookBefore(operation);
+    return this.#hooks.some(({ handler }) => handler === name);
+  }
+
+  has(collection: string, operation: HookedOperation): boolean {
+    return this.#byTarget.has(keyOf(collection, hookBefore(operation)));
+  }
+
+  /** @throws AppError: the refusal of a hook, or `unavailable`. */
+  run(change: HookedChange): Promise<void> {
+    return this.#askInShare(change, { caller: callerOf(change.principal), bytes: change.bytes });
+  }
+
+  /** @throws AppError as `run`. */
+  async before(step: AuthStep, user: Values, address: string): Promise<void> {
+    if (!this.#byTarget.has(keyOf("users", hookBefore(step)))) return;
+    const accept = (returned: Values): Values => {
+      const changed = Object.keys(returned).filter((name) => returned[name] !== user[name]);
+      if (changed.length === 0) return user;
+      throw new Error(`it returned ${changed.join(", ")}, but cannot change a user`);
+    };
+    const previous = step === "login" ? user : null;
+    const question = { collection: "users", operation: step, record: user, previous, principal: null, accept };
+    await this.#askInShare(question, { caller: address, bytes: 0 });
+  }
+
+  async #askInShare(question: Question, { caller, bytes }: Share): Promise<void> {
+    const all = bytes + baseBytes;
+    const own = (this.#bytes.get(caller) ?? 0) + all;
+    const { maxBytes } = this.#options;
+    if (this.#allBytes + all > maxBytes || own > maxBytes / 2) throw overloaded("hooks", tooMany);
+    this.#count(caller, all);
+    try {
+      if (isOfHook(question.principal)) await this.#runNested(question);
+      else await this.#runInTurn(question, caller);
+    } finally {
+      this.#count(caller, -all);
+    }
+  }
+
+  async #runNested(question: Question): Promise<void> {
+    if (this.#nested >= maxNested) throw overloaded("hooks", tooMany);
+    this.#nested += 1;
+    try {
+      await this.#ask(question, performance.now() + this.#options.timeoutMs);
+    } finally {
+      this.#nested -= 1;
+    }
+  }
+
+  async #runInTurn(question: Question, caller: string): Promise<void> {
+    const { timeoutMs } = this.#options;
+    const deadline = performance.now() + timeoutMs;
+    const late = new AbortController();
+    const timer = setTimeout(() => late.abort(), timeoutMs);
+    try {
+      const release = await this.#gate.take(caller, late.signal).catch((thrown) => {
+        throw late.signal.aborted ? overloaded("hooks", tooMany) : thrown;
+      });
+      try {
+        await this.#ask(question, deadline);
+      } finally {
+        release();
+      }
+    } finally {
+      clearTimeout(timer);
+    }
+  }
+
+  /** Asks one hook after the other. */
+  async #ask(question: Question, deadline: number): Promise<void> {
+    const { collection, operation, previous } = question;
+    const handler = hookBefore(operation);
+    const principal = hookFor(question.principal);
+    if (principal.depth > maxDepth) throw chainTooLong(question, handler);
+    const actor = actorOf(question.principal);
+    const user = actor === null ? null : await this.#options.auth.users.find(actor);
+    let { record } = question;
+    for (const hook of this.#byTarget.get(keyOf(collection, handler)) ?? []) {
+      const { path, isBroken } = hook;
+      const runId = newId("run", this.#options.clock.now());
+      if (isBroken) throw this.#fail(hook, { runId, reason: "its file does not load" });
+      const outcome = await this.#options.call({
+        path,
+        handler,
+        timeoutMs: Math.max(1, deadline - performance.now()),
+        input: { runId, attempt: 1, user, record, previous },
+        principal,
+        isRepeatable: true,
+      });
+      // Its file was deleted a moment ago.
+      if (outcome.status === "gone" && !this.#hooks.includes(hook)) continue;
+      const returned = this.#returned(hook, runId, outcome);
+      if (returned !== null) record = this.#accepted(hook, runId, () => question.accept(returned));
+    }
+  }
+
+  /** An error that is no `AppError` is the hook's. */
+  #accepted(hook: Hook, runId: string, accept: () => Values): Values {
+    try {
+      return accept();
+    } catch (thrown) {
+      throw thrown instanceof AppError ? thrown : this.#fail(hook, { runId, reason: messageOf(thrown) });
+    }
+  }
+
+  /** The values that a hook has returned; null for none. @throws AppError. */
+  #returned(hook: Hook, runId: string, outcome: CallOutcome): Record<string, unknown> | null {
+    switch (outcome.status) {
+      case "answered": {
+        const value: unknown = JSON.parse(outcome.value);
+        if (value === null || isObject(value)) return value;
+        throw this.#fail(hook, { runId, reason: `it returned ${outcome.value.slice(0, 100)}, which is no object` });
+      }
+      case "refused":
+        throw refusalOf(outcome.refusal);
+      case "failed":
+        throw this.#fail(hook, { runId, reason: outcome.error.message, stack: outcome.error.stack });
+      case "late":
+        throw this.#fail(hook, { runId, reason: `it took longer than ${this.#options.timeoutMs / 1_000} s` });
+      case "lost":
+        throw this.#fail(hook, { runId, reason: `it ${outcome.message}` });
+      default:
+        throw this.#fail(hook, { runId, reason: "its process is not there" });
+    }
+  }
+
+  /** Logs why a hook did not decide. The caller is not told: it is not their mistake. */
+  #fail(hook: Hook, why: { runId: string; reason: string; stack?: string | undefined }): AppError {
+    const { path, handler, collection } = hook;
+    const { runId, reason, stack } = why;
+    this.#options.logger.error(`${handler} of ${path} failed, ${refusedBy(hook)} is refused: ${reason}`, {
+      runId,
+      stack,
+    });
+    return new AppError(
+      "unavailable",
+      `A hook of "${collection}" did not decide, so ${refusedBy(hook)} is refused. The log of the service says why.`,
+    );
+  }
+
+  #count(caller: string, bytes: number): void {
+    this.#allBytes += bytes;
+    const own = (this.#bytes.get(caller) ?? 0) + bytes;
+    if (own === 0) this.#bytes.delete(caller);
+    else this.#bytes.set(caller, own);
+  }
+}
+
+function keyOf(collection: string, handler: string): string {
+  return `${collection} ${handler}`;
+}
+
+/** By whom the shares are counted. */
+function callerOf(principal: Principal): string {
+  if (principal === null) return "anonymous";
+  return "actor" in principal ? "functions" : principal.userId;
+}
+
+function isOfHook(principal: Principal): boolean {
+  return principal !== null && "isHook" in principal && principal.isHook;
+}
+
+function refusalOf({ message, status, field }: Extract<CallOutcome, { status: "refused" }>["refusal"]): AppError {
+  const details = field === null ? {} : { details: [{ field, rule: "refused" as const, message }] };
+  if (status === 403) return new AppError("forbidden", message, details);
+  return new AppError(field === null ? "bad_request" : "validation_error", message, details);
+}
+
+/** The thing that a hook which does not decide refuses. */
+function refusedBy({ handler }: Hook): string {
+  if (handler === hookBefore("register")) return "the registration";
+  return handler === hookBefore("login") ? "the login" : "the write";
+}
+
+function chainTooLong({ collection, operation }: Question, handler: string): AppError {
+  return new AppError(
+    "bad_request",
+    `A chain of ${maxDepth} functions and hooks, each started by a change that the one before it made, would go on with ${handler} of ${collection}; the ${operation} is refused. Does a hook make changes that it runs for itself?`,
+  );
+}
