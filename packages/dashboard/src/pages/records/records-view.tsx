@@ -6,6 +6,7 @@ import type { CollectionEntry, StoredRecord } from "@socle/protocol";
 import { useQueryClient } from "@tanstack/react-query";
 import { useNavigate, useSearch } from "@tanstack/react-router";
 import { lazy, Suspense, useCallback, useEffect, useMemo, useRef, useState } from "react";
+import { schemaOf } from "../../kit/expression/index.ts";
 import { FilledPage, formatNumber, notifyDone, useListedShortcut, useShortcut } from "../../kit/index.ts";
 import { preloadable } from "../../kit/preloadable.tsx";
 import { deleteLater, onDeletes, useDeletions } from "../../service/deletes.ts";
@@ -239,7 +240,7 @@ export function RecordsView(props: { collection: CollectionEntry; collections: r
           scroller.current?.scrollTo({ top: 0 });
           setSearch({ filter: filter === "" ? undefined : filter });
         }}
-        schema={(each) => collections.find((entry) => entry.name === each)?.fields}
+        schema={schemaOf(collections)}
         error={filterError}
         isAnswered={rows.error === null && !rows.isLoading && !rows.isOld}
         searchRef={searchRef}

@@ -58,7 +58,8 @@ export function NewCollectionForm(props: {
     if (form.pending !== null) changeTab("json");
     else if (problem === undefined) {
       if (!creation.isPending) creation.mutate();
-    } else if (problem.key === null && input.current !== null) input.current.focus();
+    } else if (problem.part === "rule") changeTab("permissions");
+    else if (problem.key === null && input.current !== null) input.current.focus();
     else changeTab(draft.indexes.some(({ key }) => key === problem.key) ? "indexes" : "fields");
   };
   useShortcut({ keys: "mod+s", label: words.shortcutSave, group: words.group }, create);

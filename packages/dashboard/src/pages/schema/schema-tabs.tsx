@@ -9,6 +9,7 @@ import { FieldsTab } from "./fields/fields-tab.tsx";
 import { IndexesTab } from "./indexes/indexes-tab.tsx";
 import { JsonTab } from "./json/json-tab.tsx";
 import { PermissionsTab } from "./permissions/permissions-tab.tsx";
+import { TrialPanel } from "./permissions/trial-panel.tsx";
 import classes from "./schema.module.css";
 import type { SchemaSearch } from "./search.ts";
 import type { DraftForm } from "./use-draft.ts";
@@ -45,7 +46,8 @@ export function SchemaTabs(props: {
   const indexKeys = new Set(draft.indexes.map(({ key }) => key));
   const ofIndexes = problems.filter(({ key }) => key !== null && indexKeys.has(key)).length;
   const ofFields = problems.filter(({ key }) => key !== null).length - ofIndexes;
-  const counts = { fields: ofFields, permissions: 0, indexes: ofIndexes, json: pending === null ? 0 : 1 };
+  const ofRules = problems.filter(({ part }) => part === "rule").length;
+  const counts = { fields: ofFields, permissions: ofRules, indexes: ofIndexes, json: pending === null ? 0 : 1 };
   return (
     <Tabs
       value={tab}
@@ -82,7 +84,11 @@ export function SchemaTabs(props: {
         {foot}
       </Tabs.Panel>
       <Tabs.Panel value="permissions">
-        <PermissionsTab draft={draft} apply={apply} />
+        <PermissionsTab draft={draft} base={form.base} apply={apply}>
+          {form.base !== null && (
+            <TrialPanel name={form.base.definition.name} isDirty={form.change?.permissions !== undefined} />
+          )}
+        </PermissionsTab>
       </Tabs.Panel>
       <Tabs.Panel value="indexes">
         <IndexesTab draft={draft} apply={apply} problems={problems} />

@@ -1,7 +1,8 @@
 import { describe, expect, test } from "bun:test";
 import type { FieldDefinition } from "@socle/protocol";
+import { writeLiteral } from "../../../kit/expression/tokens.ts";
 import { conditionFrom, emptyBuilder, fromBuilder, operatorOf, textOf, toBuilder } from "./builder.ts";
-import { parseExpression, writeLiteral } from "./expression.ts";
+import { parseExpression } from "./expression.ts";
 
 const fields: FieldDefinition[] = [
   { name: "title", type: "string" },

@@ -3,7 +3,8 @@
  * deeper nesting, negation or comparisons of two fields have no such view and stay raw.
  */
 import type { FieldDefinition, FieldType } from "@socle/protocol";
-import { type Comparison, type Operand, parseExpression, type Tree, writeLiteral, writeOperand } from "./expression.ts";
+import { type Comparison, writeLiteral } from "../../../kit/expression/tokens.ts";
+import { type Operand, parseExpression, type Tree, writeOperand } from "./expression.ts";
 
 export interface Condition {
   readonly path: string;
@@ -23,12 +24,6 @@ export const emptyBuilder: Builder = { quick: "", join: "all", conditions: [] };
 
 /** The language allows 100 comparisons: a quick search leaves most of them to conditions. */
 const mostQuickFields = 20;
-
-export const systemFields: readonly FieldDefinition[] = [
-  { name: "id", type: "string" },
-  { name: "createdAt", type: "datetime" },
-  { name: "updatedAt", type: "datetime" },
-];
 
 /** The fields in which a quick search looks. */
 export function quickFields(fields: readonly FieldDefinition[]): string[] {

@@ -3,17 +3,10 @@ import { ActionIcon, Button, Group, Select, Skeleton, Stack, TextInput } from "@
 import type { FieldDefinition } from "@socle/protocol";
 import { IconCalendar } from "@tabler/icons-react";
 import { type FormEvent, lazy, Suspense, useState } from "react";
+import { systemFields } from "../../../kit/expression/index.ts";
 import { TypeIcon } from "../../../kit/type-icon.tsx";
 import { text } from "../../../texts/index.ts";
-import {
-  type Condition,
-  conditionFrom,
-  type Operator,
-  operatorOf,
-  operatorsFor,
-  systemFields,
-  textOf,
-} from "./builder.ts";
+import { type Condition, conditionFrom, type Operator, operatorOf, operatorsFor, textOf } from "./builder.ts";
 
 const DayPicker = lazy(async () => ({ default: (await import("./day-picker.tsx")).DayPicker }));
 

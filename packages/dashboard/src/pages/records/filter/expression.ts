@@ -3,10 +3,14 @@
  * looks up no names. Texts that it cannot read are null: the service says why, with the position.
  */
 
-export const comparisons = ["=", "!=", ">", ">=", "<", "<=", "~", "!~"] as const;
-export type Comparison = (typeof comparisons)[number];
-
-export type Literal = string | number | boolean | null;
+import {
+  type Comparison,
+  comparisons,
+  type Literal,
+  type Token,
+  tokensOf,
+  writeLiteral,
+} from "../../../kit/expression/tokens.ts";
 
 export type Operand =
   | { readonly type: "value"; readonly value: Literal }
@@ -20,43 +24,6 @@ export type Tree =
   | { readonly type: "in"; readonly path: string; readonly items: readonly Operand[] };
 
 const macros = ["@now", "@today", "@user.id"] as const;
-
-export interface Token {
-  readonly type: "symbol" | "text" | "number" | "path" | "macro";
-  readonly text: string;
-}
-
-const space = /\s*/y;
-const patterns: readonly (readonly [Token["type"], RegExp])[] = [
-  ["text", /"(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*'/suy],
-  ["number", /-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?(?![\p{L}\p{N}_.])/uy],
-  ["path", /[\p{L}_$][\p{L}\p{N}_$-]*(?:\.[\p{L}_$][\p{L}\p{N}_$-]*)*/uy],
-  ["macro", /@[A-Za-z][A-Za-z.]*/y],
-  ["symbol", /&&|\|\||>=|<=|!=|!~|[=><~!(),]/y],
-];
-
-/** The pieces of a text, or null where one means nothing. */
-export function tokensOf(text: string): Token[] | null {
-  const tokens: Token[] = [];
-  let offset = 0;
-  while (true) {
-    space.lastIndex = offset;
-    space.exec(text);
-    offset = space.lastIndex;
-    if (offset >= text.length) return tokens;
-    let token: Token | null = null;
-    for (const [type, pattern] of patterns) {
-      pattern.lastIndex = offset;
-      const match = pattern.exec(text);
-      if (match === null) continue;
-      token = { type, text: match[0] };
-      break;
-    }
-    if (token === null) return null;
-    tokens.push(token);
-    offset += token.text.length;
-  }
-}
 
 const escapes: ReadonlyMap<string, string> = new Map([
   ["n", "\n"],
@@ -179,11 +146,6 @@ export function parseExpression(text: string): Tree | null {
     if (thrown instanceof Unreadable) return null;
     throw thrown;
   }
-}
-
-/** A value as the language has it. Control characters stay as they are: the language takes them. */
-export function writeLiteral(value: Literal): string {
-  return typeof value === "string" ? `"${value.replace(/["\\]/g, "\\$&")}"` : String(value);
 }
 
 export function writeOperand(operand: Operand): string {

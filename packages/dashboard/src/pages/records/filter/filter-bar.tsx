@@ -5,15 +5,13 @@ import { ActionIcon, Button, CloseButton, Group, Menu, Text, TextInput, Tooltip 
 import { useDebouncedCallback } from "@mantine/hooks";
 import type { CollectionEntry } from "@socle/protocol";
 import { IconCursorText, IconHistory, IconSearch, IconX } from "@tabler/icons-react";
-import { lazy, type ReactNode, type RefObject, Suspense, useEffect, useId, useRef, useState } from "react";
+import { type ReactNode, type RefObject, useEffect, useId, useRef, useState } from "react";
+import { ExpressionEditor, errorPosition, fieldOfPath, type Schema } from "../../../kit/expression/index.ts";
 import { text } from "../../../texts/index.ts";
 import { type Builder, fromBuilder, quickFields, toBuilder } from "./builder.ts";
-import { errorPosition, fieldOfPath, type Schema } from "./completion.ts";
 import { AddCondition, ConditionChip } from "./conditions.tsx";
 import classes from "./filter-bar.module.css";
 import { recentFilters, rememberFilter } from "./recent-filters.ts";
-
-const RawEditor = lazy(async () => ({ default: (await import("./raw-editor.tsx")).RawEditor }));
 
 const quickMs = 300;
 
@@ -61,13 +59,16 @@ export function FilterBar(props: FilterBarProps) {
     <search className={classes["bar"]} aria-label={text.records.filter}>
       <div className={classes["line"]}>
         {isRaw ? (
-          <Suspense fallback={<div className={classes["rawOutline"]} />}>
-            <RawEditor
+          <>
+            <ExpressionEditor
               collection={name}
               value={draft}
               schema={schema}
+              label={text.records.expression}
+              placeholder={text.records.expressionPlaceholder}
               errorAt={error === undefined ? null : errorPosition(error)}
               errorId={error === undefined ? undefined : errorId}
+              autoFocus
               onChange={setDraft}
               onApply={apply}
               onCancel={() => setDraft(filter)}
@@ -75,7 +76,7 @@ export function FilterBar(props: FilterBarProps) {
             <Button size="xs" variant="light" onClick={() => apply(draft)} disabled={draft.trim() === filter}>
               {text.records.apply}
             </Button>
-          </Suspense>
+          </>
         ) : (
           <BuilderLine
             collection={collection}

@@ -1,5 +1,5 @@
 /** The checks of a draft while it is typed. They answer what the service would refuse; data is for the plan. */
-import { isReservedCollectionName, NAME_PATTERN } from "@socle/protocol";
+import { isReservedCollectionName, NAME_PATTERN, OPERATIONS } from "@socle/protocol";
 import { text } from "../../../texts/index.ts";
 import { hasDefault, isDefault } from "./defaults.ts";
 import {
@@ -25,7 +25,8 @@ export type Part =
   | "onDelete"
   | "collection"
   | "owner"
-  | "fields";
+  | "fields"
+  | "rule";
 
 export interface Problem {
   /** Of a field or an index; null for the collection. */
@@ -186,6 +187,9 @@ export function problemsOf(draft: SchemaDraft, surroundings: Surroundings): read
   if (fields.length > maxFields) problems.push({ key: null, part: "fields", message: words.manyFields(maxFields) });
   if (draft.indexes.length > maxIndexes)
     problems.push({ key: null, part: "fields", message: words.manyIndexes(maxIndexes) });
+  for (const operation of OPERATIONS)
+    if (draft.permissions[operation]?.trim() === "")
+      problems.push({ key: null, part: "rule", message: text.schema.permissions.emptyRule });
   for (const field of fields) problems.push(...fieldProblems(field, draft, surroundings));
   return [...problems, ...twinProblems(fields), ...indexProblems(draft)];
 }

@@ -1,127 +1,104 @@
-/** The permissions as a matrix: an operation a row, a rule a column, and each row in words. */
-import { Alert, Anchor, Code, List, Radio, Text, Tooltip } from "@mantine/core";
-import { OPERATIONS, type Operation, PERMISSION_RULES } from "@socle/protocol";
+/** The permissions as a matrix: an operation a row, a rule a column; an expression is edited below its row. */
+import { Alert, List, Tooltip } from "@mantine/core";
+import { OPERATIONS, PERMISSION_RULES } from "@socle/protocol";
 import { IconAlertTriangle } from "@tabler/icons-react";
+import { useQuery } from "@tanstack/react-query";
+import { type ReactNode, useMemo } from "react";
+import { schemaOf } from "../../../kit/expression/index.ts";
+import { collectionsQuery } from "../../../service/queries.ts";
 import { text } from "../../../texts/index.ts";
-import type { PermissionDraft, SchemaDraft } from "../draft/draft.ts";
+import { changeOf } from "../draft/change.ts";
+import { definitionOf, keptFields, type SchemaDraft } from "../draft/draft.ts";
+import type { StoredDefinition } from "../draft/draft-store.ts";
 import type { Edit } from "../draft/edits.ts";
 import schemaClasses from "../schema.module.css";
+import { OperationRows } from "./operation-rows.tsx";
 import classes from "./permissions.module.css";
-import { type EffectiveRule, effectiveRule, isWord, sentenceOf, warningsOf } from "./rules.ts";
+import { warningsOf } from "./rules.ts";
+import { useRuleCheck } from "./use-rule-check.ts";
 
 const words = text.schema.permissions;
 
-export function PermissionsTab({ draft, apply }: { draft: SchemaDraft; apply: (edit: Edit) => void }) {
+export function PermissionsTab(props: {
+  draft: SchemaDraft;
+  /** The stored definition that the draft began with; null for a new collection. */
+  base: StoredDefinition | null;
+  apply: (edit: Edit) => void;
+  /** Beside the matrix. */
+  children?: ReactNode;
+}) {
+  const { draft, base, apply, children } = props;
   const warnings = warningsOf(draft.permissions);
+  const definition = useMemo(() => definitionOf(draft), [draft]);
+  const change = useMemo(() => (base === null ? null : changeOf(draft, base.definition)), [draft, base]);
+  const mistake = useRuleCheck({ name: base?.definition.name ?? null, definition, change });
+  const { data: collections } = useQuery(collectionsQuery);
+  // The fields as they will be, under their new names.
+  const schema = useMemo(() => {
+    const others = (collections ?? []).filter(({ name }) => name !== definition.name);
+    return schemaOf([...others, definition]);
+  }, [collections, definition]);
+  const ownerField = keptFields(draft).find(({ isOwner }) => isOwner)?.name;
   return (
-    <div className={classes["tab"]}>
-      <table className={classes["matrix"]}>
-        <caption className={classes["caption"]}>{words.caption}</caption>
-        <thead>
-          <tr>
-            <th scope="col">{words.operation}</th>
-            {PERMISSION_RULES.map((rule) => (
-              <th key={rule} scope="col">
-                <Tooltip label={words.ruleHints[rule]}>
-                  <span>{words.rules[rule]}</span>
-                </Tooltip>
-              </th>
-            ))}
-            <th scope="col">
-              <Tooltip label={words.inheritHint} multiline w={240}>
-                <span>{words.inherit}</span>
-              </Tooltip>
-            </th>
-          </tr>
-        </thead>
-        <tbody>
-          {OPERATIONS.map((operation) => (
-            <OperationRow key={operation} operation={operation} permissions={draft.permissions} apply={apply} />
-          ))}
-        </tbody>
-      </table>
-      {warnings.length > 0 && (
-        <Alert
-          className={schemaClasses["warning"]}
-          icon={<IconAlertTriangle aria-hidden />}
-          title={words.risksTitle}
-          mt="lg"
-        >
-          <List size="sm" spacing={2}>
-            {warnings.map((warning) => (
-              <List.Item key={warning}>{warning}</List.Item>
-            ))}
-          </List>
-        </Alert>
-      )}
-    </div>
-  );
-}
-
-/** "Same as Create", or that nothing is set. */
-function originOf(from: EffectiveRule["from"]): string | null {
-  if (from === null) return null;
-  return from === "default" ? words.byDefault : words.inherited(words.operations[from]);
-}
-
-function OperationRow(props: { operation: Operation; permissions: PermissionDraft; apply: (edit: Edit) => void }) {
-  const { operation, permissions, apply } = props;
-  const own = permissions[operation];
-  const { rule, from } = effectiveRule(permissions, operation);
-  const label = words.operations[operation];
-  const origin = originOf(from);
-  return (
-    <>
-      <tr className={classes["operation"]}>
-        <th scope="row">{label}</th>
-        {own !== null && !isWord(own) ? (
-          <td colSpan={PERMISSION_RULES.length + 1} className={classes["custom"]}>
-            <Code block aria-label={words.customOf}>
-              {own}
-            </Code>
-            <Anchor
-              component="button"
-              type="button"
-              size="xs"
-              underline="always"
-              onClick={() => apply({ edit: "rule", operation, rule: "admin" })}
-            >
-              {words.replaceCustom}
-            </Anchor>
-          </td>
-        ) : (
-          <>
-            {PERMISSION_RULES.map((choice) => (
-              <td key={choice} data-inherited={(own === null && rule === choice) || undefined}>
-                <Radio
-                  name={`rule ${operation}`}
-                  aria-label={words.choice(label, words.rules[choice])}
-                  checked={own === choice}
-                  onChange={() => apply({ edit: "rule", operation, rule: choice })}
-                  className={classes["radio"]}
+    <div className={classes["frame"]}>
+      <div className={classes["tab"]}>
+        <div className={classes["main"]}>
+          <table className={classes["matrix"]}>
+            <caption className={classes["hidden"]}>{words.caption}</caption>
+            <thead>
+              <tr>
+                <th scope="col">{words.operation}</th>
+                {PERMISSION_RULES.map((rule) => (
+                  <th key={rule} scope="col">
+                    <Tooltip label={words.ruleHints[rule]}>
+                      <span>{words.rules[rule]}</span>
+                    </Tooltip>
+                  </th>
+                ))}
+                <th scope="col">
+                  <Tooltip label={words.expressionHint} multiline w={240}>
+                    <span>{words.expression}</span>
+                  </Tooltip>
+                </th>
+                <th scope="col">
+                  <Tooltip label={words.inheritHint} multiline w={240}>
+                    <span>{words.inherit}</span>
+                  </Tooltip>
+                </th>
+              </tr>
+            </thead>
+            <tbody>
+              {OPERATIONS.map((operation) => (
+                <OperationRows
+                  key={operation}
+                  operation={operation}
+                  permissions={draft.permissions}
+                  collection={definition.name}
+                  ownerField={ownerField}
+                  schema={schema}
+                  mistake={mistake?.operation === operation ? mistake.message : undefined}
+                  apply={apply}
                 />
-              </td>
-            ))}
-            <td>
-              <Radio
-                name={`rule ${operation}`}
-                aria-label={words.choice(label, operation === "read" ? words.inheritDefault : words.inherit)}
-                checked={own === null}
-                onChange={() => apply({ edit: "rule", operation, rule: null })}
-                className={classes["radio"]}
-              />
-            </td>
-          </>
-        )}
-      </tr>
-      <tr className={classes["sentence"]}>
-        <td colSpan={PERMISSION_RULES.length + 2}>
-          <Text size="sm" c="dimmed">
-            {sentenceOf(operation, rule)}
-            {origin !== null && ` ${origin}.`}
-          </Text>
-        </td>
-      </tr>
-    </>
+              ))}
+            </tbody>
+          </table>
+          {warnings.length > 0 && (
+            <Alert
+              className={schemaClasses["warning"]}
+              icon={<IconAlertTriangle aria-hidden />}
+              title={words.risksTitle}
+              mt="lg"
+            >
+              <List size="sm" spacing={2}>
+                {warnings.map((warning) => (
+                  <List.Item key={warning}>{warning}</List.Item>
+                ))}
+              </List>
+            </Alert>
+          )}
+        </div>
+        {children !== undefined && <div className={classes["side"]}>{children}</div>}
+      </div>
+    </div>
   );
 }

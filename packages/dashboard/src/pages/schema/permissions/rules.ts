@@ -41,3 +41,34 @@ export function warningsOf(permissions: PermissionDraft): readonly string[] {
   if (rule("create") === "public" && isByOwner) warnings.push(words.riskNoOwner);
   return warnings;
 }
+
+/** The expression with which a rule goes on when it becomes one: it means the same, as far as there is one. */
+export function expressionFor(rule: Rule, ownerField: string | undefined): string {
+  switch (rule) {
+    case "public":
+      return "";
+    case "authenticated":
+      return "@user.id != null";
+    case "owner":
+      return ownerField === undefined ? "" : `${ownerField} = @user.id`;
+    case "admin":
+      return '@user.role = "admin"';
+    default:
+      return rule;
+  }
+}
+
+/** The complaint of the service about the rule of an operation, with its place in the rule. */
+export interface RuleMistake {
+  readonly operation: Operation;
+  readonly message: string;
+}
+
+/** The rule that the service's message is about, and its complaint; null for a message about something else. */
+export function mistakeOf(message: string): RuleMistake | null {
+  const found = /^(?:collection "\w+": )?permissions: (?:the rule )?"(\w+)"/.exec(message)?.[1];
+  const operation = OPERATIONS.find((each) => each === found);
+  // The message may quote the rule, so the last place in it counts.
+  const at = message.lastIndexOf("at position ");
+  return operation === undefined || at === -1 ? null : { operation, message: message.slice(at) };
+}

@@ -25,6 +25,8 @@ interface PickerProps {
   autoFocus: boolean;
   isInvalid: boolean;
   isRequired: boolean;
+  /** Says that nothing is chosen, where null would say too little. */
+  emptyText?: string | undefined;
   rightSection?: ReactNode;
   /** Names the search in the cache. */
   queryKey: readonly string[];
@@ -33,7 +35,7 @@ interface PickerProps {
 }
 
 export function Picker(props: PickerProps) {
-  const { name, chosen, size, autoFocus, isInvalid, isRequired, rightSection, onPick } = props;
+  const { name, chosen, size, autoFocus, isInvalid, isRequired, emptyText, rightSection, onPick } = props;
   const [items, setItems] = useState<readonly PickerItem[]>([]);
   const [words, setWords] = useState("");
   const combobox = useCombobox({
@@ -75,7 +77,7 @@ export function Picker(props: PickerProps) {
             }}
             className={classes["pickerButton"]}
           >
-            {chosen ?? (
+            {chosen ?? emptyText ?? (
               <Text span className="mono" c="var(--mantine-color-placeholder)">
                 {isRequired ? text.editor.choose : text.editor.notSet}
               </Text>

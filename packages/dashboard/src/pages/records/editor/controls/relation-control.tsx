@@ -79,7 +79,8 @@ function isMissing(error: unknown): boolean {
   return error instanceof SocleError && error.status === 404;
 }
 
-export function RelationControl(props: ControlProps) {
+/** @param props `emptyText`: see `Picker`. */
+export function RelationControl(props: ControlProps & { emptyText?: string }) {
   const { field, value, onChange, error, label, size, autoFocus } = props;
   const targetName = field.collection ?? "";
   const isUsers = targetName === "users";
@@ -134,6 +135,7 @@ export function RelationControl(props: ControlProps) {
       autoFocus={autoFocus}
       isInvalid={error !== undefined}
       isRequired={field.required === true}
+      emptyText={props.emptyText}
       queryKey={["relation", targetName]}
       search={(words, signal) => (target === undefined ? Promise.resolve([]) : search(target, words, signal))}
       onPick={pick}

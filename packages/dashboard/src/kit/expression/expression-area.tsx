@@ -1,4 +1,4 @@
-/** The expression as text: one line of CodeMirror with completion, and the service's complaint at its place. */
+/** CodeMirror with the filter language: one logical line with completion, and the service's complaint at its place. Loaded on demand. */
 import {
   acceptCompletion,
   autocompletion,
@@ -11,23 +11,11 @@ import { type Diagnostic, setDiagnostics } from "@codemirror/lint";
 import { EditorState, Prec } from "@codemirror/state";
 import { EditorView, keymap, placeholder } from "@codemirror/view";
 import { useEffect, useRef } from "react";
-import { text } from "../../../texts/index.ts";
-import { completionsAt, type Schema } from "./completion.ts";
-import classes from "./raw-editor.module.css";
+import { completionsAt } from "./completion.ts";
+import classes from "./expression-area.module.css";
+import type { ExpressionEditorProps } from "./expression-editor.tsx";
 
-export interface RawEditorProps {
-  collection: string;
-  value: string;
-  schema: Schema;
-  /** From 0, of the expression that the service refused. */
-  errorAt: number | null;
-  errorId: string | undefined;
-  onChange: (value: string) => void;
-  onApply: (value: string) => void;
-  onCancel: () => void;
-}
-
-export function RawEditor(props: RawEditorProps) {
+export function ExpressionArea(props: ExpressionEditorProps) {
   const { value, errorAt, errorId } = props;
   const frame = useRef<HTMLDivElement>(null);
   const view = useRef<EditorView>(undefined);
@@ -50,7 +38,7 @@ export function RawEditor(props: RawEditorProps) {
                 key: "Enter",
                 run: (editor) => {
                   if (acceptCompletion(editor)) return true;
-                  latest.current.onApply(editor.state.doc.toString());
+                  latest.current.onApply?.(editor.state.doc.toString());
                   return true;
                 },
               },
@@ -68,13 +56,19 @@ export function RawEditor(props: RawEditorProps) {
                   return null;
                 return {
                   from: found.from,
-                  options: found.options.map(({ label, detail, kind }) => ({ label, detail, type: kind })),
+                  // Those that match alike stay in their order.
+                  options: found.options.map(({ label, detail, kind }, i) => ({
+                    label,
+                    detail,
+                    type: kind,
+                    boost: -i / 10,
+                  })),
                 };
               },
             ],
             icons: false,
-            // Enter applies the filter unless a completion was chosen with the arrows.
-            selectOnOpen: false,
+            // Where Enter applies the expression, a completion is chosen with the arrows first.
+            selectOnOpen: latest.current.onApply === undefined,
           }),
           closeBrackets(),
           history(),
@@ -84,8 +78,8 @@ export function RawEditor(props: RawEditorProps) {
             {
               key: "Escape",
               run: () => {
-                latest.current.onCancel();
-                return true;
+                latest.current.onCancel?.();
+                return latest.current.onCancel !== undefined;
               },
             },
             ...defaultKeymap,
@@ -105,20 +99,23 @@ export function RawEditor(props: RawEditorProps) {
             if (update.docChanged) latest.current.onChange(update.state.doc.toString());
           }),
           EditorView.contentAttributes.of({
-            "aria-label": text.records.expression,
+            "aria-label": latest.current.label,
             role: "textbox",
             "aria-multiline": "false",
             spellcheck: "false",
             autocapitalize: "off",
           }),
           EditorView.theme({ "&.cm-focused": { outline: "none" } }),
-          placeholder(text.records.expressionPlaceholder),
+          placeholder(latest.current.placeholder),
+          ...(latest.current.isWrapped === true ? [EditorView.lineWrapping] : []),
         ],
       }),
     });
     view.current = editor;
-    editor.focus();
-    if (value === "") startCompletion(editor);
+    if (latest.current.autoFocus === true) {
+      editor.focus();
+      if (value === "") startCompletion(editor);
+    }
     return () => editor.destroy();
   }, []);
 

@@ -1,6 +1,7 @@
 import { expect, test } from "bun:test";
 import type { FieldDefinition } from "@socle/protocol";
-import { completionsAt, errorPosition, fieldOfPath } from "./completion.ts";
+import { completionsAt, errorPosition } from "./completion.ts";
+import { fieldOfPath, schemaOf } from "./schema.ts";
 
 const schemas: { [name: string]: FieldDefinition[] } = {
   posts: [
@@ -14,9 +15,10 @@ const schemas: { [name: string]: FieldDefinition[] } = {
     { name: "name", type: "string" },
     { name: "post", type: "relation", collection: "posts" },
     { name: "account", type: "relation", collection: "users" },
+    { name: "rank", type: "string", regex: "^(chief|writer)$" },
   ],
 };
-const schema = (name: string) => (Object.hasOwn(schemas, name) ? schemas[name] : undefined);
+const schema = schemaOf(Object.entries(schemas).map(([name, fields]) => ({ name, fields })));
 const at = (before: string): string[] | null =>
   completionsAt(before, schema, "posts")?.options.map(({ label }) => label) ?? null;
 
@@ -26,11 +28,11 @@ test("fields where a comparison begins", () => {
   expect(at("")).toContain("createdAt");
 });
 
-test("paths go through relations, three at most, and nowhere else", () => {
+test("paths go through relations, five at most, and nowhere else", () => {
   expect(at("author.")).toContain("author.name");
   expect(at("author.account.")).toContain("author.account.email");
   expect(at("author.post.author.")).toContain("author.post.author.name");
-  expect(at("author.post.author.post.")).toEqual([]);
+  expect(at("author.post.author.post.author.post.")).toEqual([]);
   expect(at("title.")).toEqual([]);
   expect(at("gone.")).toEqual([]);
   expect(at("__proto__.")).toEqual([]);
@@ -53,6 +55,35 @@ test("after a comparison come && and ||, and in an open text nothing", () => {
   expect(at('title = "a" ')).toEqual(["&&", "||"]);
   expect(at("published in (true) ")).toEqual(["&&", "||"]);
   expect(at('title = "a')).toBeNull();
+});
+
+test("ways back: to their field, into their brackets, and on from them", () => {
+  expect(at("")).toContain("authors(post)");
+  expect(at("author.")).toContain("author.posts(author)");
+  expect(at("authors(")).toEqual(["post)"]);
+  expect(at("authors(post)")).toEqual(["[", ".", "&&", "||"]);
+  expect(at("authors(post).")).toContain("account");
+  expect(at("authors(post).acc")).toContain("account");
+  expect(at("authors(post)[")).toContain("account");
+  expect(at("authors(post)[")).not.toContain("published");
+  expect(at("authors(post)[account = ")).toContain("@user.id");
+  expect(at("authors(post)[account = @user.id && ra")).toContain("rank");
+  expect(at("authors(post)[rank = ")).toEqual(['"chief"', '"writer"', "null", "@user.id", "@user.email"]);
+  expect(at("authors(post)[rank = 'chief'] ")).toEqual(["[", ".", "&&", "||"]);
+  expect(at("authors(post)[rank = 'chief'] && ")).toContain("published");
+  expect(at("author.posts(author).authors(post).account.")).toContain("account.role");
+});
+
+test("functions, times and the caller", () => {
+  expect(at("")).toContain("lower(");
+  expect(at("lower(")).toContain("title");
+  expect(at("lower(title) ")).toContain("~");
+  expect(at("length(title) ")).not.toContain("~");
+  expect(at("due < @now - 7d ")).toEqual(["&&", "||"]);
+  expect(at("due < ")).toContain("@now - 7d");
+  expect(at("meta.tags[*] ")).toContain("=");
+  expect(at("@user.role = 'admin' || ")).toContain("title");
+  expect(at(") ")).toBeNull();
 });
 
 test("the type at the end of a path", () => {

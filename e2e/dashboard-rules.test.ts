@@ -1,0 +1,201 @@
+/** The rules of a collection in the dashboard: expressions in the matrix, and the trial as somebody else. */
+import { afterAll, describe, expect, test } from "bun:test";
+import type { CollectionEntry, RecordList, StoredRecord, User } from "@socle/protocol";
+import type { Page } from "playwright-core";
+import { complaintsOf, openDashboard, overflowOf, settled, violationsOf } from "./dashboard.ts";
+import { post } from "./kit.ts";
+
+const dashboard = await openDashboard({
+  collections: [
+    { name: "teams", fields: [{ name: "name", type: "string" }], permissions: { read: "admin" } },
+    {
+      name: "members",
+      fields: [
+        { name: "team", type: "relation", collection: "teams", required: true },
+        { name: "user", type: "relation", collection: "users", required: true },
+        { name: "role", type: "string", regex: "^(owner|guest)$" },
+      ],
+      permissions: { read: "admin" },
+    },
+    {
+      name: "tasks",
+      fields: [
+        { name: "title", type: "string", required: true },
+        { name: "team", type: "relation", collection: "teams" },
+        { name: "author", type: "relation", collection: "users", owner: true },
+      ],
+      permissions: {
+        read: "team.members(team).user = @user.id",
+        create: 'team.members(team)[user = @user.id && role != "guest"]',
+        delete: "owner",
+      },
+    },
+  ],
+});
+afterAll(() => dashboard.server.stop());
+const { api, server } = dashboard;
+
+async function register(email: string): Promise<User> {
+  const answer = await post(`${server.url}/api/auth/register`, { email, password: "a long password" });
+  return ((await answer.json()) as { user: User }).user;
+}
+
+async function make(name: string, body: object): Promise<string> {
+  return ((await api("POST", `/api/${name}`, body)) as StoredRecord).id;
+}
+
+const guest = await register("guest@example.com");
+const team = await make("teams", { name: "Garden" });
+await make("members", { team, user: guest.id, role: "guest" });
+const task = await make("tasks", { title: "Mend the roof", team });
+
+const path = "/collections/tasks/schema?tab=permissions";
+
+async function permissions(): Promise<CollectionEntry["permissions"]> {
+  return ((await api("GET", "/api/admin/collections/tasks")) as CollectionEntry).permissions;
+}
+
+const editorOf = (page: Page, operation: string) => page.getByRole("textbox", { name: `Expression of ${operation}` });
+
+/** Takes the completion that is marked. A list that has just opened takes no key, so that none is chosen by accident. */
+async function accept(page: Page, key = "Tab"): Promise<void> {
+  await page.waitForTimeout(150);
+  await page.keyboard.press(key);
+}
+
+describe("the matrix", () => {
+  test("an expression is written with completion, corrected where the service points, and applied", async () => {
+    const page = await dashboard.open(path);
+    const update = editorOf(page, "Update");
+    expect(await update.count()).toBe(0);
+    await page.getByText("Same as Create").waitFor();
+    // By keyboard: the arrow goes on from the chosen word.
+    await page.getByRole("radio", { name: "Update: Admin" }).click();
+    await page.keyboard.press("ArrowRight");
+    await update.waitFor();
+    await page.waitForFunction("document.activeElement?.getAttribute('aria-label') === 'Expression of Update'");
+    expect(await update.textContent()).toBe('@user.role = "admin"');
+    await page.keyboard.press("Control+a");
+    await page.keyboard.type("te");
+    await page.getByRole("option", { name: /^team / }).waitFor();
+    await page.keyboard.type("am.mem");
+    await page.getByRole("option", { name: /^team\.members\(team\)/ }).waitFor();
+    await accept(page);
+    await page.keyboard.type("[ro");
+    await page.getByRole("option", { name: /^role/ }).waitFor();
+    await accept(page);
+    await page.keyboard.type(" = ");
+    await page.getByRole("option", { name: '"owner"' }).waitFor();
+    await accept(page, "Enter");
+    await page.keyboard.type(" && user = @us");
+    await page.getByRole("option", { name: /^@user\.id/ }).waitFor();
+    await accept(page);
+    await page.keyboard.press("Control+End");
+    await page.keyboard.type(' && titel = "x"');
+    await page.keyboard.press("Escape");
+    await page.getByRole("alert").filter({ hasText: 'did you mean "title"?' }).waitFor();
+    expect(await page.locator(".cm-lintRange-error").textContent()).toBe("titel");
+    expect(await update.getAttribute("aria-invalid")).toBe("true");
+    for (let n = 0; n < ' && titel = "x"'.length; n++) await page.keyboard.press("Backspace");
+    await page.getByRole("alert").waitFor({ state: "detached" });
+    await page.getByText("Looked at before the change and after it").waitFor();
+    await page.getByRole("button", { name: "Review changes" }).click();
+    await page.getByRole("button", { name: "Apply" }).click();
+    await page.getByText("Collection tasks was changed").waitFor();
+    expect((await permissions())?.update).toBe('team.members(team)[role = "owner" && user = @user.id]');
+    expect(complaintsOf(page)).toEqual([]);
+  });
+
+  test("a word on the way to an expression keeps the editor, and a word in its place gives the expression back", async () => {
+    const page = await dashboard.open(path);
+    const remove = editorOf(page, "Delete");
+    await page.getByRole("radio", { name: "Delete: Expression" }).check();
+    await remove.waitFor();
+    expect(await remove.textContent()).toBe("author = @user.id");
+    await page.keyboard.press("Control+a");
+    await page.keyboard.type("owner");
+    await page.getByText("“owner” alone is the word, and no field.", { exact: false }).waitFor();
+    await page.keyboard.press("Control+a");
+    await page.keyboard.press("Backspace");
+    await page.getByRole("alert").filter({ hasText: "An expression is missing" }).waitFor();
+    expect(await page.getByRole("button", { name: "Review changes" }).isDisabled()).toBe(true);
+    await page.keyboard.type("title = 'mine'");
+    await page.keyboard.press("Escape");
+    await page.getByRole("radio", { name: "Delete: Public" }).check();
+    await remove.waitFor({ state: "detached" });
+    await page.getByText("Anyone may delete any record.").waitFor();
+    await page.getByRole("radio", { name: "Delete: Expression" }).check();
+    expect(await remove.textContent()).toBe("title = 'mine'");
+    expect((await permissions())?.delete).toBe("owner");
+  });
+});
+
+describe("try as", () => {
+  test("a change that is refused shows the part of the rule that refuses it", async () => {
+    const page = await dashboard.open(path);
+    await page.getByLabel("User", { exact: true }).click();
+    await page.getByRole("option", { name: /guest@example.com/ }).click();
+    await page.getByRole("combobox", { name: "Request" }).selectOption("Change a record");
+    await page.getByRole("button", { name: "Try", exact: true }).click();
+    await page.getByText("Choose a record.").waitFor();
+    await page.getByLabel("Record", { exact: true }).click();
+    await page.getByRole("option", { name: /Mend the roof/ }).click();
+    await page.getByRole("button", { name: "Try", exact: true }).click();
+    await page.getByText("Refused", { exact: true }).waitFor();
+    const rule = page.getByRole("region", { name: "Rule of Update, on the record as it stands" });
+    await rule.getByText("refuses").waitFor();
+    const parts = await rule.locator("li li").allTextContents();
+    expect(parts).toEqual(['role = "owner" false', "user = @user.id false"]);
+    await page.getByRole("region", { name: "Rule of Read, on the record as it stands" }).getByText("allows").waitFor();
+    // The address holds what is tried.
+    await page.reload();
+    await settled(page);
+    await page.getByRole("button", { name: "Try", exact: true }).click();
+    await page.getByText("Refused", { exact: true }).waitFor();
+    expect(complaintsOf(page)).toEqual([]);
+  });
+
+  test("a list, and a creation of which nothing stays", async () => {
+    const list = await dashboard.open(`${path}&as=${guest.id}`);
+    await list.getByRole("button", { name: "Try", exact: true }).click();
+    await list.getByText("1 record of the first page").waitFor();
+    await list.getByRole("region", { name: "Answer" }).getByText("Mend the roof", { exact: false }).waitFor();
+    await list
+      .getByRole("button", { name: "Set User to null" })
+      .or(list.getByRole("button", { name: /User.*null|clear/i }))
+      .first()
+      .click();
+    await list.getByRole("button", { name: "Try", exact: true }).click();
+    await list.getByText("0 records of the first page").waitFor();
+
+    const creation = await dashboard.open(`${path}&attempt=create`);
+    const body = creation.getByRole("textbox", { name: "Body" });
+    await body.click();
+    await creation.keyboard.press("Control+a");
+    await creation.keyboard.type("[1");
+    await creation.getByRole("button", { name: "Try", exact: true }).click();
+    await creation.getByText("The body must be a JSON object.").waitFor();
+    await body.click();
+    await creation.keyboard.press("Control+a");
+    await creation.keyboard.insertText(JSON.stringify({ title: "Tried", team }));
+    await creation.getByRole("button", { name: "Try", exact: true }).click();
+    await creation.getByText("Refused", { exact: true }).waitFor();
+    await creation.getByText(/401/).waitFor();
+    expect(((await api("GET", "/api/tasks")) as RecordList).items.map(({ id }) => id)).toEqual([task]);
+  });
+});
+
+test.each([
+  ["light", 1_280],
+  ["dark", 390],
+  ["light", 390],
+  ["dark", 1_280],
+] as const)("in %s at %d px: axe finds nothing, nothing scrolls sideways", async (theme, width) => {
+  const page = await dashboard.open(`${path}&as=${guest.id}&attempt=update&record=${task}`, { theme, width });
+  await page.getByRole("radio", { name: "Delete: Expression" }).check();
+  await page.getByRole("button", { name: "Try", exact: true }).click();
+  await page.getByText("Refused", { exact: true }).waitFor();
+  await page.keyboard.press("Escape");
+  expect(await violationsOf(page)).toEqual([]);
+  expect(await overflowOf(page)).toBeLessThanOrEqual(0);
+});

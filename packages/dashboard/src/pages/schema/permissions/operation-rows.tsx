@@ -1,0 +1,139 @@
+/** The rows of one operation: a choice for each rule, and below it the rule in words or the editor of its expression. */
+import { Radio, Text } from "@mantine/core";
+import { type Operation, PERMISSION_RULES } from "@socle/protocol";
+import { useState } from "react";
+import type { Schema } from "../../../kit/expression/index.ts";
+import { text } from "../../../texts/index.ts";
+import type { PermissionDraft } from "../draft/draft.ts";
+import type { Edit } from "../draft/edits.ts";
+import classes from "./permissions.module.css";
+import { RuleEditor } from "./rule-editor.tsx";
+import { type EffectiveRule, effectiveRule, expressionFor, isWord, sentenceOf } from "./rules.ts";
+
+const words = text.schema.permissions;
+
+/** The operation, the four words, an expression, and no rule. */
+const columns = PERMISSION_RULES.length + 3;
+
+/** "Same as Create", or that nothing is set. */
+function originOf(from: EffectiveRule["from"]): string | null {
+  if (from === null) return null;
+  return from === "default" ? words.byDefault : words.inherited(words.operations[from]);
+}
+
+export function OperationRows(props: {
+  operation: Operation;
+  permissions: PermissionDraft;
+  collection: string;
+  /** The field that shows the owner. */
+  ownerField: string | undefined;
+  schema: Schema;
+  /** The service's complaint about the rule. */
+  mistake: string | undefined;
+  apply: (edit: Edit) => void;
+}) {
+  const { operation, permissions, collection, ownerField, schema, mistake, apply } = props;
+  const own = permissions[operation];
+  const { rule, from } = effectiveRule(permissions, operation);
+  const origin = originOf(from);
+  // The word `owner` is on the way to `owner = …`: while it is written, the editor stays.
+  const [isWriting, setWriting] = useState(false);
+  const [wasChosen, setChosen] = useState(false);
+  // The expression before a word took its place: choosing it again brings it back.
+  const [written, setWritten] = useState("");
+  const isExpression = own !== null && (isWriting || !isWord(own));
+  const set = (next: string | null): void => apply({ edit: "rule", operation, rule: next });
+  const choose = (next: string | null): void => {
+    if (isExpression && !isWord(own)) setWritten(own);
+    setWriting(false);
+    set(next);
+  };
+  const write = (): void => {
+    setWriting(true);
+    setChosen(true);
+    set(written === "" ? expressionFor(rule, ownerField) : written);
+  };
+  const choice = { operation, inherited: own === null };
+  return (
+    <>
+      <tr className={classes["operation"]}>
+        <th scope="row">{words.operations[operation]}</th>
+        {PERMISSION_RULES.map((word) => (
+          <Choice
+            key={word}
+            {...choice}
+            name={words.rules[word]}
+            isChecked={own === word && !isExpression}
+            isEffective={rule === word}
+            onPick={() => choose(word)}
+          />
+        ))}
+        <Choice
+          {...choice}
+          name={words.expression}
+          isChecked={isExpression}
+          isEffective={!isWord(rule)}
+          onPick={write}
+        />
+        <Choice
+          {...choice}
+          name={operation === "read" ? words.inheritDefault : words.inherit}
+          isChecked={own === null}
+          isEffective={false}
+          onPick={() => choose(null)}
+        />
+      </tr>
+      <tr className={classes["sentence"]}>
+        <td colSpan={columns}>
+          {isExpression ? (
+            <RuleEditor
+              collection={collection}
+              operation={operation}
+              value={own}
+              schema={schema}
+              mistake={isWord(own) ? words.isWord(own) : mistake}
+              autoFocus={wasChosen}
+              onChange={(next) => {
+                setWriting(true);
+                set(next);
+              }}
+            />
+          ) : (
+            <Text size="sm" c="dimmed">
+              {sentenceOf(operation, rule)}
+              {origin !== null && ` ${origin}.`}
+            </Text>
+          )}
+          {own === null && !isWord(rule) && <code className={classes["rule"]}>{rule}</code>}
+        </td>
+      </tr>
+    </>
+  );
+}
+
+function Choice(props: {
+  operation: Operation;
+  name: string;
+  isChecked: boolean;
+  /** Whether it counts, chosen here or taken from the operation before. */
+  isEffective: boolean;
+  inherited: boolean;
+  onPick: () => void;
+}) {
+  const { operation, name, isChecked, isEffective, inherited, onPick } = props;
+  return (
+    <td data-inherited={(inherited && isEffective) || undefined}>
+      {/* biome-ignore lint/a11y/noLabelWithoutControl: the control is inside. */}
+      <label className={classes["choice"]}>
+        <Radio
+          name={`rule ${operation}`}
+          aria-label={words.choice(words.operations[operation], name)}
+          checked={isChecked}
+          onChange={onPick}
+          className={classes["radio"]}
+        />
+        <span className={classes["choiceName"]}>{name}</span>
+      </label>
+    </td>
+  );
+}

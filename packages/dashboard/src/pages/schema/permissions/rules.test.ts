@@ -1,0 +1,29 @@
+/** Rules in words: an expression in place of a word, and the service's complaints about one. */
+import { expect, test } from "bun:test";
+import { expressionFor, mistakeOf } from "./rules.ts";
+
+test("an expression goes on with what the word meant", () => {
+  expect(expressionFor("owner", "author")).toBe("author = @user.id");
+  expect(expressionFor("owner", undefined)).toBe("");
+  expect(expressionFor("authenticated", undefined)).toBe("@user.id != null");
+  expect(expressionFor("title = 1", undefined)).toBe("title = 1");
+});
+
+test.each([
+  ['permissions: the rule "update", at position 9: "title", a text, cannot be compared', "update", "at position 9: "],
+  [
+    'permissions: "read" must be public, authenticated, owner, admin or an expression, not "a = \'at position 1: \'": at position 20: expected',
+    "read",
+    "at position 20: expected",
+  ],
+  ['collection "posts": permissions: the rule "delete", at position 1: no', "delete", "at position 1: no"],
+])("%s", (message, operation, start) => {
+  const mistake = mistakeOf(message);
+  expect(mistake?.operation).toBe(operation as "read");
+  expect(mistake?.message.startsWith(start)).toBe(true);
+});
+
+test("what is about something else is no mistake of a rule", () => {
+  expect(mistakeOf('field "slug" cannot be unique: 2 records')).toBeNull();
+  expect(mistakeOf('permissions: "list" is no operation')).toBeNull();
+});

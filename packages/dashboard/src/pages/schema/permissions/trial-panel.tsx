@@ -1,0 +1,152 @@
+/** "Try as": what a user, or nobody, would get of a record or of the list, and the parts of the rules that say so. */
+import { Button, NativeSelect, Stack, Text } from "@mantine/core";
+import { SocleError } from "@socle/client";
+import type { JsonValue, RuleTrial, RuleTrialRequest } from "@socle/protocol";
+import { IconCircleCheck, IconCircleX } from "@tabler/icons-react";
+import { useMutation } from "@tanstack/react-query";
+import { getRouteApi, useNavigate } from "@tanstack/react-router";
+import { useState } from "react";
+import { CodeBlock, JsonEditor, jsonText, Mark, messageOf, Panel, Warning } from "../../../kit/index.ts";
+import { client } from "../../../service/client.ts";
+import { text } from "../../../texts/index.ts";
+import { RelationControl } from "../../records/editor/controls/relation-control.tsx";
+import { type Attempt, attempts, type SchemaSearch } from "../search.ts";
+import classes from "./permissions.module.css";
+import { RuleOutcome } from "./rule-parts.tsx";
+
+const words = text.schema.trial;
+const route = getRouteApi("/inside/collections/$name/schema");
+
+/** The request of an attempt, or the complaint about what stands in the form. */
+function requestOf(
+  attempt: Attempt,
+  form: { as: string | null; id: string | null; body: string },
+): RuleTrialRequest | string {
+  const { as, id, body } = form;
+  if (attempt === "list") return { as, operation: "read" };
+  if (attempt !== "create" && id === null) return words.noRecord;
+  const request = { as, operation: attempt, ...(attempt !== "create" && id !== null && { id }) };
+  if (attempt === "read" || attempt === "delete") return request;
+  try {
+    const value: unknown = JSON.parse(body);
+    if (typeof value !== "object" || value === null || Array.isArray(value)) return words.noObject;
+    // JSON has no other objects.
+    return { ...request, body: value as { [name: string]: JsonValue } };
+  } catch {
+    return words.noObject;
+  }
+}
+
+export function TrialPanel({ name, isDirty }: { name: string; isDirty: boolean }) {
+  const { as, attempt = "list", record } = route.useSearch();
+  const navigate = useNavigate();
+  const [body, setBody] = useState("{}");
+  const [complaint, setComplaint] = useState<string | null>(null);
+  const trial = useMutation({ mutationFn: (request: RuleTrialRequest) => client.admin.collections.try(name, request) });
+  const change = (search: Partial<SchemaSearch>): void => {
+    trial.reset();
+    setComplaint(null);
+    void navigate({ to: ".", search: (before) => ({ ...before, ...search }), replace: true });
+  };
+  const run = (): void => {
+    const request = requestOf(attempt, { as: as ?? null, id: record ?? null, body });
+    setComplaint(typeof request === "string" ? request : null);
+    if (typeof request !== "string") trial.mutate(request);
+  };
+  const idOf = (value: JsonValue): string | undefined => (typeof value === "string" ? value : undefined);
+  const control = { error: undefined, size: "sm", autoFocus: false, onInvalid: () => undefined } as const;
+  return (
+    <Panel title={words.title}>
+      <Stack gap="sm" p="md" pt={0}>
+        <Text size="xs" c="dimmed">
+          {words.intro}
+        </Text>
+        {isDirty && (
+          <Text size="sm" component="div">
+            <Warning>{words.unsaved}</Warning>
+          </Text>
+        )}
+        <RelationControl
+          {...control}
+          field={{ name: words.as, type: "relation", collection: "users" }}
+          label={words.as}
+          emptyText={words.nobody}
+          value={as ?? null}
+          onChange={(value) => change({ as: idOf(value) })}
+        />
+        <NativeSelect
+          label={words.operation}
+          data={attempts.map((each) => ({ value: each, label: words.attempts[each] }))}
+          value={attempt}
+          onChange={(event) => change({ attempt: attempts.find((each) => each === event.currentTarget.value) })}
+        />
+        {attempt !== "list" && attempt !== "create" && (
+          <RelationControl
+            {...control}
+            field={{ name: words.record, type: "relation", collection: name, required: true }}
+            label={words.record}
+            value={record ?? null}
+            onChange={(value) => change({ record: idOf(value) })}
+          />
+        )}
+        {(attempt === "create" || attempt === "update") && (
+          <div>
+            <Text size="sm" fw={500} mb={4}>
+              {words.body}
+            </Text>
+            <JsonEditor value={body} onChange={setBody} label={words.body} minHeight={72} maxHeight={220} />
+          </div>
+        )}
+        <Button onClick={run} loading={trial.isPending} variant="light">
+          {words.run}
+        </Button>
+        <div aria-live="polite">
+          {complaint !== null && (
+            <Text size="sm" c="var(--mantine-color-error)">
+              {complaint}
+            </Text>
+          )}
+          {trial.isError && (
+            <Text size="sm" c="var(--mantine-color-error)">
+              {trial.error instanceof SocleError ? trial.error.message : messageOf(trial.error)}
+            </Text>
+          )}
+          {trial.data !== undefined && complaint === null && <Outcome trial={trial.data} />}
+        </div>
+      </Stack>
+    </Panel>
+  );
+}
+
+function Outcome({ trial }: { trial: RuleTrial }) {
+  const { allowed, status, error, answer, rules } = trial;
+  const items = itemsOf(answer);
+  return (
+    <Stack gap="sm">
+      <div className={classes["verdict"]} data-outcome={allowed ? "yes" : "no"}>
+        <Mark tone={allowed ? "good" : "bad"} icon={allowed ? IconCircleCheck : IconCircleX}>
+          <strong>{allowed ? words.allowed : words.refused}</strong> · {status}
+        </Mark>
+        {error !== null && <Text size="sm">{error.message}</Text>}
+      </div>
+      {rules.map((tried) => (
+        <RuleOutcome key={`${tried.operation} ${tried.moment}`} tried={tried} />
+      ))}
+      {answer !== null && (
+        <div>
+          <Text size="sm" fw={500} mb={4}>
+            {items === null ? words.answer : words.records(items.length)}
+          </Text>
+          <CodeBlock value={jsonText(items ?? answer)} label={words.answer} />
+        </div>
+      )}
+    </Stack>
+  );
+}
+
+/** The records of a list; null for another answer. */
+function itemsOf(answer: JsonValue): JsonValue[] | null {
+  if (typeof answer !== "object" || answer === null || Array.isArray(answer)) return null;
+  const items = answer["items"];
+  return Array.isArray(items) && "nextCursor" in answer ? items : null;
+}

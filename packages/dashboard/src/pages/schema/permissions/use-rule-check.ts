@@ -1,0 +1,43 @@
+/** Asks the service whether it takes the expressions of a draft, as they are typed. Nothing is changed. */
+import { useDebouncedValue } from "@mantine/hooks";
+import { SocleError } from "@socle/client";
+import type { CollectionDefinition } from "@socle/protocol";
+import { useQuery } from "@tanstack/react-query";
+import { client } from "../../../service/client.ts";
+import { isWord, mistakeOf, type RuleMistake } from "./rules.ts";
+
+const quietMs = 350;
+
+/** The draft as the service would take it: the body of a change, or the definition of a new collection. */
+export interface CheckedDraft {
+  /** The stored collection that is changed; null for a new one. */
+  readonly name: string | null;
+  readonly definition: CollectionDefinition;
+  readonly change: Parameters<typeof client.admin.collections.update>[1] | null;
+}
+
+async function ask({ name, definition, change }: CheckedDraft): Promise<RuleMistake | null> {
+  try {
+    if (name === null) await client.admin.collections.planCreate(definition);
+    else if (change !== null) await client.admin.collections.planUpdate(name, change);
+    return null;
+  } catch (error) {
+    // The review of the change tells the other refusals.
+    if (error instanceof SocleError && error.status === 400) return mistakeOf(error.message);
+    throw error;
+  }
+}
+
+export function useRuleCheck(draft: CheckedDraft): RuleMistake | null {
+  const [asked] = useDebouncedValue(JSON.stringify(draft), quietMs);
+  const rules = Object.values(draft.definition.permissions ?? {});
+  const { data = null } = useQuery({
+    queryKey: ["rule check", asked],
+    // The text was written from such a draft a moment ago.
+    queryFn: () => ask(JSON.parse(asked) as CheckedDraft),
+    enabled: rules.some((rule) => !isWord(rule) && rule.trim() !== ""),
+    staleTime: 10_000,
+    retry: false,
+  });
+  return asked === JSON.stringify(draft) ? data : null;
+}
