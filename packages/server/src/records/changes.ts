@@ -112,14 +112,14 @@ export class RecordChanges {
     const { collection } = table;
     collection.policies.create.admit(principal);
     const { values, problems } = validateBody(table, body, "create");
-    const owner = ownerOfNew(table, principal, values, problems);
+    const owner = ownerOfNew(table, principal, { values, problems });
     const now = this.#clock.now();
     const id = given?.id ?? newId("rec", now);
     const createdAt = given?.createdAt ?? toTimestamp(now);
     const updatedAt = given?.updatedAt ?? createdAt;
     if (given !== undefined) problems.push(...given.problems, ...(await this.#idProblems(tx, table, given)));
     const creation = { now: createdAt, userId: principal?.userId ?? null };
-    if (table.defaults.length > 0) fillDefaults(table, body, { values, problems }, creation);
+    if (table.defaults.length > 0) fillDefaults(table, { sent: body, values, problems }, creation);
     const stored: Value[] = [];
     const record: StoredRecord = { id, createdAt, updatedAt };
     for (const [position, field] of table.fields.entries()) {
@@ -132,7 +132,7 @@ export class RecordChanges {
     if (collection.policies.create.audience === "condition")
       await this.#admitState(tx, "create", { ...state, problems });
     if (collection.fieldPolicies !== null) await this.#fieldRights.admitNew(tx, state, body);
-    if (problems.length > 0 || table.references.length > 0) await this.#refuse(tx, table, { values, problems }, id);
+    if (problems.length > 0 || table.references.length > 0) await this.#refuse(tx, table, { id, values, problems });
     await this.#references.write(
       () => tx.run(table.insert, id, createdAt, updatedAt, owner, ...stored),
       () => this.#references.duplicates(tx, table, { id, values, createdAt, updatedAt }),
@@ -154,7 +154,7 @@ export class RecordChanges {
       const after = (): StoredRecord => stateAfter(table, row.record, values);
       await this.#fieldRights.admitChange(tx, before, { body, values, after });
     }
-    const owner = ownerOfChanged(table, principal, values, problems, row.owner);
+    const owner = ownerOfChanged(table, { principal, owner: row.owner }, { values, problems });
     const id = row.record.id;
     const now = this.#clock.now();
     // Strictly later than before, also within one millisecond.
@@ -165,7 +165,7 @@ export class RecordChanges {
       if (problems.length === 0) await observe?.(state);
       await this.#admitState(tx, "update", { ...state, problems });
     }
-    await this.#refuse(tx, table, { values: changedReferences(table, values, row.record), problems }, id);
+    await this.#refuse(tx, table, { id, values: changedReferences(table, values, row.record), problems });
     const changed: FieldDefinition[] = [];
     const stored: Value[] = [];
     for (const [position, field] of table.fields.entries()) {
@@ -253,9 +253,9 @@ export class RecordChanges {
   }
 
   /** Throws every problem of a body at once. */
-  async #refuse(tx: Transactor, table: RecordTable, body: ValidatedBody, id: string): Promise<void> {
-    const { values, problems } = body;
-    await this.#references.check(tx, table, values, problems);
+  async #refuse(tx: Transactor, table: RecordTable, body: ValidatedBody & { id: string }): Promise<void> {
+    const { id, values, problems } = body;
+    await this.#references.check(tx, table, body);
     if (problems.length === 0) return;
     problems.push(...(await this.#references.duplicates(tx, table, { id, values, problems })));
     throw AppError.validation(problems);
