@@ -105,45 +105,45 @@ export class CollectionAdmin {
   }
 
   list(query: PageQuery = {}): Promise<Page<CollectionEntry>> {
-    return this.#transport.json("GET", `/api/admin/collections${searchOf(query)}`);
+    return this.#transport.call("GET", `/api/admin/collections${searchOf(query)}`);
   }
 
   get(name: string): Promise<CollectionEntry> {
-    return this.#transport.json("GET", path(name));
+    return this.#transport.call("GET", path(name));
   }
 
   create(definition: CollectionDefinition): Promise<CollectionEntry> {
-    return this.#transport.json("POST", "/api/admin/collections", definition);
+    return this.#transport.call("POST", "/api/admin/collections", { body: definition });
   }
 
   planCreate(definition: CollectionDefinition): Promise<MigrationPlan> {
-    return this.#transport.json("POST", "/api/admin/collections?dryRun=true", definition);
+    return this.#transport.call("POST", "/api/admin/collections?dryRun=true", { body: definition });
   }
 
   update(name: string, change: CollectionChange): Promise<CollectionEntry> {
-    return this.#transport.json("PUT", path(name), change);
+    return this.#transport.call("PUT", path(name), { body: change });
   }
 
   planUpdate(name: string, change: CollectionChange): Promise<MigrationPlan> {
-    return this.#transport.json("PUT", `${path(name)}?dryRun=true`, change);
+    return this.#transport.call("PUT", `${path(name)}?dryRun=true`, { body: change });
   }
 
   async delete(name: string): Promise<void> {
-    await this.#transport.send("DELETE", path(name));
+    await this.#transport.fetch("DELETE", path(name));
   }
 
   planDelete(name: string): Promise<MigrationPlan> {
-    return this.#transport.json("DELETE", `${path(name)}?dryRun=true`);
+    return this.#transport.call("DELETE", `${path(name)}?dryRun=true`);
   }
 
   /** Tries an operation as a user, or as nobody: the answer they would get, and the rules that say so. Nothing is changed. */
   try(name: string, trial: RuleTrialRequest): Promise<RuleTrial> {
-    return this.#transport.json("POST", `${path(name)}/try`, trial);
+    return this.#transport.call("POST", `${path(name)}/try`, { body: trial });
   }
 
   /** All definitions. */
   schema(): Promise<Schema> {
-    return this.#transport.json("GET", "/api/admin/schema.json");
+    return this.#transport.call("GET", "/api/admin/schema.json");
   }
 }
 
@@ -156,32 +156,32 @@ export class UserAdmin {
   }
 
   list(query: UserQuery = {}): Promise<Page<User>> {
-    return this.#transport.json("GET", `/api/admin/users${searchOf(query)}`);
+    return this.#transport.call("GET", `/api/admin/users${searchOf(query)}`);
   }
 
   get(id: string): Promise<UserEntry> {
-    return this.#transport.json("GET", userPath(id));
+    return this.#transport.call("GET", userPath(id));
   }
 
   create(user: Credentials & { role?: Role }): Promise<User> {
-    return this.#transport.json("POST", "/api/admin/users", user);
+    return this.#transport.call("POST", "/api/admin/users", { body: user });
   }
 
   setRole(id: string, role: Role): Promise<User> {
-    return this.#transport.json("PATCH", userPath(id), { role });
+    return this.#transport.call("PATCH", userPath(id), { body: { role } });
   }
 
   /** Ends every session of the user but the caller's own. */
   setPassword(id: string, password: string): Promise<User> {
-    return this.#transport.json("POST", `${userPath(id)}/password`, { password });
+    return this.#transport.call("POST", `${userPath(id)}/password`, { body: { password } });
   }
 
   async endSession(id: string, sessionId: string): Promise<void> {
-    await this.#transport.send("DELETE", `${userPath(id)}/sessions/${encodeURIComponent(sessionId)}`);
+    await this.#transport.fetch("DELETE", `${userPath(id)}/sessions/${encodeURIComponent(sessionId)}`);
   }
 
   async delete(id: string): Promise<void> {
-    await this.#transport.send("DELETE", userPath(id));
+    await this.#transport.fetch("DELETE", userPath(id));
   }
 }
 
@@ -195,54 +195,54 @@ export class ScriptAdmin {
 
   /** The files of functions and jobs, with what became of each when it was last loaded. */
   files(query: PageQuery = {}): Promise<Page<ScriptFileEntry>> {
-    return this.#transport.json("GET", `/api/admin/scripts${searchOf(query)}`);
+    return this.#transport.call("GET", `/api/admin/scripts${searchOf(query)}`);
   }
 
   functions(query: PageQuery = {}): Promise<Page<FunctionEntry>> {
-    return this.#transport.json("GET", `/api/admin/functions${searchOf(query)}`);
+    return this.#transport.call("GET", `/api/admin/functions${searchOf(query)}`);
   }
 
   functionRuns(query: RunQuery = {}): Promise<Page<FunctionRun>> {
-    return this.#transport.json("GET", `/api/admin/functions/runs${searchOf(query)}`);
+    return this.#transport.call("GET", `/api/admin/functions/runs${searchOf(query)}`);
   }
 
   /** Runs one again that has failed for good. */
   retryFunction(runId: string): Promise<{ runId: string }> {
-    return this.#transport.json("POST", `/api/admin/functions/runs/${encodeURIComponent(runId)}/retry`);
+    return this.#transport.call("POST", `/api/admin/functions/runs/${encodeURIComponent(runId)}/retry`);
   }
 
   jobs(query: PageQuery = {}): Promise<Page<JobEntry>> {
-    return this.#transport.json("GET", `/api/admin/jobs${searchOf(query)}`);
+    return this.#transport.call("GET", `/api/admin/jobs${searchOf(query)}`);
   }
 
   /** Attempts, newest first. */
   jobRuns(name: string, query: PageQuery = {}): Promise<Page<JobRun>> {
-    return this.#transport.json("GET", `/api/admin/jobs/${encodeURIComponent(name)}/runs${searchOf(query)}`);
+    return this.#transport.call("GET", `/api/admin/jobs/${encodeURIComponent(name)}/runs${searchOf(query)}`);
   }
 
   /** Starts a job now, once. */
   runJob(name: string): Promise<{ runId: string }> {
-    return this.#transport.json("POST", `/api/admin/jobs/${encodeURIComponent(name)}/run`);
+    return this.#transport.call("POST", `/api/admin/jobs/${encodeURIComponent(name)}/run`);
   }
 
   /** Adds a run to the queue of a job. Answers the run that waits where that has the same key. */
   enqueue(name: string, run: NewQueueRun = {}): Promise<{ runId: string }> {
-    return this.#transport.json("POST", `/api/admin/jobs/${encodeURIComponent(name)}/enqueue`, run);
+    return this.#transport.call("POST", `/api/admin/jobs/${encodeURIComponent(name)}/enqueue`, { body: run });
   }
 
   /** Runs of a queue that are not over, or with `status: "failed"`, those that have failed for good. */
   queue(name: string, query: QueueQuery = {}): Promise<Page<QueueRun>> {
-    return this.#transport.json("GET", `/api/admin/jobs/${encodeURIComponent(name)}/queue${searchOf(query)}`);
+    return this.#transport.call("GET", `/api/admin/jobs/${encodeURIComponent(name)}/queue${searchOf(query)}`);
   }
 
   /** One run of a queue, with its payload. */
   queueRun(name: string, runId: string): Promise<QueueRunDetail> {
-    return this.#transport.json("GET", queuePath(name, runId));
+    return this.#transport.call("GET", queuePath(name, runId));
   }
 
   /** Runs one of a queue again that has failed for good. */
   retryQueued(name: string, runId: string): Promise<{ runId: string }> {
-    return this.#transport.json("POST", `${queuePath(name, runId)}/retry`);
+    return this.#transport.call("POST", `${queuePath(name, runId)}/retry`);
   }
 }
 
@@ -264,35 +264,35 @@ export class AdminClient {
   }
 
   overview(): Promise<Overview> {
-    return this.#transport.json("GET", "/api/admin/overview");
+    return this.#transport.call("GET", "/api/admin/overview");
   }
 
   /** The configuration in force, and where each value comes from. Secrets are left out. */
   config(): Promise<EffectiveConfig> {
-    return this.#transport.json("GET", "/api/admin/config");
+    return this.#transport.call("GET", "/api/admin/config");
   }
 
   /** Metadata of stored files, newest first. */
   files(query: FileQuery = {}): Promise<Page<StoredFile>> {
-    return this.#transport.json("GET", `/api/admin/storage${searchOf(query)}`);
+    return this.#transport.call("GET", `/api/admin/storage${searchOf(query)}`);
   }
 
   file(id: string): Promise<StoredFile> {
-    return this.#transport.json("GET", `/api/admin/storage/${encodeURIComponent(id)}`);
+    return this.#transport.call("GET", `/api/admin/storage/${encodeURIComponent(id)}`);
   }
 
   setVisibility(id: string, visibility: Visibility): Promise<StoredFile> {
-    return this.#transport.json("PATCH", `/api/admin/storage/${encodeURIComponent(id)}`, { visibility });
+    return this.#transport.call("PATCH", `/api/admin/storage/${encodeURIComponent(id)}`, { body: { visibility } });
   }
 
   /** The records that hold the id of a file. */
   fileUses(id: string, query: PageQuery = {}): Promise<Page<FileUse>> {
-    return this.#transport.json("GET", `/api/admin/storage/${encodeURIComponent(id)}/records${searchOf(query)}`);
+    return this.#transport.call("GET", `/api/admin/storage/${encodeURIComponent(id)}/records${searchOf(query)}`);
   }
 
   /** The newest entries of the log, oldest first. */
   logs(query: LogQuery = {}): Promise<Page<LogEntry>> {
-    return this.#transport.json("GET", `/api/admin/logs${searchOf(query)}`);
+    return this.#transport.call("GET", `/api/admin/logs${searchOf(query)}`);
   }
 
   /**
@@ -309,7 +309,7 @@ export class AdminClient {
 
   /** The event log, newest first. */
   events(query: EventQuery = {}): Promise<Page<EventEntry>> {
-    return this.#transport.json("GET", `/api/admin/events${searchOf(query)}`);
+    return this.#transport.call("GET", `/api/admin/events${searchOf(query)}`);
   }
 
   /** The events from now on, the audit among them, as `tailLogs` brings entries of the log. */
@@ -318,7 +318,7 @@ export class AdminClient {
   }
 
   async #tail<T>(address: string, listener: (item: T) => void, { signal, onOpen }: TailOptions): Promise<void> {
-    const response = await this.#transport.send("GET", address, undefined, { signal });
+    const response = await this.#transport.fetch("GET", address, { signal });
     onOpen?.();
     await readServerEvents(response, (data) => listener(JSON.parse(data) as T));
   }

@@ -56,6 +56,8 @@ export async function sendBatch<Records>(
     const { ifMatch } = operation;
     return { ...operation, ifMatch: typeof ifMatch === "string" ? ifMatch : versionOf(ifMatch) };
   });
-  const { results } = await transport.json<{ results: BatchResult[] }>("POST", "/api/batch", { operations: sent });
+  const { results } = await transport.call<{ results: BatchResult[] }>("POST", "/api/batch", {
+    body: { operations: sent },
+  });
   return results.map(({ body }) => body) as Records;
 }

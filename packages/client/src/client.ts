@@ -125,7 +125,7 @@ export class SocleClient<Collections extends { [name in keyof Collections]: Coll
   }
 
   health(): Promise<Health> {
-    return this.#transport.json("GET", "/health");
+    return this.#transport.call("GET", "/health");
   }
 
   async register(credentials: Credentials): Promise<User> {
@@ -142,7 +142,7 @@ export class SocleClient<Collections extends { [name in keyof Collections]: Coll
 
   /** Until when the token of the set-up link works. Rejects with 404 when it is over, with 401 when it is another. */
   invitation(token: string): Promise<SetupInvitation> {
-    return this.#transport.json("GET", `/api/auth/setup${searchOf({ token })}`);
+    return this.#transport.call("GET", `/api/auth/setup${searchOf({ token })}`);
   }
 
   /** Makes the first admin with the token of the set-up link, and signs in as it. */
@@ -158,7 +158,7 @@ export class SocleClient<Collections extends { [name in keyof Collections]: Coll
   }
 
   async me(): Promise<User> {
-    const { user } = await this.#transport.json<{ user: User }>("GET", "/api/auth/me");
+    const { user } = await this.#transport.call<{ user: User }>("GET", "/api/auth/me");
     return user;
   }
 
@@ -175,17 +175,16 @@ export class SocleClient<Collections extends { [name in keyof Collections]: Coll
     const path = `/api/${encodeURIComponent(name)}`;
     const recordPath = (id: string): string => `${path}/${encodeURIComponent(id)}`;
     return {
-      list: async () => (await transport.json<RecordList<T>>("GET", path)).items,
+      list: async () => (await transport.call<RecordList<T>>("GET", path)).items,
       page: ({ limit = 1_000, ...query } = {}, { signal } = {}) =>
-        transport.json("GET", `${path}${searchOf({ limit, ...query })}`, undefined, { signal }),
-      groups: (query, { signal } = {}) =>
-        transport.json("GET", `${path}${searchOf({ ...query })}`, undefined, { signal }),
-      get: (id, selection = {}) => transport.json("GET", `${recordPath(id)}${searchOf(selection)}`),
-      create: (values) => transport.json("POST", path, values),
+        transport.call("GET", `${path}${searchOf({ limit, ...query })}`, { signal }),
+      groups: (query, { signal } = {}) => transport.call("GET", `${path}${searchOf({ ...query })}`, { signal }),
+      get: (id, selection = {}) => transport.call("GET", `${recordPath(id)}${searchOf(selection)}`),
+      create: (values) => transport.call("POST", path, { body: values }),
       update: (id, values, options = {}) =>
-        transport.json("PUT", recordPath(id), values, { headers: versionHeaders(options) }),
+        transport.call("PUT", recordPath(id), { body: values, headers: versionHeaders(options) }),
       delete: async (id, options = {}) => {
-        await transport.send("DELETE", recordPath(id), undefined, { headers: versionHeaders(options) });
+        await transport.fetch("DELETE", recordPath(id), { headers: versionHeaders(options) });
       },
       subscribe: (listener, options) => this.subscribe(`${name}.*`, (event) => listener(changeOf<T>(event)), options),
     };

@@ -27,17 +27,17 @@ export class StorageClient {
     const filename = options.filename ?? (file instanceof File ? file.name : "file");
     form.set("file", file, filename);
     const { signal, onProgress } = options;
-    return this.#transport.json("POST", "/api/storage/upload", form, { signal, onProgress });
+    return this.#transport.call("POST", "/api/storage/upload", { body: form, signal, onProgress });
   }
 
   /** The content of a file, or of a thumbnail: `thumb` is its box, "200x200", "200x" or "x200". */
   async download(id: string, options: { thumb?: string; signal?: AbortSignal } = {}): Promise<Blob> {
     const { thumb, signal } = options;
-    return (await this.#transport.send("GET", path(id, thumb), undefined, { signal })).blob();
+    return (await this.#transport.fetch("GET", path(id, thumb), { signal })).blob();
   }
 
   async delete(id: string): Promise<void> {
-    await this.#transport.send("DELETE", path(id));
+    await this.#transport.fetch("DELETE", path(id));
   }
 
   /** Where a public file is, for `<img src>`. `thumb` is the box of a thumbnail: "200x200", "200x" or "x200". */

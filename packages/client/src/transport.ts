@@ -17,6 +17,8 @@ export interface ClientOptions {
 
 /** Options of one request. */
 export interface SendOptions {
+  /** A form goes as it is, any other object as JSON. */
+  body?: object | undefined;
   /** Aborts the request: it rejects with the signal's reason. */
   signal?: AbortSignal | undefined;
   headers?: Readonly<Record<string, string>>;
@@ -27,7 +29,6 @@ export interface SendOptions {
 }
 
 interface RequestOptions extends SendOptions {
-  body?: object | undefined;
   token: string | null;
 }
 
@@ -63,25 +64,25 @@ export class Transport {
   }
 
   async signOut(): Promise<void> {
-    await this.send("POST", "/api/auth/logout", {});
+    await this.fetch("POST", "/api/auth/logout", { body: {} });
     this.#keep(null);
   }
 
   /** Sends a request with the access token; when that has expired, once more with a new one. */
-  async send(method: string, path: string, body?: object, options: SendOptions = {}): Promise<Response> {
+  async fetch(method: string, path: string, options: SendOptions = {}): Promise<Response> {
     const tokens = this.#tokens;
     try {
-      return await this.#request(method, path, { ...options, body, token: tokens?.accessToken ?? null });
+      return await this.#request(method, path, { ...options, token: tokens?.accessToken ?? null });
     } catch (thrown) {
       const isExpired = thrown instanceof SocleError && thrown.status === 401 && tokens !== null;
       if (!isExpired || !(await this.refresh(tokens))) throw thrown;
-      return this.#request(method, path, { ...options, body, token: this.#tokens?.accessToken ?? null });
+      return this.#request(method, path, { ...options, token: this.#tokens?.accessToken ?? null });
     }
   }
 
-  /** Like `send`, and reads the answer, whose shape the route says. */
-  async json<T>(method: string, path: string, body?: object, options?: SendOptions): Promise<T> {
-    return (await (await this.send(method, path, body, options)).json()) as T;
+  /** Like `fetch`, and reads the answer, whose shape the route says. */
+  async call<T>(method: string, path: string, options?: SendOptions): Promise<T> {
+    return (await (await this.fetch(method, path, options)).json()) as T;
   }
 
   /**

@@ -164,7 +164,7 @@ export class Collections {
       const before = this.#byName.get(plan.after.name) ?? null;
       if (plan.steps.length === 0) continue;
       await new Table(tx, plan.after.name, now).apply(plan);
-      changed.set(plan.after.name, await this.#store(tx, before, plan, principal));
+      changed.set(plan.after.name, await this.#store(tx, { before, plan }, principal));
     }
     tx.onCommit(() => {
       this.#epoch += 1;
@@ -191,12 +191,16 @@ export class Collections {
   async #drop(tx: Transactor, name: string, principal: Principal): Promise<void> {
     await new Table(tx, name, this.#now()).drop();
     await deleteDefinition(tx, name);
-    await this.#announce(tx, "deleted", name, principal);
+    await this.#announce(tx, { type: "deleted", name }, principal);
   }
 
-  async #store(tx: Transactor, before: Collection | null, plan: Plan, principal: Principal): Promise<Collection> {
+  async #store(
+    tx: Transactor,
+    { before, plan }: { before: Collection | null; plan: Plan },
+    principal: Principal,
+  ): Promise<Collection> {
     const { after } = plan;
-    await this.#announce(tx, before === null ? "created" : "updated", after.name, principal);
+    await this.#announce(tx, { type: before === null ? "created" : "updated", name: after.name }, principal);
     const places = placesAfter(plan, before, await this.#events.lastPlace(tx));
     const now = this.#now();
     const row: DefinitionRow = {
@@ -213,8 +217,9 @@ export class Collections {
     return toTimestamp(this.#clock.now());
   }
 
-  async #announce(tx: Transactor, change: string, name: string, principal: Principal): Promise<void> {
-    const type = `system.collection.${change}`;
+  async #announce(tx: Transactor, change: { type: string; name: string }, principal: Principal): Promise<void> {
+    const type = `system.collection.${change.type}`;
+    const { name } = change;
     await this.#events.append(tx, { type, source: "collections", payload: { name }, principal });
   }
 }

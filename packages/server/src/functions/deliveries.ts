@@ -162,10 +162,14 @@ export class Deliveries {
   }
 
   /** The last attempt has failed. The delivery is kept with its event, among the newest that have failed. */
-  async fail(tx: Transactor, { id, event, previous }: Delivery, now: number, error: string): Promise<void> {
+  async fail(
+    tx: Transactor,
+    { id, event, previous }: Delivery,
+    { at, error }: { at: number; error: string },
+  ): Promise<void> {
     const copy = toCopy(event);
     await this.#records.release(tx, id);
-    await deliveryTable.fail(tx, id, { at: now, error });
+    await deliveryTable.fail(tx, id, { at, error });
     await setEvent(tx, id, copy);
     await setPrevious(tx, id, previous);
     await this.#failed.trim(tx, Buffer.byteLength(copy) + Buffer.byteLength(previous ?? "") + Buffer.byteLength(error));

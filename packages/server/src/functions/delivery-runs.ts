@@ -115,7 +115,7 @@ export class DeliveryRuns implements RunStore<FunctionRunState> {
     const now = this.#clock.now();
     await this.#announce(tx, run, { step: "failed", result: { durationMs, error }, at: now });
     const delivery = run.head === null ? null : await this.#deliveries.get(run.head, tx);
-    if (delivery !== null) await this.#deliveries.fail(tx, delivery, now, error);
+    if (delivery !== null) await this.#deliveries.fail(tx, delivery, { at: now, error });
   }
 
   failLate(tx: Transactor, run: FunctionRunState, error: string): Awaitable<unknown> {

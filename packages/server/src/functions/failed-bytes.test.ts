@@ -49,7 +49,7 @@ test("failed runs of large records go, oldest first, and those of small ones are
     });
     const delivery = head === undefined ? null : await deliveries.get(head);
     if (delivery === null) throw new Error("There is nothing to fail");
-    await database.transact((tx) => deliveries.fail(tx, delivery, at, "broken"));
+    await database.transact((tx) => deliveries.fail(tx, delivery, { at, error: "broken" }));
   };
   const failed = () =>
     database.reader.all<{ id: number; bytes: number }>(

@@ -112,7 +112,7 @@ test("random changes, ends out of order, failures, retries and a trimmed log: ea
       await database.transact((tx) => deliveries.remove(tx, head.id));
     } else if (kind < 0.8 && head !== undefined) {
       const delivery = await check(opened, head);
-      await database.transact((tx) => deliveries.fail(tx, delivery, step, "broken"));
+      await database.transact((tx) => deliveries.fail(tx, delivery, { at: step, error: "broken" }));
       failed.push({ id: head.id, at: delivery.event.toRow().at });
     } else if (kind < 0.9 && failed.length > 0) {
       const again = failed.splice(Math.floor(random() * failed.length), 1)[0];

@@ -255,10 +255,10 @@ export class RecordChanges {
     const { id, given, times, defaultsAt } = first;
     const { collection } = table;
     const { values, problems } = validateBody(table, body, "create");
-    const owner = ownerOfNew(table, principal, values, problems);
+    const owner = ownerOfNew(table, principal, { values, problems });
     if (given !== undefined) problems.push(...given.problems, ...(await this.#idProblems(tx, table, given)));
     const creation = { now: defaultsAt, userId: principal?.userId ?? null };
-    if (table.defaults.length > 0) fillDefaults(table, body, { values, problems }, creation);
+    if (table.defaults.length > 0) fillDefaults(table, { sent: body, values, problems }, creation);
     const stored: Value[] = [];
     const record: StoredRecord = { id, ...times };
     for (const [position, field] of table.fields.entries()) {
@@ -271,7 +271,7 @@ export class RecordChanges {
     if (collection.policies.create.audience === "condition")
       await this.#admitState(tx, "create", { ...state, problems });
     if (collection.fieldPolicies !== null) await this.#fieldRights.admitNew(tx, state, body);
-    if (problems.length > 0 || table.references.length > 0) await this.#refuse(tx, table, { values, problems }, id);
+    if (problems.length > 0 || table.references.length > 0) await this.#refuse(tx, table, { id, values, problems });
     return { values, record, owner, stored };
   }
 
@@ -287,14 +287,14 @@ export class RecordChanges {
       const after = (): StoredRecord => stateAfter(table, row.record, values);
       await this.#fieldRights.admitChange(tx, { table, principal, ...row }, { body, values, after });
     }
-    const owner = ownerOfChanged(table, principal, values, problems, row.owner);
+    const owner = ownerOfChanged(table, { principal, owner: row.owner }, { values, problems });
     if (observe !== undefined || collection.policies.update.audience === "condition") {
       const record = { ...stateAfter(table, row.record, values), updatedAt };
       const state = { table, principal, record, owner };
       if (problems.length === 0) await observe?.(state);
       await this.#admitState(tx, "update", { ...state, problems });
     }
-    await this.#refuse(tx, table, { values: changedReferences(table, values, row.record), problems }, id);
+    await this.#refuse(tx, table, { id, values: changedReferences(table, values, row.record), problems });
     return { values, owner };
   }
 
@@ -329,9 +329,9 @@ export class RecordChanges {
   }
 
   /** Throws every problem of a body at once. */
-  async #refuse(tx: Transactor, table: RecordTable, body: ValidatedBody, id: string): Promise<void> {
-    const { values, problems } = body;
-    await this.#references.check(tx, table, values, problems);
+  async #refuse(tx: Transactor, table: RecordTable, body: ValidatedBody & { id: string }): Promise<void> {
+    const { id, values, problems } = body;
+    await this.#references.check(tx, table, body);
     if (problems.length === 0) return;
     problems.push(...(await this.#references.duplicates(tx, table, { id, values, problems })));
     throw AppError.validation(problems);

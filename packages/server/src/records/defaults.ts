@@ -1,19 +1,17 @@
-/** Defaults: the values of a new record's fields about which its body says nothing. */
-import type { ErrorDetail } from "@socle/protocol";
-import type { Value } from "../database/index.ts";
+/** Defaults: the values of a new record's fields that its body does not have. */
 import { type Creation, storedDefault } from "../fields/index.ts";
 import type { RecordTable } from "./record-table.ts";
+import type { ValidatedBody } from "./validate.ts";
 
-/** Fills in the defaults. A default that is nobody is refused where a value is required. */
+/** Fills in the defaults; `sent` is the body. A default of null is refused where a value is required. */
 export function fillDefaults(
   table: RecordTable,
-  body: Record<string, unknown>,
-  { values, problems }: { values: (Value | undefined)[]; problems: ErrorDetail[] },
+  { sent, values, problems }: ValidatedBody & { sent: Record<string, unknown> },
   creation: Creation,
 ): void {
   for (const position of table.defaults) {
     const field = table.fields[position];
-    if (field === undefined || Object.hasOwn(body, field.name)) continue;
+    if (field === undefined || Object.hasOwn(sent, field.name)) continue;
     const value = storedDefault(field, creation);
     values[position] = value;
     if (value === null && field.required === true)

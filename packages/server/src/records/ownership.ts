@@ -3,6 +3,7 @@ import type { ErrorDetail } from "@socle/protocol";
 import type { Value } from "../database/index.ts";
 import { isAdmin, type Principal } from "../kernel/index.ts";
 import type { RecordTable } from "./record-table.ts";
+import type { ValidatedBody } from "./validate.ts";
 
 /**
  * The owner of a new record: its creator. An owner field shows the owner; only an admin may name another user, or null.
@@ -11,8 +12,7 @@ import type { RecordTable } from "./record-table.ts";
 export function ownerOfNew(
   table: RecordTable,
   principal: Principal,
-  values: (Value | undefined)[],
-  problems: ErrorDetail[],
+  { values, problems }: ValidatedBody,
 ): string | null {
   const creator = principal?.userId ?? null;
   const field = table.fields[table.ownerPosition];
@@ -35,10 +35,8 @@ export function ownerOfNew(
  */
 export function ownerOfChanged(
   table: RecordTable,
-  principal: Principal,
-  values: (Value | undefined)[],
-  problems: ErrorDetail[],
-  current: string | null,
+  { principal, owner: current }: { principal: Principal; owner: string | null },
+  { values, problems }: ValidatedBody,
 ): string | null {
   const field = table.fields[table.ownerPosition];
   const given = values[table.ownerPosition];

@@ -165,6 +165,7 @@ export class Records {
   }
 
   /** @param record its id, or the version that it must have; with another it is `conflict`. */
+  // biome-ignore lint/complexity/useMaxParams: the whole record, the caller and the change, as each request has them.
   async update(
     collection: string,
     principal: Principal,

@@ -5,6 +5,7 @@ import { isUniqueViolation, type Reader, type Transactor, type Value } from "../
 import { typeOf } from "../fields/index.ts";
 import { AppError, type Awaitable, allOf, quote } from "../kernel/index.ts";
 import { type RecordTable, recordTableOf } from "./record-table.ts";
+import type { ValidatedBody } from "./validate.ts";
 
 /** Lookups of users and files, which other modules keep. */
 export interface Lookups {
@@ -33,12 +34,7 @@ export class References {
   }
 
   /** Adds a problem for each value that points to nothing. */
-  async check(
-    tx: Transactor,
-    table: RecordTable,
-    values: readonly (Value | undefined)[],
-    problems: ErrorDetail[],
-  ): Promise<void> {
+  async check(tx: Transactor, table: RecordTable, { values, problems }: ValidatedBody): Promise<void> {
     for (const position of table.references) {
       const [field, value] = [table.fields[position], values[position]];
       if (field === undefined || typeof value !== "string" || (await this.#exists(tx, field, value))) continue;

@@ -23,8 +23,7 @@ const systemFields: ReadonlySet<string> = new Set(["id", "createdAt", "updatedAt
 /** Checks one value by its type and rules; adds a problem or answers the value to store. */
 function validateValue(
   field: FieldDefinition,
-  value: unknown,
-  pattern: Pattern | undefined,
+  { value, pattern }: { value: unknown; pattern?: Pattern | undefined },
   problems: ErrorDetail[],
 ): Value | undefined {
   const checked = checkValue(field, value, pattern);
@@ -71,12 +70,12 @@ export function validateBody(table: RecordTable, body: Record<string, unknown>, 
   for (const field of table.fields) {
     if (!Object.hasOwn(body, field.name)) {
       const isFilled = mode === "update" || field.owner === true || field.default !== undefined;
-      values.push(isFilled ? undefined : validateValue(field, null, undefined, problems));
+      values.push(isFilled ? undefined : validateValue(field, { value: null }, problems));
     } else if (field.owner === true && body[field.name] === null) {
       values.push(null);
     } else {
       const pattern = table.collection.patterns.get(field.name);
-      values.push(validateValue(field, body[field.name], pattern, problems));
+      values.push(validateValue(field, { value: body[field.name], pattern }, problems));
     }
   }
   return { values, problems };
