@@ -212,7 +212,11 @@ describe("files", () => {
     expect(await (await client.storage.download(blob.id)).text()).toBe("x");
     expect(await (await fetch(client.storage.url(file.id))).text()).toBe("hello");
     expect(client.storage.url(file.id, { thumb: "20x20" })).toBe(`${server.url}${file.url}?thumb=20x20`);
+    const { url, expiresAt } = await client.storage.link(blob.id);
+    expect([await (await fetch(url)).text(), (await fetch(client.storage.url(blob.id))).status]).toEqual(["x", 401]);
+    expect(Date.parse(expiresAt)).toBeGreaterThan(Date.now());
     await inParallel([file, blob], 2, ({ id }) => client.storage.delete(id));
+    expect((await fetch(url)).status).toBe(404);
     await expect(client.storage.download(file.id)).rejects.toMatchObject({ status: 404 });
     await expect(client.storage.upload(new Blob([new Uint8Array(11_000_000)]))).rejects.toMatchObject({ status: 413 });
     await server.stop();

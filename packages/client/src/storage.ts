@@ -1,5 +1,5 @@
 /** Storage client: upload, download and deletion of files. */
-import type { StoredFile, Visibility } from "@socle/protocol";
+import type { FileLink, StoredFile, Visibility } from "@socle/protocol";
 import type { Transport } from "./transport.ts";
 
 export interface UploadOptions {
@@ -36,6 +36,15 @@ export class StorageClient {
     return (await this.#transport.fetch("GET", path(id, thumb), { signal })).blob();
   }
 
+  /**
+   * An address that works without a token for some minutes, for whoever has it: for `<img src>`, or a download by the browser.
+   * It ends with the file; it does not end when the caller may not download the file any more.
+   */
+  async link(id: string, options: { thumb?: string } = {}): Promise<FileLink> {
+    const link = await this.#transport.json<FileLink>("POST", linkPath(id, options.thumb));
+    return { ...link, url: `${this.#transport.baseUrl}${link.url}` };
+  }
+
   async delete(id: string): Promise<void> {
     await this.#transport.fetch("DELETE", path(id));
   }
@@ -47,6 +56,13 @@ export class StorageClient {
 }
 
 function path(id: string, thumb?: string): string {
-  const query = thumb === undefined ? "" : `?thumb=${encodeURIComponent(thumb)}`;
-  return `/api/storage/${encodeURIComponent(id)}${query}`;
+  return `/api/storage/${encodeURIComponent(id)}${thumbQuery(thumb)}`;
+}
+
+function linkPath(id: string, thumb?: string): string {
+  return `/api/storage/${encodeURIComponent(id)}/link${thumbQuery(thumb)}`;
+}
+
+function thumbQuery(thumb: string | undefined): string {
+  return thumb === undefined ? "" : `?thumb=${encodeURIComponent(thumb)}`;
 }

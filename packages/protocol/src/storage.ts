@@ -1,7 +1,10 @@
 /** Metadata of stored files, their visibility and their limits. */
 
-export const VISIBILITIES = ["public", "protected"] as const;
-/** The callers that may download a file: anyone, or its owner and admins (spec, "Storage endpoints"). */
+export const VISIBILITIES = ["public", "record", "protected"] as const;
+/**
+ * The callers that may download a file: anyone; its owner, admins and all who may read a record that points to it; or its owner
+ * and admins alone (spec, "Storage endpoints").
+ */
 export type Visibility = (typeof VISIBILITIES)[number];
 
 /** The largest file, in bytes; a file of just this size is fine (spec, "Limits"). */
@@ -23,4 +26,12 @@ export interface StoredFile {
   createdAt: string;
   /** Where its content is, from the root of the service: `/api/storage/fil_…`. */
   url: string;
+}
+
+/** An address that gives a file to whoever has it, without a token, until it expires. */
+export interface FileLink {
+  /** From the root of the service: `/api/storage/fil_…?expires=…&signature=…`. */
+  url: string;
+  /** ISO 8601 UTC. */
+  expiresAt: string;
 }

@@ -1274,9 +1274,10 @@ export const en = {
     search: "Search by name",
     visibilityFilter: "Visibility",
     anyVisibility: "Any visibility",
-    visibilities: { public: "Public", protected: "Protected" },
+    visibilities: { public: "Public", record: "By record", protected: "Protected" },
     visibilityHints: {
       public: "Everybody who knows the address can download it.",
+      record: "Everybody who may read a record that points to it can download it, and its owner and admins.",
       protected: "Its owner and admins can download it.",
     },
     ownedBy: (email: string) => `Files of ${email}`,

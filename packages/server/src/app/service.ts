@@ -153,6 +153,8 @@ export async function buildService({ config, logger, onFatal }: ServiceOptions):
       thumbsCacheSize: config["thumbs.cacheSize"],
       maxThumbnails: config["limits.thumbnails"],
       quota: { total: config["limits.storage"], perUser: config["limits.storagePerUser"] },
+      links: { key: () => auth.secretFor("file links"), ttlMs: config["links.ttl"] },
+      isShownByRecord: (id, caller) => queries.isShownByRecord(id, caller),
     });
     const records = new Records({
       database,

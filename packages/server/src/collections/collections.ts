@@ -74,6 +74,14 @@ export class Collections {
     });
   }
 
+  /**
+   * Makes the indexes of a collection that earlier versions did not make. To be called at start. Answers whether there were
+   * any.
+   */
+  completeIndexes({ name, definition }: Collection): Promise<boolean> {
+    return this.#database.transact((tx) => new Table(tx, name, this.#now()).completeIndexes(definition));
+  }
+
   /** Rises with each migration: values derived from definitions are valid while it stays the same. */
   get epoch(): number {
     return this.#epoch;

@@ -25,12 +25,12 @@ export function isSameIndex(a: TableIndex, b: TableIndex): boolean {
 }
 
 /**
- * The indexes of a collection's table: those of unique fields and relations, that of the owner where a rule searches by
- * it, and those that the definition asks for. No two have the same columns; a unique one serves both purposes.
+ * The indexes of a collection's table: those of unique fields, relations and files, that of the owner where a rule searches
+ * by it, and those that the definition asks for. No two have the same columns; a unique one serves both purposes.
  */
 export function tableIndexes(definition: CollectionDefinition): TableIndex[] {
   const wanted: TableIndex[] = definition.fields
-    .filter((field) => field.unique === true || typeOf(field).reference === "record")
+    .filter((field) => field.unique === true || typeOf(field).reference !== null)
     .map((field) => ({ columns: [indexColumn(field)], unique: field.unique === true }));
   const hasOwner = wanted.some(({ columns }) => columns[0] === ownerColumn);
   if (!hasOwner && selectsByOwner(resolveRules(definition.permissions).read))

@@ -56,6 +56,15 @@ export class Table {
     await this.#reconcileIndexes(tableIndexes(after));
   }
 
+  /** Makes the indexes that are missing: earlier versions made fewer of them unasked. Answers whether there were any. */
+  async completeIndexes(definition: CollectionDefinition): Promise<boolean> {
+    const present = await this.#indexes();
+    const wanted = tableIndexes(definition);
+    const isComplete = wanted.every((index) => present.some((other) => isSameIndex(index, other)));
+    if (!isComplete) await this.#reconcileIndexes(wanted);
+    return !isComplete;
+  }
+
   async #create(definition: CollectionDefinition): Promise<void> {
     const columns = definition.fields
       .filter((field) => field.owner !== true)

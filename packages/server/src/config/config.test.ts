@@ -35,6 +35,7 @@ const values: { [path in KeyPath]: [unknown, string, unknown] } = {
   database: ["./x/data.db", "./x/data.db", join(folder, "x/data.db")],
   "database.mustExist": [true, "1", true],
   storage: ["files", "files", join(folder, "files")],
+  "links.ttl": ["10m", "600", 600_000],
   public: ["site", "./site", join(folder, "site")],
   publicFallback: [true, "yes", true],
   "dashboard.enabled": [false, "No", false],

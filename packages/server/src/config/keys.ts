@@ -71,6 +71,7 @@ export const keys = {
     "refuse to start when the database file is missing or empty, instead of creating one: for a volume that may not be mounted",
   ),
   storage: key(storagePlace, "./storage", "folder for uploaded files, or s3://BUCKET/PREFIX"),
+  "links.ttl": key(duration(1_000, 86_400_000), "5m", "how long a link to a file works without a token"),
   public: optional(text, "folder of static files that are served at /, index.html first"),
   publicFallback: key(
     boolean,

@@ -133,16 +133,21 @@ function millisecondsOf(value: unknown): number {
   return Number(amount) * (durationUnits[unit ?? ""] ?? Number.NaN);
 }
 
-/** A span of time, at least `min` milliseconds; the service uses milliseconds. A bare number counts seconds. */
-export function duration(min: number): ValueKind<number> {
+/**
+ * A span of time, at least `min` milliseconds and at most `max`; the service uses milliseconds. A bare number counts
+ * seconds.
+ */
+export function duration(min: number, max: number = longestDuration): ValueKind<number> {
+  const least = min > 0 ? `, at least ${min / 1_000}s` : ", or 0";
+  const most = max < longestDuration ? `, at most ${max / 3_600_000}h` : "";
   return {
     parse(value) {
       const milliseconds = millisecondsOf(value);
-      return milliseconds >= min && milliseconds <= longestDuration ? milliseconds : undefined;
+      return milliseconds >= min && milliseconds <= max ? milliseconds : undefined;
     },
     fromText: numberFromText,
     unit: "milliseconds",
-    allowed: `a time such as "500ms", "90s", "15m", "1h" or "30d"${min > 0 ? `, at least ${min / 1_000}s` : ", or 0"}`,
+    allowed: `a time such as "500ms", "90s", "15m", "1h" or "30d"${least}${most}`,
   };
 }
 

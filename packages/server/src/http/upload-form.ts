@@ -1,7 +1,7 @@
 /** Multipart form of an upload: parses it as it arrives, and hands the file's bytes on. */
 import { type ErrorDetail, MAX_FILE_SIZE, VISIBILITIES, type Visibility } from "@socle/protocol";
 import type { Busboy } from "busboy";
-import { AppError, messageOf, quote } from "../kernel/index.ts";
+import { AppError, messageOf, oneOf, quote } from "../kernel/index.ts";
 import { cleanName, type Upload } from "../storage/index.ts";
 import type { ReadInTurns } from "./body-read-limiter.ts";
 
@@ -48,7 +48,7 @@ function check({ files, strays, fields }: Form, size: number): { filename: strin
   const given = fields.get("visibility") ?? ["protected"];
   const visibility = VISIBILITIES.find((each) => each === given[0]);
   if (visibility === undefined || given.length > 1) {
-    const message = `visibility must be "public" or "protected", not ${given.map(quote).join(" and ")}`;
+    const message = `visibility must be ${oneOf(VISIBILITIES)}, not ${given.map(quote).join(" and ")}`;
     problems.push({ field: "visibility", rule: "type", message });
   }
   if (problems.length > 0 || visibility === undefined) throw AppError.validation(problems);

@@ -1,13 +1,13 @@
-/**
- * The records that hold the id of a file. A field of files has no index unless its definition asks for one, so every record
- * of the collections that have such fields may be looked at.
- */
+/** The records that hold the id of a file, found by the indexes of the fields of files. */
 import type { FileUse } from "@socle/protocol";
 import { type Collections, columnName } from "../collections/index.ts";
 import { identifier } from "../database/index.ts";
+import { type Expression, toSql } from "../expressions/index.ts";
 import { typeOf } from "../fields/index.ts";
-import type { FileColumn, FileUsesInput } from "./plan.ts";
-import { conditionSql, type Run } from "./sql/statement.ts";
+import { fieldLimits } from "../records/index.ts";
+import type { FileColumn, FileShownInput, FileUsesInput, ReadableFileColumn } from "./plan.ts";
+import { conditionOf, type ReadScope } from "./read-scope.ts";
+import { bind, conditionSql, type Run } from "./sql/statement.ts";
 
 export interface FileUses {
   readonly items: FileUse[];
@@ -46,4 +46,31 @@ export function runFileUses(run: Run, { columns, fileId, limit, offset }: FileUs
     items.push(...ids.map(({ id }) => ({ collection, field, id })));
   }
   return { items, total };
+}
+
+/**
+ * The columns of files that a caller may read something of, each with the condition on its records: the read rule of the collection, and
+ * that of the field.
+ */
+export function readableFileColumns(collections: Collections, scope: ReadScope): ReadableFileColumn[] {
+  return fileColumns(collections).flatMap((column) => {
+    const collection = collections.get(column.collection);
+    if (collection === undefined || !scope.canRead(collection)) return [];
+    const limits = fieldLimits(collection, scope.principal);
+    if (limits?.closed.has(column.field) === true) return [];
+    const field = limits?.conditional.get(column.field) ?? null;
+    const conditions = [conditionOf(scope.enter(collection)), field && conditionOf(field)];
+    const items = conditions.filter((each) => each !== null);
+    const all: Expression = { type: "and", items };
+    const options = { users: scope.users.table, isProbed: true, isOfOneRecord: true };
+    return { ...column, condition: items.length === 0 ? null : toSql(all, column.table, options) };
+  });
+}
+
+/** Whether some record of the columns holds the id of a file. */
+export function runFileShown(run: Run, { columns, fileId }: FileShownInput): boolean {
+  return columns.some(({ table, column, condition }) => {
+    const where = conditionSql(run, table, [{ text: `${column} = ?`, values: [fileId] }, condition]);
+    return run.reader.get(`SELECT 1 FROM ${table}${where.text} LIMIT 1`, ...bind(where, run.context)) !== null;
+  });
 }

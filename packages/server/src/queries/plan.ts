@@ -129,4 +129,16 @@ export interface FileUsesInput extends Input {
   readonly offset: number;
 }
 
-export type QueryInput = PageInput | RecordInput | FileUsesInput;
+/** A column that holds ids of files, and the records whose column the caller may read; null for all. */
+export interface ReadableFileColumn extends FileColumn {
+  readonly condition: SqlPart | null;
+}
+
+/** Whether some record that the caller may read holds the id of a file. */
+export interface FileShownInput extends Input {
+  readonly type: "file shown";
+  readonly columns: readonly ReadableFileColumn[];
+  readonly fileId: string;
+}
+
+export type QueryInput = FileShownInput | PageInput | RecordInput | FileUsesInput;

@@ -28,10 +28,10 @@ import {
 } from "../records/index.ts";
 
 import { type CursorPosition, Cursors } from "./cursor.ts";
-import { type FileUses, fileColumns } from "./file-uses.ts";
+import { type FileUses, fileColumns, readableFileColumns } from "./file-uses.ts";
 import { indexAdvice } from "./index-advice.ts";
 import { isForEverybody, type ListQuery, parseListQuery } from "./list-query.ts";
-import type { FileUsesInput, PageInput, QueryInput, RecordInput } from "./plan.ts";
+import type { FileShownInput, FileUsesInput, PageInput, QueryInput, RecordInput } from "./plan.ts";
 import { readQueryText, selectionParameters } from "./query-text.ts";
 import { ReadScope } from "./read-scope.ts";
 import { type PageOutcome, type RecordOutcome, type Reported, runQuery } from "./run.ts";
@@ -231,6 +231,26 @@ export class Queries {
       return { input, site: "thread", entered: new Map() };
     };
     return (await this.#run<FileUses>(plan, caller)).outcome;
+  }
+
+  /**
+   * Whether a caller may read some record that points to a file: where a read rule asks about the record on a thread, else at once.
+   * @throws AppError `unavailable` when it takes too long, or too many queries wait.
+   */
+  async isShownByRecord(fileId: string, caller: QueryCaller): Promise<boolean> {
+    const plan =
+      (isOpen: boolean): (() => Planned<FileShownInput>) =>
+      () => {
+        const scope = this.#scope(caller.principal);
+        const columns = readableFileColumns(this.#options.collections, scope).filter(
+          ({ condition }) => (condition === null) === isOpen,
+        );
+        const input: FileShownInput = { type: "file shown", columns, fileId, ...this.#basics(caller) };
+        return { input, site: isOpen ? "event-loop" : "thread", entered: scope.entered };
+      };
+    if ((await this.#run<boolean>(plan(true), caller)).outcome) return true;
+    const conditional = plan(false);
+    return conditional().input.columns.length > 0 && (await this.#run<boolean>(conditional, caller)).outcome;
   }
 
   #query(collection: Collection, principal: Principal, parameters: string): ListQuery | null {

@@ -5,7 +5,7 @@
 import type { RowReader, Value } from "../database/index.ts";
 import { type CursorPosition, digestOf } from "./cursor.ts";
 import { Expander, rowBytes } from "./expand.ts";
-import { runFileUses } from "./file-uses.ts";
+import { runFileShown, runFileUses } from "./file-uses.ts";
 import type { PagePlan, QueryInput, RecordInput, SqlPart } from "./plan.ts";
 import { refuseParameter } from "./query-text.ts";
 import { groupsSql, runGroups } from "./run-groups.ts";
@@ -175,6 +175,8 @@ function outcomeOf(run: Run, input: QueryInput): unknown {
       return runRecord(run, input);
     case "file uses":
       return runFileUses(run, input);
+    case "file shown":
+      return runFileShown(run, input);
   }
 }
 

@@ -3,6 +3,7 @@ import type { Operation as RecordOperation, StoredRecord } from "@socle/protocol
 import type { Collection, Collections } from "../collections/index.ts";
 import { type Database, hasMetDamage, type Transactor } from "../database/index.ts";
 import type { EventBasis, EventLog, LoggedEvent } from "../events/index.ts";
+import { typeOf } from "../fields/index.ts";
 import { type Clock, type JsonText, messageOf, type Principal } from "../kernel/index.ts";
 import type { Logger } from "../logging/index.ts";
 import { Batch, hookRefusal } from "./batch.ts";
@@ -67,7 +68,7 @@ export class Records {
     this.trials = new Trials({ ...options, rights, changes: this.#changes });
   }
 
-  /** Makes sure that no time is given that is older than one that is stored. */
+  /** Makes sure that no time is given that is older than one that is stored, and that every table has its indexes. */
   async start(): Promise<void> {
     for (const collection of this.#collections.all()) {
       const newest = await this.#newest(collection);
@@ -78,6 +79,8 @@ export class Records {
   /** A collection that is damaged costs its own requests, and not the start. */
   async #newest(collection: Collection): Promise<{ createdAt: string } | null> {
     try {
+      if (hasFiles(collection) && (await this.#collections.completeIndexes(collection)))
+        this.#logger.info(`The files of the collection ${collection.name} are indexed now`);
       return await this.#database.reader.get<{ createdAt: string }>(recordTableOf(collection).newest);
     } catch (thrown) {
       if (!hasMetDamage(thrown)) throw thrown;
@@ -269,4 +272,9 @@ export class Records {
     if (!isRecordId(id)) throw missingRecord(collection, id);
     return { collection: name, id, ifMatch };
   }
+}
+
+/** Earlier versions made no index of a field of files. */
+function hasFiles({ definition }: Collection): boolean {
+  return definition.fields.some((field) => typeOf(field).reference === "file");
 }

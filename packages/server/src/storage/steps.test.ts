@@ -33,6 +33,8 @@ async function open(change: (driver: StorageDriver, ids: () => Promise<string[]>
       thumbsCacheSize: 0,
       maxThumbnails: 1,
       quota: { total: 0, perUser: 0 },
+      links: { key: () => "key", ttlMs: 1_000 },
+      isShownByRecord: async () => false,
     });
   const storage = make({ ...bound, ...change(bound, marked) });
   await storage.start();

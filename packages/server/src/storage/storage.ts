@@ -5,7 +5,9 @@ import type { Database, Reader, Transactor, Waiter } from "../database/index.ts"
 import type { EventLog } from "../events/index.ts";
 import { AppError, type Clock, isAdmin, isObject, newId, type Principal, toTimestamp } from "../kernel/index.ts";
 import type { Logger } from "../logging/index.ts";
+import type { QueryCaller } from "../queries/index.ts";
 import type { ByteRange, FileBody, StorageDriver } from "./driver.ts";
+import { FileLinks, type FileLinksOptions } from "./file-links.ts";
 import {
   allRemains,
   deleteFile,
@@ -38,6 +40,9 @@ export interface StorageOptions {
   /** Thumbnails that may wait to be made. */
   maxThumbnails: number;
   quota: QuotaOptions;
+  links: FileLinksOptions;
+  /** Whether a caller may read some record that points to a file. @throws AppError `unavailable`. */
+  isShownByRecord: (id: string, caller: QueryCaller) => Promise<boolean>;
 }
 
 /** How long a start waits until what is left of uploads is removed; after that it goes on beside the service. */
@@ -55,6 +60,8 @@ function toFile(row: FileRow): StoredFile {
 export class Storage {
   readonly #options: StorageOptions;
   readonly #thumbnails: Thumbnails;
+  /** Addresses that work without a token. */
+  readonly links: FileLinks;
   readonly #quota: Quota;
   readonly #uploadFolder: string;
   readonly #removals = new HeldRemovals((id) => this.#removeBytes(id));
@@ -63,6 +70,7 @@ export class Storage {
     this.#options = options;
     const { driver, logger, thumbsCacheSize, maxThumbnails, quota } = options;
     this.#quota = new Quota(quota);
+    this.links = new FileLinks(options.links);
     this.#uploadFolder = join(driver.workFolder, "uploads");
     this.#thumbnails = new Thumbnails({
       folder: join(driver.workFolder, "thumbnails"),
@@ -171,14 +179,21 @@ export class Storage {
     return { before, file: { ...before, visibility } };
   }
 
+  /** Whether a caller may download a file (spec, "Storage endpoints", Access). @throws AppError `unavailable`. */
+  async mayDownload(file: StoredFile, caller: QueryCaller): Promise<boolean> {
+    if (file.visibility === "public" || isOwner(file, caller.principal)) return true;
+    return file.visibility === "record" && this.#options.isShownByRecord(file.id, caller);
+  }
+
   /**
-   * Makes sure that somebody may download a file (spec, "Storage endpoints", Access).
-   * @throws AppError `unauthorized`, `forbidden`.
+   * Makes sure that a caller may download a file.
+   * @throws AppError `unauthorized`, `forbidden`, `unavailable`.
    */
-  authorize(file: StoredFile, principal: Principal): void {
-    if (file.visibility === "public") return;
-    if (principal === null) throw new AppError("unauthorized", "To download this file, sign in.");
-    this.#authorizeOwner(file, principal, "download");
+  async authorize(file: StoredFile, caller: QueryCaller): Promise<void> {
+    if (await this.mayDownload(file, caller)) return;
+    if (caller.principal === null) throw new AppError("unauthorized", "To download this file, sign in.");
+    if (file.visibility !== "record") throw ownersOnly("download");
+    throw new AppError("forbidden", "You may read no record that points to this file.");
   }
 
   /** The bytes of a file. @throws AppError `not_found` when it was deleted meanwhile, `unavailable`. */
@@ -206,7 +221,7 @@ export class Storage {
     const remove = async (tx: Transactor, caller: Principal): Promise<void> => {
       const file = await this.find(id, tx);
       if (file === null) throw missingFile();
-      this.#authorizeOwner(file, caller, "delete");
+      if (!isOwner(file, caller)) throw ownersOnly("delete");
       await deleteFile(tx, id);
       this.#quota.remove(tx, file.size);
       await markRemains(tx, id);
@@ -221,11 +236,6 @@ export class Storage {
   /** From now on the bytes of deleted files stay, for a backup. Answers how their removal goes on. */
   holdRemovals(): () => Promise<void> {
     return this.#removals.hold();
-  }
-
-  #authorizeOwner(file: StoredFile, principal: Principal, action: string): void {
-    if (isAdmin(principal) || (file.userId !== null && file.userId === principal?.userId)) return;
-    throw new AppError("forbidden", `Only its owner or an admin may ${action} this file.`);
   }
 
   /** Three steps, each on disk before the next: the id is marked, the bytes are put, the mark becomes metadata. */
@@ -261,6 +271,15 @@ export class Storage {
       logger.warn("The bytes of a deleted file could not be removed; the next start tries again", { id, error });
     }
   }
+}
+
+/** Whether a caller owns a file, or is an admin. */
+function isOwner({ userId }: StoredFile, principal: Principal): boolean {
+  return isAdmin(principal) || (userId !== null && userId === principal?.userId);
+}
+
+function ownersOnly(action: string): AppError {
+  return new AppError("forbidden", `Only its owner or an admin may ${action} this file.`);
 }
 
 export function missingFile(): AppError {

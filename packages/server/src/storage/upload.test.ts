@@ -72,7 +72,7 @@ describe("upload", () => {
         { name: "visibility", content: "protected" },
         { name: "file", filename: "a", content: "a" },
       ]),
-      { field: "visibility", message: 'visibility must be "public" or "protected", not "public" and "protected"' },
+      { field: "visibility", message: 'visibility must be public, record or protected, not "public" and "protected"' },
     ],
   ];
   test.each(wrong)("%s is 400, and leaves nothing", async (_, form, problem) => {

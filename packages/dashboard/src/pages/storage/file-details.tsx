@@ -163,7 +163,7 @@ function VisibilitySection({ file }: { file: StoredFile }) {
   const choose = (value: string): void => {
     const visibility = VISIBILITIES.find((each) => each === value);
     if (visibility === undefined || visibility === file.visibility) return;
-    if (visibility === "protected") change.mutate(visibility);
+    if (visibility !== "public") change.mutate(visibility);
     else
       confirmDanger({
         title: text.storage.publishTitle(file.filename),

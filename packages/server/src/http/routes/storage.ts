@@ -1,5 +1,5 @@
 /** Routes of files: upload, download, thumbnails, deletion. */
-import type { StoredFile } from "@socle/protocol";
+import type { FileLink, StoredFile } from "@socle/protocol";
 import { AppError } from "../../kernel/index.ts";
 import { missingFile, nameOfSize, parseThumbSize, type Storage } from "../../storage/index.ts";
 import { BodyReadLimiter } from "../body-read-limiter.ts";
@@ -46,8 +46,22 @@ export function storageRoutes(options: { storage: Storage; rates: RateLimiter; m
     if (file?.visibility === "public") return file;
     const principal = await exchange.principal();
     if (file === null) throw missingFile();
-    storage.authorize(file, principal);
+    const caller = exchange.callerKey(principal);
+    await storage.authorize(file, { principal, caller, signal: () => exchange.request.signal });
     return file;
+  }
+
+  /** The same, where the address may be a link: that is for all who have it, whatever token they send. */
+  async function admitLink(exchange: Exchange): Promise<StoredFile> {
+    const link = { expires: exchange.query("expires"), signature: exchange.query("signature") };
+    if (link.signature === null) return admit(exchange);
+    const id = exchange.param("id");
+    const file = storage.links.isValid(id, link) ? await storage.find(id) : null;
+    if (file !== null) return file;
+    return admit(exchange).catch((thrown: unknown) => {
+      if (!(thrown instanceof AppError) || thrown.code !== "unauthorized") throw thrown;
+      throw new AppError("unauthorized", "The link has expired or is none to this file. Ask for another, or sign in.");
+    });
   }
 
   async function thumbnail(exchange: Exchange, file: StoredFile, asked: string): Promise<AnswerableFile> {
@@ -86,7 +100,7 @@ export function storageRoutes(options: { storage: Storage; rates: RateLimiter; m
       path: "/api/storage/:id",
       methods: {
         async GET(exchange) {
-          const file = await admit(exchange);
+          const file = await admitLink(exchange);
           const size = exchange.query("thumb");
           if (size !== null) return answerFile(exchange, await thumbnail(exchange, file, size));
           return answerFile(exchange, {
@@ -100,6 +114,19 @@ export function storageRoutes(options: { storage: Storage; rates: RateLimiter; m
         async DELETE(exchange) {
           await storage.delete(exchange.param("id"), await exchange.principal());
           return exchange.empty();
+        },
+      },
+    },
+    {
+      path: "/api/storage/:id/link",
+      methods: {
+        async POST(exchange) {
+          const { id } = await admit(exchange);
+          const size = exchange.query("thumb");
+          const thumb = size === null ? "" : `&thumb=${nameOfSize(parseThumbSize(size))}`;
+          const { url, expiresAt } = storage.links.make(id);
+          const link: FileLink = { url: `${url}${thumb}`, expiresAt };
+          return exchange.json(200, link);
         },
       },
     },

@@ -96,7 +96,7 @@ export function FileControl(props: ControlProps) {
     const to = VISIBILITIES.find((each) => each === next);
     if (to === undefined || to === visibility) return;
     if (present === undefined) setChosen(to);
-    else if (to === "protected") change.mutate({ file: present, to });
+    else if (to !== "public") change.mutate({ file: present, to });
     else
       confirmDanger({
         title: text.storage.publishTitle(present.filename),
