@@ -1,0 +1,16 @@
+/** Rules and rules of fields against a model that knows only their text: see `test/rules/world.ts`. */
+import { test } from "bun:test";
+import fc from "fast-check";
+import { randomSeed } from "../../../test/random.ts";
+import { openCast, World } from "../../../test/rules/world.ts";
+import { openServer } from "../../../test/sockets.ts";
+
+const runs = Number(process.env["RUNS"] ?? 8);
+
+test("every caller gets, hears and changes what the rules say, and nothing else", async () => {
+  const cast = await openCast(openServer);
+  const property = fc.asyncProperty(fc.gen(), async (draw) => {
+    await new World(cast, (bound) => draw(fc.nat, { max: bound - 1 })).run();
+  });
+  await fc.assert(property, { seed: randomSeed("rules"), numRuns: runs, endOnFailure: true });
+}, 600_000);
