@@ -65,8 +65,8 @@ export class Generator {
       ],
       rules: {
         read: this.rarely(2) ? "public" : this.rule(name),
-        create: this.rule(name),
-        update: this.rule(name),
+        create: this.rarely(2) ? "public" : this.rule(name),
+        update: this.rarely(2) ? "public" : this.rule(name),
         delete: this.rule(name),
       },
     }));

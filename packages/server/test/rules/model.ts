@@ -14,7 +14,7 @@ export interface ModelField {
   readonly update: Rule | null;
 }
 
-export type ModelOperation = "read" | "create" | "update" | "delete";
+type ModelOperation = "read" | "create" | "update" | "delete";
 
 export interface ModelCollection {
   readonly name: string;
@@ -117,8 +117,17 @@ export class Model {
     return new Set([...systemFields, ...open.map(({ name }) => name)]);
   }
 
-  /** A record as a caller is answered it. @param only names that were asked for; null for all. */
-  shown(caller: ModelCaller, collection: string, record: ModelRecord, only: ReadonlySet<string> | null = null): object {
+  /** A record as a caller is answered it. */
+  shown(caller: ModelCaller, collection: string, record: ModelRecord): object {
+    return this.part(caller, { collection, only: null }, record);
+  }
+
+  /** The same with some fields alone. @param from.only names that were asked for; null for all. */
+  part(
+    caller: ModelCaller,
+    { collection, only }: { collection: string; only: ReadonlySet<string> | null },
+    record: ModelRecord,
+  ): object {
     const visible = this.visible(caller, collection, record);
     const entries = Object.entries(record).filter(([name]) => visible.has(name) && (only === null || only.has(name)));
     return Object.fromEntries(entries);
@@ -200,7 +209,7 @@ export class Model {
       case "not":
         return !this.#holds(condition.part, at, view);
       case "compare":
-        return this.#compares(condition, at, at, view);
+        return this.#compares(condition, { inner: at, outer: at }, view);
       case "in":
         return condition.values.includes(this.#value(condition.left, at, view));
       case "backward": {
@@ -210,16 +219,16 @@ export class Model {
           const inner = { collection: condition.collection, record };
           if (record[condition.pointer] !== end.record.id || !view.enters(condition.collection, record)) return false;
           if (condition.where !== null && !this.#holds(condition.where, inner, view)) return false;
-          return condition.tail === null || this.#compares(condition.tail, inner, at, view);
+          return condition.tail === null || this.#compares(condition.tail, { inner, outer: at }, view);
         });
       }
     }
   }
 
-  /** @param inner where the left side begins. @param outer where the right side does. */
-  #compares({ left, operator, right }: Omit<Comparison, "kind">, inner: At, outer: At, view: View): boolean {
-    const value = this.#value(left, inner, view);
-    const wanted = this.#term(right, outer, view);
+  /** @param at.inner where the left side begins. @param at.outer where the right side does. */
+  #compares({ left, operator, right }: Omit<Comparison, "kind">, at: { inner: At; outer: At }, view: View): boolean {
+    const value = this.#value(left, at.inner, view);
+    const wanted = this.#term(right, at.outer, view);
     switch (operator) {
       case "=":
         return isEqual(value, wanted, right);

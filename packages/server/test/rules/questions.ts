@@ -4,7 +4,7 @@ import type { Model, ModelCaller, ModelRecord } from "./model.ts";
 import { type Condition, type Literal, type Path, textOfPath, textOfRule } from "./syntax.ts";
 
 /** The body of an answer, or the statuses of which a refusal has one. */
-export type Expected = { readonly body: unknown } | { readonly statuses: ReadonlySet<number> };
+type Expected = { readonly body: unknown } | { readonly statuses: ReadonlySet<number> };
 
 export interface Question {
   readonly path: string;
@@ -22,7 +22,7 @@ export function questionsFor(model: Model, name: string, generator: Generator): 
   const filters = Array.from({ length: 2 }, () => generator.condition(name, { depth: 2, hops: 3 }));
   return [
     { ...listQuestion(model, name, { search: "", list: all }), isPaged: false },
-    listQuestion(model, name, { search: "?limit=50", list: all }),
+    pageQuestion(model, name),
     ...filters.map((filter) => filterQuestion(model, name, filter)),
     sortQuestion(model, name, generator),
     ...expandQuestions(model, name, generator),
@@ -30,6 +30,11 @@ export function questionsFor(model: Model, name: string, generator: Generator): 
     ...model.records(name).map((record) => recordQuestion(model, name, record)),
     recordQuestion(model, name, null),
   ];
+}
+
+/** All records that a caller may read. */
+export function pageQuestion(model: Model, name: string): Question {
+  return listQuestion(model, name, { search: "?limit=50", list: (caller) => model.list(caller, name) });
 }
 
 interface Asked {
@@ -146,9 +151,9 @@ function fieldsQuestion(model: Model, name: string, generator: Generator): Quest
       const found = model.visible(caller, name, record).has("r0") ? model.record(target, record["r0"] ?? null) : null;
       const beside =
         found !== null && model.canRead(caller, target, found)
-          ? model.shown(caller, target, found, new Set([inner]))
+          ? model.part(caller, { collection: target, only: new Set([inner]) }, found)
           : null;
-      return { ...model.shown(caller, name, record, own), expand: { r0: beside } };
+      return { ...model.part(caller, { collection: name, only: own }, record), expand: { r0: beside } };
     },
   });
 }

@@ -23,7 +23,7 @@ export interface Comparison {
 }
 
 /** Some record of a collection that points to the end of `hops` fulfils `where`, and `tail`, whose right side is of the record outside. */
-export interface Backward {
+interface Backward {
   readonly kind: "backward";
   readonly hops: readonly string[];
   readonly collection: string;
@@ -111,12 +111,15 @@ export function mentionsOf(
         for (const part of each.parts) visit(part, from);
         return;
       case "not":
-        return visit(each.part, from);
+        visit(each.part, from);
+        return;
       case "compare":
         path(from, each.left);
-        return term(from, each.right);
+        term(from, each.right);
+        return;
       case "in":
-        return path(from, each.left);
+        path(from, each.left);
+        return;
       case "backward": {
         follow(from, each.hops);
         mentions.entered.add(each.collection);
