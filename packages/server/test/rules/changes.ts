@@ -1,0 +1,50 @@
+/** Changes of the property test of rules: whether the model lets a caller make one. */
+import { type Model, type ModelCaller, type ModelRecord, ownerField } from "./model.ts";
+import type { Literal } from "./syntax.ts";
+
+export interface Attempt {
+  readonly caller: ModelCaller;
+  readonly name: string;
+  readonly operation: "create" | "update" | "delete";
+  readonly body: { readonly [field: string]: Literal };
+  /** As it is before; null for a new one. */
+  readonly record: ModelRecord | null;
+}
+
+/** The statuses by which a change may be refused; null where it is allowed. */
+export function refusalOf(model: Model, attempt: Attempt): readonly number[] | null {
+  const { caller, name, operation, record } = attempt;
+  const { rules } = model.collection(name);
+  const rule = rules[operation];
+  const denied = caller.id === null ? [401, 403] : [403];
+  const isForOwners = rule === "owner" && operation === "create";
+  if (isForOwners ? caller.id === null : model.standing(rule, caller) === "none") return denied;
+  if (record !== null && !model.allows(rule, caller, { collection: name, record }))
+    return typeof rules.read !== "string" && !model.canRead(caller, name, record) ? [404] : denied;
+  if (operation === "delete") return null;
+  const next = nextOf(model, attempt);
+  const isAllowed = typeof rule === "string" || model.allows(rule, caller, { collection: name, record: next });
+  if (!isAllowed) return denied;
+  return writesClosed(model, attempt, next) ? [403] : null;
+}
+
+/** The record as it would stand. */
+function nextOf(model: Model, { caller, name, body, record }: Attempt): ModelRecord {
+  const fields = model.collection(name).fields.map((field) => [field.name, null] as const);
+  const owner = caller.isAdmin ? null : caller.id;
+  const empty = { ...Object.fromEntries(fields), id: "", createdAt: "", updatedAt: "", [ownerField]: owner };
+  return { ...(record ?? empty), ...body };
+}
+
+/** Whether a body names a field that the caller may not write, before the change or after it, with another value. */
+function writesClosed(model: Model, { caller, name, body, record }: Attempt, next: ModelRecord): boolean {
+  const states = record === null ? [next] : [record, next];
+  const visible = record === null ? new Set<string>() : model.visible(caller, name, record);
+  return model.collection(name).fields.some(({ name: field, read, update }) => {
+    if (!Object.hasOwn(body, field)) return false;
+    const rule = update ?? read;
+    if (rule === null || states.every((state) => model.allows(rule, caller, { collection: name, record: state })))
+      return false;
+    return record === null || !visible.has(field) || record[field] !== body[field];
+  });
+}

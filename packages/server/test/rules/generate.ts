@@ -1,0 +1,202 @@
+/** Random schemas, rules, queries and records of the property test of rules. All that is random is drawn from `choose`. */
+import { type ModelCollection, type ModelField, ownerField } from "./model.ts";
+import type { Condition, Literal, Operator, Path, Rule, Term, Word } from "./syntax.ts";
+
+/** A whole number from 0 to below a bound. */
+export type Choose = (bound: number) => number;
+
+const names = ["alpha", "beta", "gamma", "delta"] as const;
+const texts = ["x", "y", "Z"] as const;
+
+/** The fields that rules and queries name; `s` holds secrets, which no rule asks about. */
+const plain = [
+  { name: "t", type: "string" },
+  { name: "n", type: "integer" },
+  { name: "flag", type: "boolean" },
+] as const;
+const relations = ["r0", "r1"] as const;
+
+export class Generator {
+  readonly #choose: Choose;
+  /** The targets of the relations of each collection. */
+  readonly targets: ReadonlyMap<string, ReadonlyMap<string, string>>;
+
+  constructor(choose: Choose) {
+    this.#choose = choose;
+    const used = names.slice(0, 2 + choose(3));
+    this.targets = new Map(used.map((name) => [name, new Map(relations.map((relation) => [relation, this.of(used)]))]));
+  }
+
+  get names(): string[] {
+    return [...this.targets.keys()];
+  }
+
+  of<T>(items: readonly T[]): T {
+    const item = items[this.#choose(items.length)];
+    if (item === undefined) throw new Error("There is nothing to choose from");
+    return item;
+  }
+
+  /** True in one of so many cases. */
+  rarely(cases: number): boolean {
+    return this.#choose(cases) === cases - 1;
+  }
+
+  word(): Word {
+    return this.of(["public", "authenticated", "owner", "admin"]);
+  }
+
+  rule(collection: string): Rule {
+    if (this.#choose(3) === 0) return this.word();
+    const condition = this.condition(collection, { depth: 2, hops: 4 });
+    // A rule may have 4 KB.
+    return this.rarely(12) ? { kind: "or", parts: [condition, padding] } : condition;
+  }
+
+  collections(): ModelCollection[] {
+    return this.names.map((name) => ({
+      name,
+      fields: [
+        ...plain.map((field) => ({ ...field, ...this.#fieldRules(name, 5) })),
+        { name: "s", type: "string" as const, ...this.#fieldRules(name, 1) },
+        ...relations.map((relation) => this.#relation(name, relation)),
+        { name: "u", type: "relation" as const, collection: "users", ...this.#fieldRules(name, 6) },
+        { name: ownerField, type: "relation" as const, collection: "users", ...this.#fieldRules(name, 8) },
+      ],
+      rules: {
+        read: this.rarely(2) ? "public" : this.rule(name),
+        create: this.rarely(2) ? "public" : this.rule(name),
+        update: this.rarely(2) ? "public" : this.rule(name),
+        delete: this.rule(name),
+      },
+    }));
+  }
+
+  #relation(collection: string, name: (typeof relations)[number]): ModelField {
+    const target = this.targets.get(collection)?.get(name);
+    if (target === undefined) throw new Error(`There is no relation ${collection}.${name}`);
+    return { name, type: "relation", collection: target, ...this.#fieldRules(collection, 6) };
+  }
+
+  #fieldRules(collection: string, cases: number): Pick<ModelField, "read" | "update"> {
+    if (!this.rarely(cases)) return { read: null, update: null };
+    const read = this.rarely(6) ? null : this.rule(collection);
+    // Without a rule of its own, that of `read` holds.
+    return { read, update: this.rarely(2) ? this.rule(collection) : null };
+  }
+
+  condition(collection: string, left: { depth: number; hops: number }): Condition {
+    const { depth, hops } = left;
+    const kind = depth === 0 ? this.#choose(3) : this.#choose(8);
+    if (kind === 3 || kind === 4) {
+      const parts = Array.from({ length: 2 }, () => this.condition(collection, { depth: depth - 1, hops }));
+      return { kind: kind === 3 ? "and" : "or", parts };
+    }
+    if (kind === 5) return { kind: "not", part: this.condition(collection, { depth: depth - 1, hops }) };
+    if (kind >= 6) return this.#backward(collection, left) ?? this.#comparison(collection, hops);
+    return this.#comparison(collection, hops);
+  }
+
+  /** The way through some relations, and where it ends. */
+  #way(collection: string, most: number): { hops: string[]; end: string } {
+    const hops: string[] = [];
+    let end = collection;
+    while (hops.length < most && this.rarely(3)) {
+      const relation = this.of(relations);
+      hops.push(relation);
+      end = this.targets.get(end)?.get(relation) ?? end;
+    }
+    return { hops, end };
+  }
+
+  path(collection: string, hops = 1): Path {
+    return { hops: this.#way(collection, hops).hops, field: this.of(plain).name };
+  }
+
+  #comparison(collection: string, most: number): Condition {
+    const { hops } = this.#way(collection, Math.min(2, most));
+    switch (this.#choose(7)) {
+      case 0:
+      case 1: {
+        const field = this.of(["u", ownerField] as const);
+        return {
+          kind: "compare",
+          left: { hops, field },
+          operator: this.rarely(5) ? "!=" : "=",
+          right: { kind: "caller" },
+        };
+      }
+      case 2: {
+        const field = this.of([...relations, "u"]);
+        return { kind: "compare", left: { hops, field }, operator: this.of(["=", "!="]), right: literal(null) };
+      }
+      case 3:
+        return { kind: "in", left: { hops, field: "t" }, values: [this.of(texts), this.of([...texts, null])] };
+      case 4: {
+        const field = this.of(plain).name;
+        const right: Term = { kind: "path", path: { hops: this.#way(collection, 1).hops, field } };
+        return { kind: "compare", left: { hops, field }, operator: this.of(["=", "!="]), right };
+      }
+      default:
+        return { kind: "compare", ...this.#plainComparison(hops) };
+    }
+  }
+
+  #plainComparison(hops: readonly string[]): { left: Path; operator: Operator; right: Term } {
+    const { name: field, type } = this.of(plain);
+    const left = { hops, field };
+    if (type === "boolean")
+      return { left, operator: this.of(["=", "!="]), right: literal(this.of([true, false, null])) };
+    if (type === "integer") return { left, operator: this.of(["=", "!=", "<", ">="]), right: literal(this.#choose(4)) };
+    return { left, operator: this.of(["=", "!=", "~", ">="]), right: literal(this.of(texts)) };
+  }
+
+  #backward(collection: string, { depth, hops: most }: { depth: number; hops: number }): Condition | null {
+    if (most < 1) return null;
+    const { hops, end } = this.#way(collection, Math.min(1, most - 1));
+    const pointing = this.names.flatMap((name) =>
+      relations
+        .filter((relation) => this.targets.get(name)?.get(relation) === end)
+        .map((pointer) => ({ name, pointer })),
+    );
+    if (pointing.length === 0) return null;
+    const { name, pointer } = this.of(pointing);
+    const left = most - hops.length - 1;
+    const where = this.rarely(3)
+      ? null
+      : this.condition(name, { depth: Math.max(0, depth - 1), hops: Math.min(left, 1) });
+    const isTailed = where === null || this.rarely(3);
+    const tail = isTailed ? this.#tail(collection) : null;
+    return { kind: "backward", hops, collection: name, pointer, where, tail };
+  }
+
+  #tail(collection: string): { left: Path; operator: Operator; right: Term } {
+    if (this.#choose(2) === 0)
+      return { left: { hops: [], field: this.of(["u", ownerField]) }, operator: "=", right: { kind: "caller" } };
+    const field = this.of(plain).name;
+    const right: Term = { kind: "path", path: { hops: this.#way(collection, 1).hops, field } };
+    return this.#choose(2) === 0 ? this.#plainComparison([]) : { left: { hops: [], field }, operator: "=", right };
+  }
+
+  /** Values of the plain fields, of `u`, and a secret that no other record has. */
+  values(users: readonly string[], secret: string): { [field: string]: Literal } {
+    return {
+      t: this.of([...texts, null]),
+      n: this.of([0, 1, 2, 3, null]),
+      flag: this.of([true, false, null]),
+      s: secret,
+      u: this.of([...users, null]),
+    };
+  }
+}
+
+function literal(value: Literal): Term {
+  return { kind: "literal", value };
+}
+
+/** A condition of almost 4 KB that never holds. */
+const padding: Condition = {
+  kind: "in",
+  left: { hops: [], field: "t" },
+  values: Array.from({ length: 60 }, (_, i) => `${"padding".repeat(6)}${i}`),
+};

@@ -1,0 +1,198 @@
+/** Listeners of the property test of rules: sockets of all callers, and the events that the model says they hear. */
+import { expect } from "bun:test";
+import { type TestSocket, until } from "../sockets.ts";
+import type { Actor, Cast } from "./cast.ts";
+import type { Generator } from "./generate.ts";
+import type { Model, ModelRecord } from "./model.ts";
+import { type Condition, type Literal, textOfRule } from "./syntax.ts";
+
+/** A subscription with a filter, beside those of a caller without one. */
+interface Filtered {
+  readonly name: string;
+  readonly condition: Condition;
+  readonly told: Told[];
+}
+
+/** The id of the subscriptions with a filter. */
+const filteredId = "filtered";
+
+interface Told {
+  readonly type: string;
+  readonly payload: unknown;
+}
+
+/** A record before and after a change; null where it is not there. */
+export interface Change {
+  /** Of its collection. */
+  readonly name: string;
+  readonly before: ModelRecord | null;
+  readonly after: ModelRecord | null;
+}
+
+export class Listeners {
+  readonly #cast: Cast;
+  readonly #names: readonly string[];
+  readonly #heard = new Map<Actor, Told[]>();
+  readonly #sockets = new Map<Actor, TestSocket>();
+  readonly #filtered = new Map<Actor, Filtered>();
+
+  /** @param names of the collections. */
+  constructor(cast: Cast, names: readonly string[]) {
+    this.#cast = cast;
+    this.#names = names;
+  }
+
+  /** Connects everybody. */
+  async begin(model: Model, generator: Generator): Promise<void> {
+    for (const caller of this.#cast.callers) {
+      const socket = await this.#cast.server.connect(caller.token);
+      for (const name of this.#names) await socket.subscribe(`${name}.*`);
+      await socket.subscribe("ending.created");
+      const filtered = await filter(socket, caller, { model, generator });
+      if (filtered !== null) this.#filtered.set(caller, filtered);
+      this.#sockets.set(caller, socket);
+      this.#heard.set(caller, []);
+    }
+  }
+
+  /** Notes the event that each caller is to hear. */
+  tell(model: Model, change: Change): void {
+    for (const caller of this.#cast.callers) {
+      const told = toldTo(caller, model, change);
+      if (told !== null) this.#heard.get(caller)?.push(told);
+      const filtered = this.#filtered.get(caller);
+      const through = filtered?.name === change.name ? toldThrough(filtered, { caller, model }, change) : null;
+      if (through !== null) filtered?.told.push(through);
+    }
+  }
+
+  async compare(): Promise<void> {
+    for (const [caller, socket] of this.#sockets) {
+      const heard = await this.#heardBy(socket);
+      expect([caller.name, heard]).toEqual([caller.name, this.#heard.get(caller) ?? []]);
+      const filtered = this.#filtered.get(caller);
+      const at = [caller.name, filtered === undefined ? "" : textOfRule(filtered.condition)];
+      expect([...at, eventsOf(socket, filteredId)]).toEqual([...at, filtered?.told ?? []]);
+    }
+  }
+
+  /** Everything that a socket has heard once the ending has come. */
+  async #heardBy(socket: TestSocket): Promise<Told[]> {
+    const endings = (): number =>
+      socket.frames.filter((frame) => frame.type === "event" && frame.event.type === "ending.created").length;
+    const before = endings();
+    await this.#cast.must("POST", "/api/ending", { n: 1 });
+    await until(() => endings() > before, 20_000);
+    return eventsOf(socket, undefined);
+  }
+
+  /** A replay tells nothing that the caller may not read now, and of each record that it tells, at last what it is. */
+  async replay(since: string, model: Model): Promise<void> {
+    for (const caller of this.#cast.callers) {
+      const socket = await this.#cast.server.connect(caller.token);
+      for (const { name } of this.#names.map((each) => model.collection(each)))
+        await socket.subscribe(`${name}.*`, since);
+      await socket.subscribe("ending.created");
+      const last = new Map<string, Told>();
+      for (const told of await this.#heardBy(socket)) {
+        const { id } = told.payload as { id: string };
+        expectReplayed(told, caller, model);
+        last.set(`${told.type.split(".")[0]} ${id}`, told);
+      }
+      for (const [key, { type, payload }] of last) {
+        const [name = "", id = ""] = key.split(" ");
+        const record = model.record(name, id);
+        if (type.endsWith(".deleted")) continue;
+        expect([caller.name, key, payload]).toEqual([
+          caller.name,
+          key,
+          record === null ? "gone" : model.shown(caller, name, record),
+        ]);
+      }
+      socket.socket.close();
+    }
+  }
+
+  end(): void {
+    for (const socket of this.#sockets.values()) socket.socket.close();
+  }
+}
+
+/** Subscribes through a filter. One that a list would refuse is refused; of a collection that is closed to the caller nothing is heard. */
+async function filter(
+  socket: TestSocket,
+  caller: Actor,
+  { model, generator }: { model: Model; generator: Generator },
+): Promise<Filtered | null> {
+  const { name } = generator.of(generator.names.map((each) => model.collection(each)));
+  const condition = generator.condition(name, { depth: 1, hops: 2 });
+  const text = textOfRule(condition);
+  const answer = await socket.ask({ action: "subscribe", channel: `${name}.*`, filter: text, id: filteredId });
+  const isClosed = model.closedStatus(caller, name) !== null;
+  const isRefused = !isClosed && model.refusals(caller, name, condition).size > 0;
+  expect([caller.name, name, text, answer.type]).toEqual([caller.name, name, text, isRefused ? "error" : "subscribed"]);
+  return isRefused ? null : { name, condition, told: [] };
+}
+
+/** An event of a replay holds nothing that the caller may not read now. */
+function expectReplayed({ type, payload }: Told, caller: Actor, model: Model): void {
+  const [name = "", change] = type.split(".");
+  const fields = payload as { id: string } & { [field: string]: Literal };
+  const at = [caller.name, type, fields.id];
+  if (change === "deleted") {
+    expect([...at, payload]).toEqual([...at, { id: fields.id }]);
+    return;
+  }
+  const record = model.record(name, fields.id);
+  const visible =
+    record === null || !model.canRead(caller, name, record) ? new Set<string>() : model.visible(caller, name, record);
+  const hidden = Object.keys(fields).filter((field) => !visible.has(field));
+  expect([...at, hidden]).toEqual([...at, []]);
+}
+
+function toldTo(caller: Actor, model: Model, change: Change): Told | null {
+  const { name, before, after } = change;
+  const { read } = model.collection(name).rules;
+  const isReadable = (record: ModelRecord | null): boolean => record !== null && model.canRead(caller, name, record);
+  const [could, can] = [isReadable(before), isReadable(after)];
+  const changed = before === null ? "created" : after === null ? "deleted" : "updated";
+  const byWord = (after === null ? could : can) ? changed : null;
+  const isExpression = typeof read !== "string" && !caller.isAdmin;
+  return toldAs(isExpression ? typeOf(could, can) : byWord, { caller, model }, change);
+}
+
+/** A filter acts like a narrower read rule that is an expression. */
+function toldThrough({ name, condition }: Filtered, to: { caller: Actor; model: Model }, change: Change): Told | null {
+  const { caller, model } = to;
+  const isHeld = (record: ModelRecord | null): boolean =>
+    record !== null &&
+    model.canRead(caller, name, record) &&
+    model.matches(condition, caller, { collection: name, record });
+  return toldAs(typeOf(isHeld(change.before), isHeld(change.after)), to, change);
+}
+
+function toldAs(
+  type: string | null,
+  { caller, model }: { caller: Actor; model: Model },
+  { name, before, after }: Change,
+): Told | null {
+  const record = after ?? before;
+  if (type === null || record === null) return null;
+  const payload = type === "deleted" ? { id: record.id } : model.shown(caller, name, record);
+  return { type: `${name}.${type}`, payload };
+}
+
+/** The events of the subscriptions with an id, or of those without one. */
+function eventsOf(socket: TestSocket, id: string | undefined): Told[] {
+  return socket.frames.flatMap((frame) =>
+    frame.type === "event" && frame.id === id && frame.event.type !== "ending.created"
+      ? [{ type: frame.event.type, payload: frame.event.payload }]
+      : [],
+  );
+}
+
+/** The type as which a change is told to a caller for whom the record was there before it, and is there after it. */
+function typeOf(before: boolean, after: boolean): string | null {
+  if (after) return before ? "updated" : "created";
+  return before ? "deleted" : null;
+}

@@ -1,0 +1,286 @@
+/**
+ * The model of rules: what a caller gets of some records, from the text of the rules alone. It evaluates them record by record,
+ * shares no code with the service, and knows nothing of SQL, topics or caches.
+ */
+import type { Comparison, Condition, Literal, Path, Rule, Term } from "./syntax.ts";
+import { mentionsOf, textOfRule } from "./syntax.ts";
+
+export interface ModelField {
+  readonly name: string;
+  readonly type: "string" | "integer" | "boolean" | "relation";
+  /** Of a relation. */
+  readonly collection?: string;
+  readonly read: Rule | null;
+  readonly update: Rule | null;
+}
+
+type ModelOperation = "read" | "create" | "update" | "delete";
+
+export interface ModelCollection {
+  readonly name: string;
+  readonly fields: readonly ModelField[];
+  readonly rules: { readonly [operation in ModelOperation]: Rule };
+}
+
+/** A record as an admin is answered it. */
+export interface ModelRecord {
+  readonly id: string;
+  readonly createdAt: string;
+  readonly updatedAt: string;
+  readonly [field: string]: Literal;
+}
+
+/** Records by collection, in the order of creation. */
+export type Tables = ReadonlyMap<string, readonly ModelRecord[]>;
+
+export interface ModelCaller {
+  readonly name: string;
+  /** Null for nobody. */
+  readonly id: string | null;
+  readonly isAdmin: boolean;
+}
+
+/** The name of the field that shows the owner, in every collection. */
+export const ownerField = "o";
+
+/** How a caller stands to a rule: to every record, to none, or to those that fulfil it. */
+type Standing = "all" | "none" | "some";
+
+const systemFields = ["id", "createdAt", "updatedAt"];
+
+export class Model {
+  readonly #collections: ReadonlyMap<string, ModelCollection>;
+  readonly tables: Tables;
+
+  constructor(collections: readonly ModelCollection[], tables: Tables) {
+    this.#collections = new Map(collections.map((each) => [each.name, each]));
+    this.tables = tables;
+  }
+
+  collection(name: string): ModelCollection {
+    const found = this.#collections.get(name);
+    if (found === undefined) throw new Error(`The model has no collection ${name}`);
+    return found;
+  }
+
+  field(collection: string, name: string): ModelField | undefined {
+    return this.collection(collection).fields.find((field) => field.name === name);
+  }
+
+  target = (collection: string, field: string): string => {
+    const name = this.field(collection, field)?.collection;
+    if (name === undefined) throw new Error(`${collection}.${field} is no relation`);
+    return name;
+  };
+
+  records(collection: string): readonly ModelRecord[] {
+    return this.tables.get(collection) ?? [];
+  }
+
+  record(collection: string, id: Literal): ModelRecord | null {
+    return this.records(collection).find((record) => record.id === id) ?? null;
+  }
+
+  standing(rule: Rule, caller: ModelCaller): Standing {
+    if (rule === "public" || caller.isAdmin) return "all";
+    if (typeof rule !== "string") return "some";
+    if (caller.id === null || rule === "admin") return "none";
+    return rule === "owner" ? "some" : "all";
+  }
+
+  /** Whether a rule lets a caller, for a record that may differ from the one in the tables. */
+  allows(rule: Rule, caller: ModelCaller, at: { collection: string; record: ModelRecord }): boolean {
+    const standing = this.standing(rule, caller);
+    if (standing !== "some") return standing === "all";
+    if (typeof rule === "string") return caller.id !== null && at.record[ownerField] === caller.id;
+    return this.#holds(rule, at, { caller, enters: () => true });
+  }
+
+  canRead(caller: ModelCaller, collection: string, record: ModelRecord): boolean {
+    return this.allows(this.collection(collection).rules.read, caller, { collection, record });
+  }
+
+  /** Whether a filter of a caller holds: through relations it sees the records that they may read. */
+  matches(filter: Condition, caller: ModelCaller, at: { collection: string; record: ModelRecord }): boolean {
+    return this.#holds(filter, at, { caller, enters: (name, record) => this.canRead(caller, name, record) });
+  }
+
+  /** The value at the end of a path of a caller's query. */
+  valueFor(path: Path, caller: ModelCaller, at: { collection: string; record: ModelRecord }): Literal {
+    return this.#value(path, at, { caller, enters: (name, record) => this.canRead(caller, name, record) });
+  }
+
+  /** The fields of a record that a caller may read. */
+  visible(caller: ModelCaller, collection: string, record: ModelRecord): Set<string> {
+    const { fields } = this.collection(collection);
+    const open = fields.filter(({ read }) => read === null || this.allows(read, caller, { collection, record }));
+    return new Set([...systemFields, ...open.map(({ name }) => name)]);
+  }
+
+  /** A record as a caller is answered it. */
+  shown(caller: ModelCaller, collection: string, record: ModelRecord): object {
+    return this.part(caller, { collection, only: null }, record);
+  }
+
+  /** The same with some fields alone. @param from.only names that were asked for; null for all. */
+  part(
+    caller: ModelCaller,
+    { collection, only }: { collection: string; only: ReadonlySet<string> | null },
+    record: ModelRecord,
+  ): object {
+    const visible = this.visible(caller, collection, record);
+    const entries = Object.entries(record).filter(([name]) => visible.has(name) && (only === null || only.has(name)));
+    return Object.fromEntries(entries);
+  }
+
+  /** The records of a list, the newest first. */
+  list(caller: ModelCaller, collection: string): ModelRecord[] {
+    return this.records(collection)
+      .filter((record) => this.canRead(caller, collection, record))
+      .reverse();
+  }
+
+  /** The status of a caller who may read nothing of a collection; null for whoever may. */
+  closedStatus(caller: ModelCaller, collection: string): number | null {
+    if (this.standing(this.collection(collection).rules.read, caller) !== "none") return null;
+    return caller.id === null ? 401 : 403;
+  }
+
+  /** How a caller stands to the values of a field. */
+  fieldStanding(caller: ModelCaller, collection: string, name: string): Standing {
+    const read = this.field(collection, name)?.read ?? null;
+    return read === null ? "all" : this.standing(read, caller);
+  }
+
+  /** The statuses by which a filter of a caller may be refused; empty where it is answered. */
+  refusals(caller: ModelCaller, collection: string, filter: Condition): Set<number> {
+    const { fields, entered } = mentionsOf(filter, collection, this.target);
+    return this.#refusals(caller, fields, entered);
+  }
+
+  refusalsOfPath(caller: ModelCaller, collection: string, path: Path): Set<number> {
+    const condition: Comparison = {
+      kind: "compare",
+      left: path,
+      operator: "=",
+      right: { kind: "literal", value: null },
+    };
+    return this.refusals(caller, collection, condition);
+  }
+
+  #refusals(
+    caller: ModelCaller,
+    fields: readonly { collection: string; field: string }[],
+    entered: Iterable<string>,
+  ): Set<number> {
+    const statuses = new Set<number>();
+    for (const { collection, field } of fields)
+      if (this.fieldStanding(caller, collection, field) !== "all") statuses.add(400);
+    for (const name of entered) {
+      const status = this.closedStatus(caller, name);
+      if (status !== null) statuses.add(status);
+    }
+    return statuses;
+  }
+
+  #value({ hops, field }: Path, at: At, view: View): Literal {
+    const end = this.#follow(hops, at, view);
+    return end === null ? null : (end.record[field] ?? null);
+  }
+
+  #follow(hops: readonly string[], at: At, { enters }: View): At | null {
+    let { collection, record } = at;
+    for (const hop of hops) {
+      const next = this.target(collection, hop);
+      const found = this.record(next, record[hop] ?? null);
+      if (found === null || !enters(next, found)) return null;
+      collection = next;
+      record = found;
+    }
+    return { collection, record };
+  }
+
+  #holds(condition: Condition, at: At, view: View): boolean {
+    switch (condition.kind) {
+      case "and":
+        return condition.parts.every((part) => this.#holds(part, at, view));
+      case "or":
+        return condition.parts.some((part) => this.#holds(part, at, view));
+      case "not":
+        return !this.#holds(condition.part, at, view);
+      case "compare":
+        return this.#compares(condition, { inner: at, outer: at }, view);
+      case "in":
+        return condition.values.includes(this.#value(condition.left, at, view));
+      case "backward": {
+        const end = this.#follow(condition.hops, at, view);
+        if (end === null) return false;
+        return this.records(condition.collection).some((record) => {
+          const inner = { collection: condition.collection, record };
+          if (record[condition.pointer] !== end.record.id || !view.enters(condition.collection, record)) return false;
+          if (condition.where !== null && !this.#holds(condition.where, inner, view)) return false;
+          return condition.tail === null || this.#compares(condition.tail, { inner, outer: at }, view);
+        });
+      }
+    }
+  }
+
+  /** @param at.inner where the left side begins. @param at.outer where the right side does. */
+  #compares({ left, operator, right }: Omit<Comparison, "kind">, at: { inner: At; outer: At }, view: View): boolean {
+    const value = this.#value(left, at.inner, view);
+    const wanted = this.#term(right, at.outer, view);
+    switch (operator) {
+      case "=":
+        return isEqual(value, wanted, right);
+      case "!=":
+        return !isEqual(value, wanted, right);
+      case "~":
+        return (
+          typeof value === "string" && typeof wanted === "string" && value.toLowerCase().includes(wanted.toLowerCase())
+        );
+      case "<":
+        return value !== null && wanted !== null && value < wanted;
+      case ">=":
+        return value !== null && wanted !== null && value >= wanted;
+    }
+  }
+
+  #term(term: Term, at: At, view: View): Literal {
+    if (term.kind === "caller") return view.caller.id;
+    return term.kind === "literal" ? term.value : this.#value(term.path, at, view);
+  }
+
+  /** The definitions that the service gets. */
+  definitions(): object[] {
+    return [...this.#collections.values()].map(({ name, fields, rules }) => ({
+      name,
+      fields: fields.map(({ read, update, ...field }) => {
+        const permissions = {
+          ...(read !== null && { read: textOfRule(read) }),
+          ...(update !== null && { update: textOfRule(update) }),
+        };
+        return {
+          ...field,
+          ...(field.name === ownerField && { owner: true }),
+          ...(Object.keys(permissions).length > 0 && { permissions }),
+        };
+      }),
+      permissions: Object.fromEntries(Object.entries(rules).map(([operation, rule]) => [operation, textOfRule(rule)])),
+    }));
+  }
+}
+
+interface At {
+  readonly collection: string;
+  readonly record: ModelRecord;
+}
+
+interface View {
+  readonly caller: ModelCaller;
+  enters(collection: string, record: ModelRecord): boolean;
+}
+
+/** Null equals the word null and a field without a value; the caller that is nobody equals nothing. */
+function isEqual(value: Literal, wanted: Literal, right: Term): boolean {
+  return value === wanted && (value !== null || right.kind !== "caller");
+}

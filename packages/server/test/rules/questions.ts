@@ -1,0 +1,177 @@
+/** Questions: requests for what is stored, each with the answer that the model says a caller gets. */
+import type { Generator } from "./generate.ts";
+import type { Model, ModelCaller, ModelRecord } from "./model.ts";
+import { type Condition, type Literal, type Path, textOfPath, textOfRule } from "./syntax.ts";
+
+/** The body of an answer, or the statuses of which a refusal has one. */
+type Expected = { readonly body: unknown } | { readonly statuses: ReadonlySet<number> };
+
+export interface Question {
+  readonly path: string;
+  /** Whether its list can be asked for in pages. */
+  readonly isPaged: boolean;
+  /** Whether it has no ETag by which nothing is asked again. */
+  readonly isFleeting: boolean;
+  answerTo(caller: ModelCaller): Expected;
+}
+
+type List = (caller: ModelCaller) => ModelRecord[];
+
+export function questionsFor(model: Model, name: string, generator: Generator): Question[] {
+  const all: List = (caller) => model.list(caller, name);
+  const filters = Array.from({ length: 2 }, () => generator.condition(name, { depth: 2, hops: 3 }));
+  return [
+    { ...listQuestion(model, name, { search: "", list: all }), isPaged: false },
+    pageQuestion(model, name),
+    ...filters.map((filter) => filterQuestion(model, name, filter)),
+    sortQuestion(model, name, generator),
+    ...expandQuestions(model, name, generator),
+    fieldsQuestion(model, name, generator),
+    ...model.records(name).map((record) => recordQuestion(model, name, record)),
+    recordQuestion(model, name, null),
+  ];
+}
+
+/** All records that a caller may read. */
+export function pageQuestion(model: Model, name: string): Question {
+  return listQuestion(model, name, { search: "?limit=50", list: (caller) => model.list(caller, name) });
+}
+
+interface Asked {
+  readonly search: string;
+  readonly list: List;
+  /** The statuses by which it may be refused. */
+  readonly refusals?: (caller: ModelCaller) => ReadonlySet<number>;
+  readonly total?: boolean;
+  readonly shown?: (caller: ModelCaller, record: ModelRecord) => object;
+}
+
+function listQuestion(model: Model, name: string, asked: Asked): Question {
+  const { search, list, refusals, total = false } = asked;
+  const shown = asked.shown ?? ((caller: ModelCaller, record: ModelRecord) => model.shown(caller, name, record));
+  return {
+    path: `/api/${name}${search}`,
+    isPaged: search !== "" && !search.includes("limit="),
+    isFleeting: false,
+    answerTo: (caller) => {
+      const closed = model.closedStatus(caller, name);
+      if (closed !== null) return { statuses: new Set([closed]) };
+      const statuses = refusals?.(caller) ?? new Set();
+      if (statuses.size > 0) return { statuses };
+      const items = list(caller).map((record) => shown(caller, record));
+      return { body: { items, ...(search !== "" && { hasMore: false }), ...(total && { total: items.length }) } };
+    },
+  };
+}
+
+function filterQuestion(model: Model, name: string, filter: Condition): Question {
+  return listQuestion(model, name, {
+    search: `?count=exact&filter=${encodeURIComponent(textOfRule(filter))}`,
+    total: true,
+    refusals: (caller) => model.refusals(caller, name, filter),
+    list: (caller) =>
+      model.list(caller, name).filter((record) => model.matches(filter, caller, { collection: name, record })),
+  });
+}
+
+/** Null before every value, false before true, texts by code points. */
+function compare(a: Literal, b: Literal): number {
+  if (a === b) return 0;
+  if (a === null || b === null) return a === null ? -1 : 1;
+  return a < b ? -1 : 1;
+}
+
+function sortQuestion(model: Model, name: string, generator: Generator): Question {
+  const path: Path = generator.rarely(4) ? { hops: [], field: "s" } : generator.path(name);
+  const isDescending = generator.rarely(2);
+  const sign = isDescending ? -1 : 1;
+  return listQuestion(model, name, {
+    search: `?sort=${isDescending ? "-" : ""}${textOfPath(path)}`,
+    refusals: (caller) => model.refusalsOfPath(caller, name, path),
+    list: (caller) => {
+      const value = (record: ModelRecord): Literal => model.valueFor(path, caller, { collection: name, record });
+      const oldest = model.list(caller, name).reverse();
+      const place = new Map(oldest.map((record, i) => [record, i]));
+      return oldest.sort((a, b) => sign * (compare(value(a), value(b)) || (place.get(a) ?? 0) - (place.get(b) ?? 0)));
+    },
+  });
+}
+
+function expandQuestions(model: Model, name: string, generator: Generator): Question[] {
+  const backward = generator.names.flatMap((from) =>
+    ["r0", "r1"].filter((field) => model.target(from, field) === name).map((field) => ({ from, field })),
+  );
+  const forward = ["r0", "r1"].map((field) => forwardQuestion(model, name, field));
+  return [...forward, ...backward.map((each) => backwardQuestion(model, name, each))];
+}
+
+function forwardQuestion(model: Model, name: string, field: string): Question {
+  const target = model.target(name, field);
+  return listQuestion(model, name, {
+    search: `?expand=${field}`,
+    list: (caller) => model.list(caller, name),
+    refusals: (caller) => new Set(model.fieldStanding(caller, name, field) === "none" ? [400] : []),
+    shown: (caller, record) => {
+      const found = model.visible(caller, name, record).has(field) ? model.record(target, record[field] ?? null) : null;
+      const beside = found !== null && model.canRead(caller, target, found) ? model.shown(caller, target, found) : null;
+      return { ...model.shown(caller, name, record), expand: { [field]: beside } };
+    },
+  });
+}
+
+function backwardQuestion(model: Model, name: string, { from, field }: { from: string; field: string }): Question {
+  const step = `${from}(${field})`;
+  return listQuestion(model, name, {
+    search: `?expand=${step}`,
+    list: (caller) => model.list(caller, name),
+    refusals: (caller) => new Set(model.fieldStanding(caller, from, field) === "all" ? [] : [400]),
+    shown: (caller, record) => {
+      const isClosed = model.closedStatus(caller, from) !== null;
+      const pointing = model.list(caller, from).filter((each) => each[field] === record.id);
+      const beside = isClosed ? null : pointing.map((each) => model.shown(caller, from, each));
+      return { ...model.shown(caller, name, record), expand: { [step]: beside } };
+    },
+  });
+}
+
+function fieldsQuestion(model: Model, name: string, generator: Generator): Question {
+  const own = new Set(["t", ...["n", "flag", "s", "u", "o"].filter(() => generator.rarely(2))]);
+  const inner = generator.of(["t", "s"]);
+  const target = model.target(name, "r0");
+  return listQuestion(model, name, {
+    search: `?fields=${[...own, `r0.${inner}`].join(",")}`,
+    list: (caller) => model.list(caller, name),
+    refusals: (caller) => {
+      const closed = [...own, "r0"].some((field) => model.fieldStanding(caller, name, field) === "none");
+      const isKnown =
+        model.closedStatus(caller, target) !== null || model.fieldStanding(caller, target, inner) !== "none";
+      return new Set(closed || !isKnown ? [400] : []);
+    },
+    shown: (caller, record) => {
+      const found = model.visible(caller, name, record).has("r0") ? model.record(target, record["r0"] ?? null) : null;
+      const beside =
+        found !== null && model.canRead(caller, target, found)
+          ? model.part(caller, { collection: target, only: new Set([inner]) }, found)
+          : null;
+      return { ...model.part(caller, { collection: name, only: own }, record), expand: { r0: beside } };
+    },
+  });
+}
+
+const nothing = "rec_01900000-0000-7000-8000-000000000000";
+
+/** One record by its id; null for one that is not there. */
+function recordQuestion(model: Model, name: string, record: ModelRecord | null): Question {
+  return {
+    path: `/api/${name}/${record?.id ?? nothing}`,
+    isPaged: false,
+    isFleeting: false,
+    answerTo: (caller) => {
+      const closed = model.closedStatus(caller, name);
+      if (closed !== null) return { statuses: new Set([closed]) };
+      if (record === null) return { statuses: new Set([404]) };
+      if (model.canRead(caller, name, record)) return { body: model.shown(caller, name, record) };
+      return { statuses: new Set([model.collection(name).rules.read === "owner" ? 403 : 404]) };
+    },
+  };
+}

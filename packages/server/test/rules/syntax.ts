@@ -1,0 +1,136 @@
+/** Rules as the model of the property test knows them: a tree, its text, and nothing of the service's own parser. */
+
+export type Literal = string | number | boolean | null;
+
+/** A way from a record to a value: through relations, to a field. */
+export interface Path {
+  readonly hops: readonly string[];
+  readonly field: string;
+}
+
+export type Term =
+  | { readonly kind: "literal"; readonly value: Literal }
+  | { readonly kind: "caller" }
+  | { readonly kind: "path"; readonly path: Path };
+
+export type Operator = "=" | "!=" | "<" | ">=" | "~";
+
+export interface Comparison {
+  readonly kind: "compare";
+  readonly left: Path;
+  readonly operator: Operator;
+  readonly right: Term;
+}
+
+/** Some record of a collection that points to the end of `hops` fulfils `where`, and `tail`, whose right side is of the record outside. */
+interface Backward {
+  readonly kind: "backward";
+  readonly hops: readonly string[];
+  readonly collection: string;
+  readonly pointer: string;
+  readonly where: Condition | null;
+  readonly tail: Omit<Comparison, "kind"> | null;
+}
+
+export type Condition =
+  | { readonly kind: "and" | "or"; readonly parts: readonly Condition[] }
+  | { readonly kind: "not"; readonly part: Condition }
+  | Comparison
+  | { readonly kind: "in"; readonly left: Path; readonly values: readonly Literal[] }
+  | Backward;
+
+export type Word = "public" | "authenticated" | "owner" | "admin";
+export type Rule = Word | Condition;
+
+export function textOfPath({ hops, field }: Path): string {
+  return [...hops, field].join(".");
+}
+
+function textOfTerm(term: Term): string {
+  if (term.kind === "caller") return "@user.id";
+  return term.kind === "path" ? textOfPath(term.path) : JSON.stringify(term.value);
+}
+
+function textOf(condition: Condition): string {
+  switch (condition.kind) {
+    case "and":
+    case "or":
+      return `(${condition.parts.map(textOf).join(condition.kind === "and" ? " && " : " || ")})`;
+    case "not":
+      return `!(${textOf(condition.part)})`;
+    case "compare":
+      return `${textOfPath(condition.left)} ${condition.operator} ${textOfTerm(condition.right)}`;
+    case "in":
+      return `${textOfPath(condition.left)} in (${condition.values.map((value) => JSON.stringify(value)).join(", ")})`;
+    case "backward": {
+      const { hops, collection, pointer, where, tail } = condition;
+      const step = `${collection}(${pointer})${where === null ? "" : `[${textOf(where)}]`}`;
+      const end = tail === null ? "" : `.${textOfPath(tail.left)} ${tail.operator} ${textOfTerm(tail.right)}`;
+      return `${[...hops, step].join(".")}${end}`;
+    }
+  }
+}
+
+/** The text of a rule as a definition has it. */
+export function textOfRule(rule: Rule): string {
+  return typeof rule === "string" ? rule : textOf(rule);
+}
+
+/** The paths that a condition compares, and the relations that it goes through, each with the collection where it begins. */
+export interface Mentions {
+  readonly fields: { readonly collection: string; readonly field: string }[];
+  readonly entered: Set<string>;
+}
+
+/** @param target the collection that a relation of another leads to. */
+export function mentionsOf(
+  condition: Condition,
+  root: string,
+  target: (collection: string, field: string) => string,
+): Mentions {
+  const mentions: Mentions = { fields: [], entered: new Set() };
+  const follow = (from: string, hops: readonly string[]): string => {
+    let at = from;
+    for (const hop of hops) {
+      mentions.fields.push({ collection: at, field: hop });
+      at = target(at, hop);
+      mentions.entered.add(at);
+    }
+    return at;
+  };
+  const path = (from: string, { hops, field }: Path): void => {
+    mentions.fields.push({ collection: follow(from, hops), field });
+  };
+  const term = (from: string, right: Term): void => {
+    if (right.kind === "path") path(from, right.path);
+  };
+  const visit = (each: Condition, from: string): void => {
+    switch (each.kind) {
+      case "and":
+      case "or":
+        for (const part of each.parts) visit(part, from);
+        return;
+      case "not":
+        visit(each.part, from);
+        return;
+      case "compare":
+        path(from, each.left);
+        term(from, each.right);
+        return;
+      case "in":
+        path(from, each.left);
+        return;
+      case "backward": {
+        follow(from, each.hops);
+        mentions.entered.add(each.collection);
+        mentions.fields.push({ collection: each.collection, field: each.pointer });
+        if (each.where !== null) visit(each.where, each.collection);
+        if (each.tail === null) return;
+        path(each.collection, each.tail.left);
+        term(from, each.tail.right);
+      }
+    }
+  };
+  visit(condition, root);
+  return mentions;
+}

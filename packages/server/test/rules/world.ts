@@ -1,0 +1,296 @@
+/**
+ * The property of rules: whatever the schema, its rules and its records, each caller gets of each question what the model says,
+ * hears of each change what the model says, and nothing differs by a value that the caller may not read.
+ *
+ * A run makes a schema and records, then: (1) asks everything for every caller, twice, so that answers from memory and by ETag are
+ * among them; (2) makes changes as several callers, while sockets listen and a list is paged; (3) asks again; (4) replays; (5) changes
+ * values that somebody may not read, and compares every answer to them byte for byte.
+ */
+import { expect } from "bun:test";
+import type { Answer } from "../kit.ts";
+import type { Actor, Cast } from "./cast.ts";
+import { type Attempt, refusalOf } from "./changes.ts";
+import { Generator } from "./generate.ts";
+import { Listeners } from "./listeners.ts";
+import { Model, type ModelCollection, type ModelRecord, ownerField } from "./model.ts";
+import { pageQuestion, type Question, questionsFor } from "./questions.ts";
+import type { Literal } from "./syntax.ts";
+
+export class World {
+  readonly #cast: Cast;
+  readonly #generator: Generator;
+  readonly #collections: readonly ModelCollection[];
+  readonly #listeners: Listeners;
+  /** Answers by caller and path, with their tags. */
+  readonly #earlier = new Map<string, { tag: string; body: unknown }>();
+  #model: Model;
+  #secrets = 0;
+
+  constructor(cast: Cast, choose: (bound: number) => number) {
+    this.#cast = cast;
+    this.#generator = new Generator(choose);
+    this.#collections = this.#generator.collections();
+    this.#model = new Model(this.#collections, new Map());
+    this.#listeners = new Listeners(cast, this.#generator.names);
+  }
+
+  async run(): Promise<void> {
+    await this.#define();
+    await this.#fill();
+    await this.#ask();
+    await this.#listeners.begin(this.#model, this.#generator);
+    const { events } = this.#cast.server.service;
+    const since = (await events.at(events.flushedSeq))?.id ?? "";
+    for (let left = 10; left > 0; left--) await this.#change();
+    await this.#listeners.compare();
+    await this.#ask();
+    await this.#listeners.replay(since, this.#model);
+    await this.#interfere();
+    this.#listeners.end();
+  }
+
+  async #define(): Promise<void> {
+    const end = { name: "ending", fields: [{ name: "n", type: "integer" }] };
+    await this.#cast.must("PUT", "/api/admin/schema.json", { collections: [end] });
+    await this.#cast.must("PUT", "/api/admin/schema.json", { collections: [end, ...this.#model.definitions()] });
+  }
+
+  #secret(): string {
+    this.#secrets += 1;
+    return `secret${this.#secrets}`;
+  }
+
+  async #fill(): Promise<void> {
+    const ids = new Map<string, string[]>(this.#generator.names.map((name) => [name, []]));
+    for (const [name, made] of ids)
+      for (let left = 2 + Number(this.#generator.rarely(2)); left > 0; left--) {
+        const owner = this.#generator.of([...this.#cast.userIds, null]);
+        const body = { ...this.#generator.values(this.#cast.userIds, this.#secret()), [ownerField]: owner };
+        made.push(((await this.#cast.must("POST", `/api/${name}`, body)) as ModelRecord).id);
+      }
+    for (const [name, made] of ids)
+      for (const id of made) await this.#cast.must("PUT", `/api/${name}/${id}`, this.#relations(name, ids));
+    await this.#refresh();
+  }
+
+  #relations(name: string, ids: ReadonlyMap<string, readonly string[]>): { [field: string]: Literal } {
+    const targets = [...(this.#generator.targets.get(name) ?? [])];
+    return Object.fromEntries(
+      targets.map(([field, target]) => [field, this.#generator.of([...(ids.get(target) ?? []), null])]),
+    );
+  }
+
+  /** The model sees the records as an admin does. */
+  async #refresh(): Promise<void> {
+    const tables = new Map<string, ModelRecord[]>();
+    for (const name of this.#generator.names) {
+      const { items } = (await this.#cast.must("GET", `/api/${name}`)) as { items: ModelRecord[] };
+      tables.set(name, items.reverse());
+    }
+    this.#model = new Model(this.#collections, tables);
+  }
+
+  /** Asks every caller everything, one after the other; then backwards, with the ETag of their own and of another caller. */
+  async #ask(): Promise<void> {
+    for (const { name } of this.#collections)
+      for (const question of questionsFor(this.#model, name, this.#generator)) {
+        const tags = new Map<Actor, string>();
+        for (const caller of this.#cast.callers) {
+          const answer = await this.#answerTo(question, caller);
+          const tag = answer.headers.get("etag");
+          if (answer.status === 200 && tag !== null) tags.set(caller, tag);
+        }
+        for (const caller of [...this.#cast.callers].reverse()) {
+          const own = tags.get(caller);
+          if (own !== undefined && !question.isFleeting) {
+            const headers = { "If-None-Match": own };
+            expect([question.path, caller.name, (await this.#cast.get(caller, question.path, headers)).status]).toEqual(
+              [question.path, caller.name, 304],
+            );
+          }
+          for (const [other, tag] of tags)
+            if (other !== caller)
+              await this.#answerTo(question, caller, { tag, isLike: same(question, caller, other) });
+        }
+        await this.#page(question);
+      }
+  }
+
+  /** @param known a tag of another caller: it fits where both get the same. */
+  async #answerTo(
+    question: Question,
+    caller: Actor,
+    known: { tag: string; isLike: boolean } | null = null,
+  ): Promise<Answer<unknown>> {
+    if (known === null) await this.#compareEarlier(question, caller);
+    const headers = known === null ? {} : { "If-None-Match": known.tag };
+    const answer = await this.#cast.get(caller, question.path, headers);
+    const expected = question.answerTo(caller);
+    const at = [question.path, caller.name];
+    if (known?.isLike === true && answer.status === 304) return answer;
+    if (!("body" in expected))
+      expect([...at, [...expected.statuses].includes(answer.status), answer.status]).toEqual([
+        ...at,
+        true,
+        answer.status,
+      ]);
+    else expect([...at, answer.status, withoutCursor(answer.body)]).toEqual([...at, 200, expected.body]);
+    const tag = answer.headers.get("etag");
+    if (known === null && "body" in expected && tag !== null)
+      this.#earlier.set(`${caller.name} ${question.path}`, { tag, body: expected.body });
+    return answer;
+  }
+
+  /** The ETag of an earlier answer is for the same answer alone, whatever has changed since. */
+  async #compareEarlier(question: Question, caller: Actor): Promise<void> {
+    const earlier = this.#earlier.get(`${caller.name} ${question.path}`);
+    if (earlier === undefined) return;
+    const headers = { "If-None-Match": earlier.tag };
+    const { status } = await this.#cast.get(caller, question.path, headers);
+    if (status !== 304) return;
+    const at = [question.path, caller.name, "not modified"];
+    expect([...at, question.answerTo(caller)]).toEqual([...at, { body: earlier.body }]);
+  }
+
+  /** The same list in pages of two. */
+  async #page(question: Question): Promise<void> {
+    if (!question.isPaged) return;
+    for (const caller of this.#cast.callers) {
+      const expected = question.answerTo(caller);
+      if (!("body" in expected)) continue;
+      const items: unknown[] = [];
+      for (let cursor: string | null = ""; cursor !== null; ) {
+        const path: string = `${question.path}&limit=2&cursor=${cursor}`;
+        const { status, body } = await this.#cast.get(caller, path);
+        expect([path, caller.name, status]).toEqual([path, caller.name, 200]);
+        const page = body as { items: unknown[]; nextCursor: string | null };
+        items.push(...page.items);
+        cursor = page.nextCursor;
+      }
+      expect([question.path, caller.name, items]).toEqual([
+        question.path,
+        caller.name,
+        (expected.body as { items: unknown[] }).items,
+      ]);
+    }
+  }
+
+  /** A change by a random caller, of which the model says whether it is allowed, and what everybody hears of it. */
+  async #change(): Promise<void> {
+    const generator = this.#generator;
+    const caller = generator.rarely(2) ? generator.of(this.#cast.callers) : this.#cast.admin;
+    const { name } = generator.of(this.#collections);
+    const record = generator.of([...this.#model.records(name), null]);
+    const isDeleted = record !== null && generator.rarely(3);
+    const operation = record === null ? "create" : isDeleted ? "delete" : "update";
+    const body = operation === "delete" ? undefined : this.#body(name, caller, record);
+    const path = record === null ? `/api/${name}` : `/api/${name}/${record.id}`;
+    const method = { create: "POST", update: "PUT", delete: "DELETE" }[operation];
+    const paging = generator.of(this.#cast.callers);
+    const first = await this.#firstPage(paging, name);
+    const before = this.#model;
+    const answer = await this.#cast.request(caller, { method, path, ...(body !== undefined && { body }) });
+    await this.#refresh();
+    const after = this.#model.record(name, record === null ? (answer.body as { id: Literal }).id : record.id);
+    this.#expectAnswer(before, { caller, name, operation, body: body ?? {}, record }, { answer, after });
+    await this.#otherPages(paging, name, first);
+    // A right may depend on another collection than the one that has changed.
+    const question = pageQuestion(this.#model, generator.of(generator.names));
+    for (const each of this.#cast.callers) await this.#answerTo(question, each);
+    if (JSON.stringify(record) !== JSON.stringify(after))
+      this.#listeners.tell(this.#model, { name, before: record, after });
+  }
+
+  /** Some values of a record; of one that is there also those that it has, which the caller may not know. */
+  #body(name: string, caller: Actor, record: ModelRecord | null): { [field: string]: Literal } {
+    const { id: _, createdAt: __, updatedAt: ___, ...present } = record ?? { id: "", createdAt: "", updatedAt: "" };
+    const ids = new Map(this.#generator.names.map((each) => [each, this.#model.records(each).map(({ id }) => id)]));
+    const values = { ...this.#generator.values(this.#cast.userIds, this.#secret()), ...this.#relations(name, ids) };
+    const owner = caller.isAdmin ? { [ownerField]: this.#generator.of([...this.#cast.userIds, null]) } : {};
+    const all = Object.entries(this.#generator.rarely(3) ? present : { ...values, ...owner });
+    return Object.fromEntries(all.filter(() => this.#generator.rarely(2)));
+  }
+
+  #expectAnswer(
+    model: Model,
+    attempt: Attempt,
+    { answer, after }: { answer: Answer<unknown>; after: ModelRecord | null },
+  ): void {
+    const { caller, name, operation, body, record } = attempt;
+    const at = [operation, name, caller.name, JSON.stringify(body)];
+    const refusal = refusalOf(model, attempt);
+    if (refusal !== null) {
+      expect([...at, refusal.includes(answer.status), answer.status]).toEqual([...at, true, answer.status]);
+      expect([...at, after]).toEqual([...at, record]);
+      return;
+    }
+    expect([...at, answer.status]).toEqual([...at, { create: 201, update: 200, delete: 204 }[operation]]);
+    if (after === null) return;
+    const isReadable = this.#model.canRead(caller, name, after);
+    const named = new Set(["id", "createdAt", "updatedAt", ...Object.keys(body)]);
+    expect([...at, answer.body]).toEqual([
+      ...at,
+      this.#model.part(caller, { collection: name, only: isReadable ? null : named }, after),
+    ]);
+  }
+
+  /** A list whose first page comes before a change: its cursor, and the record that the next page follows. */
+  async #firstPage(caller: Actor, name: string): Promise<{ cursor: string; id: string } | null> {
+    const { status, body } = await this.#cast.get(caller, `/api/${name}?limit=1`);
+    if (status !== 200) return null;
+    const { items, nextCursor } = body as { items: { id: string }[]; nextCursor: string | null };
+    const [first] = items;
+    return nextCursor === null || first === undefined ? null : { cursor: nextCursor, id: first.id };
+  }
+
+  /** The next page follows the rights after the change. Ids rise with creation. */
+  async #otherPages(caller: Actor, name: string, first: { cursor: string; id: string } | null): Promise<void> {
+    if (first === null) return;
+    const path = `/api/${name}?limit=50&cursor=${first.cursor}`;
+    const { status, body } = await this.#cast.get(caller, path);
+    const older = this.#model.list(caller, name).filter(({ id }) => id < first.id);
+    const items = older.map((record) => this.#model.shown(caller, name, record));
+    expect([path, caller.name, status, body]).toEqual([path, caller.name, 200, { items, nextCursor: null }]);
+  }
+
+  /** Changes secrets, which no rule asks about: to whoever may not read one, every answer stays as it was, but for the time. */
+  async #interfere(): Promise<void> {
+    const { name } = this.#generator.of(this.#collections);
+    const records = this.#model.records(name);
+    if (records.length === 0) return;
+    const record = this.#generator.of(records);
+    const kept = this.#cast.callers.filter(
+      (caller) => !this.#model.visible(caller, name, record).has("s") || !this.#model.canRead(caller, name, record),
+    );
+    const questions = this.#collections.flatMap((each) => questionsFor(this.#model, each.name, this.#generator));
+    const before = new Map<Actor, string[]>();
+    for (const caller of kept) before.set(caller, await this.#texts(caller, questions));
+    for (const value of [this.#secret(), "A", "zzzz".repeat(500), null]) {
+      await this.#cast.must("PUT", `/api/${name}/${record.id}`, { s: value });
+      for (const caller of kept)
+        expect([caller.name, await this.#texts(caller, questions)]).toEqual([caller.name, before.get(caller) ?? []]);
+    }
+    await this.#refresh();
+  }
+
+  async #texts(caller: Actor, questions: readonly Question[]): Promise<string[]> {
+    const texts: string[] = [];
+    for (const { path } of questions) {
+      const answer = await this.#cast.get(caller, path);
+      const text = new TextDecoder().decode(answer.bytes);
+      texts.push(`${answer.status} ${path} ${text.replaceAll(/"updatedAt":"[^"]*"/g, '"updatedAt":""')}`);
+    }
+    return texts;
+  }
+}
+
+function same(question: Question, one: Actor, other: Actor): boolean {
+  return JSON.stringify(question.answerTo(one)) === JSON.stringify(question.answerTo(other));
+}
+
+/** A cursor is another for each caller. */
+function withoutCursor(body: unknown): unknown {
+  if (typeof body !== "object" || body === null || !("nextCursor" in body)) return body;
+  const { nextCursor, ...rest } = body;
+  return { ...rest, hasMore: nextCursor !== null };
+}
