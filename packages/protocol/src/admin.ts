@@ -52,10 +52,11 @@ export interface MigrationStep {
     | "default"
     | "onDelete"
     | "index"
+    | "search"
     | "permissions"
     | "order";
   field?: string;
-  /** Of an index. */
+  /** Of an index; of a search, all that are searched from now on. */
   fields?: string[];
   /** Of an index: whether no two records may have the same values in its fields. */
   unique?: boolean;

@@ -97,6 +97,8 @@ export interface CollectionDefinition {
   permissions?: Permissions;
   /** Beside what is indexed without asking: unique fields, relations, the owner. Left out where there are none. */
   indexes?: IndexDefinition[];
+  /** The fields of type string or text whose words `?search=` looks for. Left out where there are none. */
+  search?: string[];
 }
 
 /** The fields that the service manages on every record. */

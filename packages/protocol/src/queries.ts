@@ -23,6 +23,10 @@ export interface RecordQuery extends RecordSelection {
   offset?: number;
   /** Asks for `total`. */
   count?: "exact";
+  /** Words that the searched fields have, the best matches first: `word begin* "two words"`. */
+  search?: string;
+  /** Searched fields, with commas between them: the text around what was found comes as `snippet`, as HTML. */
+  snippet?: string;
 }
 
 /** A query of groups: values that records share, and what is asked for over each group. */

@@ -1151,6 +1151,10 @@ export const en = {
       index: (fields: string[], unique: boolean) =>
         `Add ${unique ? "unique index" : "index"} on ${fields.map((field) => `\`${field}\``).join(", ")}`,
       noIndex: (fields: string[]) => `Remove index on ${fields.map((field) => `\`${field}\``).join(", ")}`,
+      search: (fields: string[]) =>
+        fields.length === 0
+          ? "Search no field any more"
+          : `Search the words of ${fields.map((field) => `\`${field}\``).join(", ")}`,
       permissions: "Change the permissions",
       order: "Write the definition in another order",
     },

@@ -235,7 +235,7 @@ export class SchemaAdmin {
       for (const step of plan.steps) {
         const { stricter: _, ...shown } = { stricter: null, ...step };
         const isDrop = step.step === "drop";
-        const all = "field" in step || step.step === "index" ? records : 0;
+        const all = "field" in step || step.step === "index" || step.step === "search" ? records : 0;
         const rules = step.step === "permissions" ? { rules: changedRules(plan, step.field ?? null) } : {};
         steps.push({
           ...shown,

@@ -6,6 +6,7 @@ import type { CollectionDefinition } from "@socle/protocol";
 import {
   type Definitions,
   keepIndexes,
+  keepSearch,
   type ParsedDefinition,
   parseDefinition,
   type SchemaChange,
@@ -19,7 +20,7 @@ export type ChangeBuilder = (definitions: Definitions) => Awaitable<SchemaChange
 export type Expected = readonly string[] | null;
 
 /** The attributes that PUT of a collection takes. */
-const attributes = ["name", "fields", "permissions", "indexes"];
+const attributes = ["name", "fields", "permissions", "indexes", "search"];
 /** Attributes that GET answers beside these. PUT ignores them, so that an answer can be sent back. */
 const answered = ["$schema", "definition", "createdAt", "updatedAt", "records"];
 
@@ -48,8 +49,10 @@ export function changeOf(name: string, body: Record<string, unknown>): ChangeBui
       fields: body["fields"] === undefined ? definition.fields : body["fields"],
       ...(permissions === undefined ? {} : { permissions }),
       indexes: body["indexes"],
+      search: body["search"],
     });
-    return { define: [body["indexes"] === undefined ? keepIndexes(definition, parsed) : parsed], drop: [] };
+    const indexed = body["indexes"] === undefined ? keepIndexes(definition, parsed) : parsed;
+    return { define: [body["search"] === undefined ? keepSearch(definition, indexed) : indexed], drop: [] };
   };
 }
 

@@ -44,6 +44,8 @@ function describe({
       return `~ ${field} does something else when the record that it points to is deleted`;
     case "index":
       return `~ ${fields.join(", ")}: ${on === true ? (unique === true ? "a" : "an") : "the"} ${unique === true ? "unique " : ""}index ${on === true ? "comes" : "goes"}`;
+    case "search":
+      return fields.length === 0 ? "~ no field is searched" : `~ ${fields.join(", ")}: searched`;
     case "permissions":
       return field === "" ? "~ permissions" : `~ permissions of ${field}`;
     case "order":

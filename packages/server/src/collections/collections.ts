@@ -197,7 +197,7 @@ export class Collections {
   }
 
   async #drop(tx: Transactor, name: string, principal: Principal): Promise<void> {
-    await new Table(tx, name, this.#now()).drop();
+    await new Table(tx, name, this.#now()).drop(this.#byName.get(name)?.definition);
     await deleteDefinition(tx, name);
     await this.#announce(tx, { type: "deleted", name }, principal);
   }

@@ -15,6 +15,7 @@ import { AppError, allOf, isObject, messageOf, nearest, oneOf, quote } from "../
 import { isWord } from "../permissions/index.ts";
 import { nameProblem } from "./names.ts";
 import { type FieldTypes, parseIndexes } from "./parse-indexes.ts";
+import { parseSearch } from "./parse-search.ts";
 import { compilePattern, type Pattern } from "./pattern.ts";
 import { shapeProblems, unknownAttributes } from "./shapes.ts";
 
@@ -47,6 +48,7 @@ const definitionShape = {
   fields: z.array(z.unknown()),
   permissions: z.unknown(),
   indexes: z.unknown(),
+  search: z.unknown(),
   $schema: z.unknown(),
 };
 
@@ -218,11 +220,13 @@ export async function parseDefinition(input: unknown): Promise<ParsedDefinition>
   }
   const permissions = parseRules(input["permissions"], { operations: OPERATIONS, where: "permissions" }, problems);
   const indexes = parseIndexes(input["indexes"], fieldTypes(input["fields"]), problems);
+  const search = parseSearch(input["search"], fieldTypes(input["fields"]), problems);
   if (problems.length > maxProblems)
     problems.splice(maxProblems, Infinity, `and ${problems.length - maxProblems} more`);
   if (problems.length > 0) throw new AppError("bad_request", problems.join("; "));
   const definition: CollectionDefinition = { name: String(input["name"]), fields };
   if (permissions !== undefined) definition.permissions = permissions;
   if (indexes.length > 0) definition.indexes = indexes;
+  if (search !== undefined) definition.search = search;
   return { definition, renamedFrom };
 }

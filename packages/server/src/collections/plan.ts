@@ -5,6 +5,7 @@ import { AppError } from "../kernel/index.ts";
 import type { ParsedDefinition } from "./definition.ts";
 import { compareIndexes, type IndexStep } from "./indexes.ts";
 import { findRenames } from "./renames.ts";
+import { isSearchChanged } from "./search-table.ts";
 
 /** One change of a collection's table or rules, in the words of the spec's table "Schema migration". */
 export type PlanStep =
@@ -27,6 +28,8 @@ export type PlanStep =
   /** Another thing happens when what it points to is deleted. */
   | { step: "onDelete"; field: string }
   | IndexStep
+  /** Other fields are searched; the words of all records are read again. */
+  | { step: "search"; fields: string[] }
   /** The rules of the collection, or of one field. */
   | { step: "permissions"; field?: string }
   /** The same fields in another order, or the same indexes in other words. */
@@ -128,6 +131,7 @@ export function planMigration(before: CollectionDefinition | null, parsed: Parse
   steps.push(...additions, ...changes.sort((a, b) => rank(a) - rank(b)), ...compareIndexes(before, after, renames));
   if (JSON.stringify(before.permissions ?? null) !== JSON.stringify(after.permissions ?? null))
     steps.push({ step: "permissions" });
+  if (isSearchChanged({ before, after, steps })) steps.push({ step: "search", fields: [...(after.search ?? [])] });
   if (steps.length === 0 && JSON.stringify(before) !== JSON.stringify(after)) steps.push({ step: "order" });
   return { before, after, steps };
 }

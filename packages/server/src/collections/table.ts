@@ -5,6 +5,7 @@ import { positionSql, storedDefault, typeOf } from "../fields/index.ts";
 import { ownerColumn } from "../permissions/index.ts";
 import { indexColumn, orderColumn, plainColumn, tableName } from "./collection.ts";
 import { originOf, type Plan, type PlanStep } from "./plan.ts";
+import { SearchTable } from "./search-table.ts";
 import { isSameColumn, isSameIndex, type TableIndex, tableIndexes } from "./table-indexes.ts";
 
 /** Whether a plan reads or writes every record, rather than the schema alone. */
@@ -35,25 +36,30 @@ export class Table {
   readonly #name: string;
   readonly #sqlName: string;
   readonly #now: string;
+  readonly #search: SearchTable;
 
   /** @param now the time of the migration, as records have theirs. */
   constructor(tx: Transactor, collection: string, now: string) {
     this.#tx = tx;
     this.#now = now;
+    this.#search = new SearchTable(tx, collection);
     this.#name = tableName(collection);
     this.#sqlName = identifier(this.#name);
   }
 
-  async drop(): Promise<void> {
+  async drop(definition: CollectionDefinition | undefined): Promise<void> {
+    if (definition?.search !== undefined) await this.#search.drop();
     await this.#tx.run(`DROP TABLE ${this.#sqlName}`);
   }
 
   /** Changes the table. Whether its records allow that was asked before. */
   async apply(plan: Plan): Promise<void> {
     const { before, after } = plan;
+    await this.#search.release(before);
     if (before === null) await this.#create(after);
     else await this.#change(before, plan);
     await this.#reconcileIndexes(tableIndexes(after));
+    await this.#search.restore(plan);
   }
 
   /** Makes the indexes that are missing: earlier versions made fewer of them unasked. Answers whether there were any. */

@@ -25,6 +25,7 @@ export {
   systemFor,
 } from "./principal.ts";
 export { releasedMemory } from "./released-memory.ts";
+export { type SearchWord, searchText, searchWords } from "./search-words.ts";
 export { isSameSecret, Secret } from "./secret.ts";
 export { allOf, count, excerpt, nearest, oneOf, printable, quote } from "./text.ts";
 export { compareText, containsText, isAscii } from "./text-match.ts";

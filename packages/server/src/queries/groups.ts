@@ -62,7 +62,7 @@ export interface GroupsOf {
   readonly options: SqlOptions;
 }
 
-const strangers: readonly QueryParameter[] = ["offset", "count", "fields", "expand"];
+const strangers: readonly QueryParameter[] = ["offset", "count", "fields", "expand", "snippet"];
 
 /** Whether a query asks for groups. */
 export function asksForGroups({ group, aggregate }: QueryText): boolean {

@@ -15,8 +15,10 @@ import { indexUseOf } from "./index-use.ts";
 import type { GroupsPlan, PagePlan } from "./plan.ts";
 import { type QueryText, readWhole, refuseParameter } from "./query-text.ts";
 import { conditionOf, type ReadScope } from "./read-scope.ts";
+import { parseSearchText } from "./search.ts";
 import { parseSelection } from "./selection.ts";
 import { keyPlans, parseSort, type Sort } from "./sort.ts";
+import { bothOf, foundIn, rankOf } from "./sql/search.ts";
 
 /** Records of a page, unless the query says how many. */
 const maxLimit = 1_000;
@@ -71,21 +73,26 @@ export function parseListQuery(collection: Collection, text: QueryText, scope: R
   const conditions = [condition, filter].filter((each) => each !== null);
   const hasTotal = text.count === "exact";
   const { isBounded, isOrdered } = indexUseOf(collection, conditions, { sort, offset });
+  const search = parseSearchText(text, collection, source);
   const isSmall = limit <= maxLoopLimit && !parsed.leadsBack && !parsed.isGuarded;
-  const isOnLoop = isBounded && isSmall && !(hasTotal && conditions.length > 0);
+  const isOnLoop = search === null && isBounded && isSmall && !(hasTotal && conditions.length > 0);
   const site: ExecutionSite = isOnLoop ? "event-loop" : "thread";
   const options: SqlOptions = { isProbed: site === "thread", users: scope.users.table };
   const where = conditions.length === 0 ? null : allOf(conditions, source.table, options);
   if (filter !== null) scope.note(filter);
   const plan: PagePlan = {
     type: "records",
+    search,
     selection: parsed.plan(options),
     where,
     sort: {
-      keys: keyPlans(sort, collection, { table: source.table, options }),
+      keys:
+        search !== null && text.sort === undefined
+          ? [rankOf(search)]
+          : keyPlans(sort, collection, { table: source.table, options }),
       seq: `${source.table}._seq`,
       isSeqDescending: sort.isSeqDescending,
-      isIndexed: isOrdered,
+      isIndexed: isOrdered && search === null,
     },
     limit,
     offset,
@@ -100,7 +107,14 @@ export function parseListQuery(collection: Collection, text: QueryText, scope: R
     plan,
     site,
     countsAll: hasTotal && isOnLoop,
-    cursorScope: JSON.stringify([collection.name, collection.createdAt, text.sort, text.filter, ...ordersOf(sort)]),
+    cursorScope: JSON.stringify([
+      collection.name,
+      collection.createdAt,
+      text.sort,
+      text.filter,
+      text.search,
+      ...ordersOf(sort),
+    ]),
     entered: scope.entered,
     asked: scope.asked,
     isFleeting: scope.isFleeting,
@@ -111,13 +125,16 @@ export function parseListQuery(collection: Collection, text: QueryText, scope: R
 /** A query of groups. No index bounds the records of one, so it runs on a thread. */
 function parseGroupQuery(collection: Collection, text: QueryText, scope: ReadScope): Omit<ListQuery, "epoch"> {
   const schema = scope.schema(collection);
-  const { table, decision } = scope.source(collection);
+  const source = scope.source(collection);
+  const { table, decision } = source;
   const filter = text.filter === undefined ? null : parseFilter(text.filter, schema);
   const conditions = [conditionOf(decision), filter].filter((each) => each !== null);
   const options: SqlOptions = { isProbed: true, users: scope.users.table };
   const where = conditions.length === 0 ? null : allOf(conditions, table, options);
   if (filter !== null) scope.note(filter);
-  const plan = parseGroups(text, { collection, schema, table, options }, where);
+  const search = parseSearchText({ ...text, snippet: undefined }, collection, source);
+  const found = search === null ? where : bothOf(where, foundIn(search, table));
+  const plan = parseGroups(text, { collection, schema, table, options }, found);
   const { name, createdAt } = collection;
   const orders = plan.columns.map(({ texts }) => texts);
   return {
@@ -128,7 +145,16 @@ function parseGroupQuery(collection: Collection, text: QueryText, scope: ReadSco
     plan,
     site: "thread",
     countsAll: false,
-    cursorScope: JSON.stringify([name, createdAt, text.sort, text.filter, text.group, text.aggregate, orders]),
+    cursorScope: JSON.stringify([
+      name,
+      createdAt,
+      text.sort,
+      text.filter,
+      text.search,
+      text.group,
+      text.aggregate,
+      orders,
+    ]),
     entered: scope.entered,
     asked: scope.asked,
     isFleeting: scope.isFleeting,

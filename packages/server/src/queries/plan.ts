@@ -52,9 +52,28 @@ export interface ExpansionPlan {
   } | null;
 }
 
+/** Words that stand side by side, or one word. */
+export interface SearchTerm {
+  readonly words: readonly string[];
+  /** Whether the last of them is the beginning of a word. */
+  readonly isPrefix: boolean;
+}
+
+/** A search: the records that match, and the texts around what is found. */
+export interface SearchPlan {
+  /** The quoted SQL name of the search table. */
+  readonly table: string;
+  /** The query in the language of FTS5. */
+  readonly match: string;
+  readonly terms: readonly SearchTerm[];
+  readonly snippets: readonly { readonly field: string; readonly column: string }[];
+}
+
 /** One page of a list. */
 export interface PagePlan {
   readonly type: "records";
+  /** Null where nothing is searched for. */
+  readonly search: SearchPlan | null;
   readonly selection: SelectionPlan;
   /** A condition on the records of the list; null for the whole collection. */
   readonly where: SqlPart | null;

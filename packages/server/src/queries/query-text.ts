@@ -13,6 +13,8 @@ const queryParameters = [
   "expand",
   "group",
   "aggregate",
+  "search",
+  "snippet",
 ] as const;
 export type QueryParameter = (typeof queryParameters)[number];
 
@@ -42,7 +44,8 @@ export function readQueryText(
     if (seen.has(name)) throw new AppError("bad_request", `"${name}" is there twice; give it once.`);
     seen.add(name);
     isQuery = true;
-    if (value !== "") found[name] = value;
+    // A search for nothing is not a list of everything.
+    if (value !== "" || name === "search") found[name] = value;
   }
   return isQuery ? found : null;
 }

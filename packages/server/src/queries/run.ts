@@ -10,6 +10,7 @@ import type { PagePlan, QueryInput, RecordInput, SqlPart } from "./plan.ts";
 import { refuseParameter } from "./query-text.ts";
 import { groupsSql, runGroups } from "./run-groups.ts";
 import { concealValues, type Row } from "./shape.ts";
+import { snippetOf } from "./snippet.ts";
 import { orderBy, positionColumns, positionOf, type SortPosition, segmentsAfter } from "./sql/keyset.ts";
 import { bind, conditionSql, type Run } from "./sql/statement.ts";
 
@@ -36,8 +37,10 @@ function runPage(run: Run, plan: PagePlan, cursor: CursorPosition | null): PageO
   const position = typeof last === "string" ? readPosition(run, plan, last) : null;
   const next = position === null ? null : { id: String(last), values: position.values };
   const total = plan.isCounted ? countRows(run, plan) : null;
+  const snippets = takeSnippets(plan, rows);
   const records = new Expander(run).records(selection, rows);
-  return { items: JSON.stringify(records), next, total };
+  const items = snippets === null ? records : records.map((record, i) => ({ ...record, snippet: snippets[i] }));
+  return { items: JSON.stringify(items), next, total };
 }
 
 /** Reads one more record than the page holds. Answers whether the last one was one too many for its weight. */
@@ -71,17 +74,47 @@ function readRows(
 
 function pageSql(
   run: Run,
-  { selection, where, sort, offset }: PagePlan,
+  plan: PagePlan,
   { segment, limit }: { segment: SqlPart | null; limit: number },
 ): { sql: string; values: Value[] } {
+  const { selection, where, sort, offset, search } = plan;
   const order = orderBy(sort);
-  const condition = conditionSql(run, selection.table, [where, segment]);
+  const condition = conditionSql(run, selection.table, [matchOf(plan), where, segment]);
+  const texts = (search?.snippets ?? []).map(({ column }, i) => `, ${column} AS ${snippetAlias(i)}`);
   // A literal is measurably quicker than a parameter.
   const extent = offset === 0 ? `LIMIT ${limit}` : `LIMIT ${limit} OFFSET ${offset}`;
   return {
-    sql: `SELECT ${selection.columns.text} FROM ${selection.table}${condition.text} ORDER BY ${order.text} ${extent}`,
+    sql: `SELECT ${selection.columns.text}${texts.join("")} FROM ${fromOf(plan)}${condition.text} ORDER BY ${order.text} ${extent}`,
     values: [selection.columns, condition, order].flatMap((part) => bind(part, run.context)),
   };
+}
+
+/** The tables of a page. The matches of a search are read first, whatever the conditions on the records are. */
+function fromOf({ selection: { table }, search }: PagePlan): string {
+  return search === null ? table : `${search.table} CROSS JOIN ${table} ON ${table}._seq = ${search.table}.rowid`;
+}
+
+function matchOf({ search }: PagePlan): SqlPart | null {
+  return search === null ? null : { text: `${search.table} MATCH ?`, values: [search.match] };
+}
+
+/** The column of a text that a snippet is made of. No field has such a name. */
+function snippetAlias(position: number): string {
+  return `_snippet${position}`;
+}
+
+/** Takes the texts of snippets out of rows, and makes these; null where none is asked for. */
+function takeSnippets({ search }: PagePlan, rows: Row[]): { [field: string]: string | null }[] | null {
+  if (search === null || search.snippets.length === 0) return null;
+  return rows.map((row) => {
+    const snippets: { [field: string]: string | null } = {};
+    for (const [i, { field }] of search.snippets.entries()) {
+      const text = row[snippetAlias(i)];
+      delete row[snippetAlias(i)];
+      snippets[field] = typeof text === "string" ? snippetOf(text, search.terms) : null;
+    }
+    return snippets;
+  });
 }
 
 /** The position of a cursor. Values that were too long for it are read again. */
@@ -99,16 +132,23 @@ function gapOf({ reader }: Run, { selection: { table } }: PagePlan, id: string):
   return (reader.get<{ seq: number }>(sql, id)?.seq ?? 0) + 0.5;
 }
 
-function readPosition({ reader, context }: Run, { selection, sort }: PagePlan, id: string): SortPosition | null {
+function readPosition({ reader, context }: Run, plan: PagePlan, id: string): SortPosition | null {
+  const { selection, sort, search } = plan;
   const columns = positionColumns(sort);
-  const sql = `SELECT ${columns.text} FROM ${selection.table} WHERE id = ?`;
-  const row = reader.get<{ [column: string]: Value }>(sql, ...bind(columns, context), id);
+  const { table } = selection;
+  // One record: it is found first, and then its rank.
+  const from = search === null ? table : `${table} JOIN ${search.table} ON ${search.table}.rowid = ${table}._seq`;
+  const match = search === null ? "" : `${search.table} MATCH ? AND `;
+  const sql = `SELECT ${columns.text} FROM ${from} WHERE ${match}${table}.id = ?`;
+  const matched = search === null ? [] : [search.match];
+  const row = reader.get<{ [column: string]: Value }>(sql, ...bind(columns, context), ...matched, id);
   return row === null ? null : positionOf(sort, row);
 }
 
-function countRows(run: Run, { selection, where }: PagePlan): number {
-  const condition = conditionSql(run, selection.table, [where]);
-  const sql = `SELECT count(*) AS n FROM ${selection.table}${condition.text}`;
+function countRows(run: Run, plan: PagePlan): number {
+  const { selection, where } = plan;
+  const condition = conditionSql(run, selection.table, [matchOf(plan), where]);
+  const sql = `SELECT count(*) AS n FROM ${fromOf(plan)}${condition.text}`;
   return run.reader.get<{ n: number }>(sql, ...bind(condition, run.context))?.n ?? 0;
 }
 

@@ -1,5 +1,5 @@
 /** The SQL functions that our statements use and SQLite does not have. */
-import { containsText } from "../../kernel/index.ts";
+import { containsText, searchText } from "../../kernel/index.ts";
 import type { Connection } from "./connection.ts";
 
 /**
@@ -27,8 +27,14 @@ export function addFunctions(connection: Connection, onProbe: () => void): void 
     return items.some((item) => typeof item === "string" && containsText(item, wanted)) ? 1 : 0;
   });
   connection.define("_lower", (text) => (typeof text === "string" ? text.toLowerCase() : null));
+  addTriggerFunctions(connection);
   connection.define("_probe", (_row) => {
     onProbe();
     return 1;
   });
+}
+
+/** Adds `_search_text(text)`, the words of a text, which triggers of searched collections call. */
+export function addTriggerFunctions(connection: Connection): void {
+  connection.define("_search_text", (text) => (typeof text === "string" ? searchText(text) : null));
 }

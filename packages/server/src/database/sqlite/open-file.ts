@@ -16,6 +16,7 @@ import { AppError, messageOf, SetupError } from "../../kernel/index.ts";
 import { Connection, sqliteCode } from "./connection.ts";
 import { damageAdvice } from "./damage.ts";
 import { hasMetDamage } from "./errors.ts";
+import { addTriggerFunctions } from "./functions.ts";
 
 /** Flushes a directory, so that the names of new files survive a power cut. Windows keeps them without being told. */
 export function syncFolder(folder: string): void {
@@ -112,6 +113,7 @@ export function openWriter(path: string): Connection {
     connection.execute("CREATE TABLE IF NOT EXISTS _schema (module TEXT PRIMARY KEY, version INTEGER NOT NULL) STRICT");
     connection.execute("COMMIT");
     syncFolder(dirname(path));
+    addTriggerFunctions(connection);
     return connection;
   } catch (thrown) {
     throw explain(path, thrown);

@@ -138,6 +138,8 @@ export function wordsOf(step: MigrationStep, context: PlanContext): StepWords {
       return on
         ? { tone: "add", title: words.index(fields, unique), details: [words.concerns(records)] }
         : { tone: "drop", title: words.noIndex(fields), details: [] };
+    case "search":
+      return { tone: "change", title: words.search(fields), details: [words.concerns(records)] };
     case "permissions":
       return { tone: "change", title: words.permissions, details: permissionDetails(context) };
     case "order":

@@ -1,0 +1,94 @@
+/**
+ * The search table of a collection: an FTS5 index without content over the words of its searched fields. Triggers keep it in the
+ * statement of each change, whoever makes it. Its columns are called by their place, so that fields may have any names.
+ */
+import type { CollectionDefinition } from "@socle/protocol";
+import { identifier, type Transactor } from "../database/index.ts";
+import { plainColumn, tableName } from "./collection.ts";
+import { originOf, type Plan } from "./plan.ts";
+
+/** Words are made by `_search_text`; the tokenizer has only to split at what is none. */
+const tokenizer = "unicode61 remove_diacritics 0 categories ''L* N* Co M*''";
+
+/** The unquoted name. No collection's table begins like it. */
+export function searchTableName(collection: string): string {
+  return `_search_${tableName(collection)}`;
+}
+
+/** The column of the search table that holds the words of a field. */
+export function searchColumn(position: number): string {
+  return `c${position}`;
+}
+
+export class SearchTable {
+  readonly #tx: Transactor;
+  readonly #records: string;
+  readonly #name: string;
+
+  constructor(tx: Transactor, collection: string) {
+    this.#tx = tx;
+    this.#records = tableName(collection);
+    this.#name = searchTableName(collection);
+  }
+
+  /** Before columns change, which triggers may name. */
+  async release(before: CollectionDefinition | null): Promise<void> {
+    if (before?.search === undefined) return;
+    for (const event of ["insert", "update", "delete"]) await this.#tx.run(`DROP TRIGGER ${this.#trigger(event)}`);
+  }
+
+  /** Once the table is as the plan says: the words of all records are read again where other fields are searched. */
+  async restore({ before, ...plan }: Plan): Promise<void> {
+    const { search } = plan.after;
+    const isSame = before !== null && !isSearchChanged({ before, ...plan });
+    if (before?.search !== undefined && !isSame) await this.drop();
+    if (search === undefined) return;
+    const columns = search.map(plainColumn);
+    if (!isSame) await this.#fill(columns);
+    await this.#watch(columns);
+  }
+
+  async drop(): Promise<void> {
+    await this.#tx.run(`DROP TABLE ${identifier(this.#name)}`);
+  }
+
+  async #fill(columns: readonly string[]): Promise<void> {
+    const [name, names] = [identifier(this.#name), columns.map((_, i) => searchColumn(i)).join(", ")];
+    const options = `content='', contentless_delete=1, tokenize='${tokenizer}'`;
+    await this.#tx.run(`CREATE VIRTUAL TABLE ${name} USING fts5(${names}, ${options})`);
+    const words = columns.map((column) => `_search_text(${identifier(column)})`).join(", ");
+    await this.#tx.run(`INSERT INTO ${name} (rowid, ${names}) SELECT _seq, ${words} FROM ${identifier(this.#records)}`);
+  }
+
+  async #watch(columns: readonly string[]): Promise<void> {
+    const [name, records] = [identifier(this.#name), identifier(this.#records)];
+    const names = columns.map((_, i) => searchColumn(i));
+    const words = columns.map((column) => `_search_text(new.${identifier(column)})`);
+    const of = columns.map(identifier).join(", ");
+    await this.#tx.run(
+      `CREATE TRIGGER ${this.#trigger("insert")} AFTER INSERT ON ${records} BEGIN
+         INSERT INTO ${name} (rowid, ${names.join(", ")}) VALUES (new._seq, ${words.join(", ")}); END`,
+    );
+    await this.#tx.run(
+      `CREATE TRIGGER ${this.#trigger("update")} AFTER UPDATE OF ${of} ON ${records} BEGIN
+         UPDATE ${name} SET ${names.map((each, i) => `${each} = ${words[i]}`).join(", ")} WHERE rowid = new._seq; END`,
+    );
+    await this.#tx.run(
+      `CREATE TRIGGER ${this.#trigger("delete")} AFTER DELETE ON ${records} BEGIN
+         DELETE FROM ${name} WHERE rowid = old._seq; END`,
+    );
+  }
+
+  #trigger(event: string): string {
+    return identifier(`${this.#name}_${event}`);
+  }
+}
+
+/** Whether other fields are searched after a plan, or in another order. */
+export function isSearchChanged(plan: Pick<Plan, "before" | "after" | "steps">): boolean {
+  const was = plan.before?.search ?? [];
+  const added = new Set(plan.steps.flatMap((step) => (step.step === "add" ? [step.field] : [])));
+  // A new field may have the name of one that is gone.
+  const is = (plan.after.search ?? []).map((name) => (added.has(name) ? null : originOf(plan, name)));
+  return was.length !== is.length || was.some((name, i) => name !== is[i]);
+}

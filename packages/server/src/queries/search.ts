@@ -1,0 +1,92 @@
+/**
+ * The parameters `search` and `snippet`: the records whose words match, the best first (contract, "Batch, search, groups").
+ *
+ * Words are joined by AND; `word*` is the beginning of one, `"two words"` stand side by side. Every other character is text. The
+ * text for FTS5 is made of words alone, so that no query is an error of the database.
+ */
+import { type Collection, searchColumn, searchTableName } from "../collections/index.ts";
+import { identifier } from "../database/index.ts";
+import { quote, searchWords } from "../kernel/index.ts";
+import type { SearchPlan, SearchTerm } from "./plan.ts";
+import { type QueryText, refuseParameter } from "./query-text.ts";
+import type { Source } from "./source.ts";
+
+const maxCharacters = 1_000;
+const maxTerms = 32;
+
+/** A phrase in quotes, or what stands between white space: a beginning of a word ends with a star. */
+const part = /"([^"]*)"|([^\s"]+)/g;
+
+/** The terms of a text; none where it has no word. */
+function termsOf(text: string): SearchTerm[] {
+  const terms: SearchTerm[] = [];
+  for (const [, phrase, loose = ""] of text.matchAll(part)) {
+    if (phrase !== undefined) {
+      const words = [...searchWords(phrase)].map(({ word }) => word);
+      if (words.length > 0) terms.push({ words, isPrefix: false });
+      continue;
+    }
+    // Words of one run, such as the characters of a Chinese one, stand side by side.
+    const found = [...searchWords(loose)];
+    for (const [i, { word, start, end }] of found.entries()) {
+      const isPrefix = loose[end] === "*";
+      const before = found[i - 1];
+      const last = terms.at(-1);
+      const isJoined = before !== undefined && (before.end === start || before.start === start);
+      if (isJoined && last !== undefined) terms[terms.length - 1] = { words: [...last.words, word], isPrefix };
+      else terms.push({ words: [word], isPrefix });
+    }
+  }
+  return terms;
+}
+
+/** @throws AppError `bad_request`; null where nothing is searched for. */
+export function parseSearchText(
+  text: Pick<QueryText, "search"> & { readonly snippet?: string | undefined },
+  collection: Collection,
+  source: Source,
+): SearchPlan | null {
+  if (text.search === undefined) {
+    if (text.snippet !== undefined) throw refuseParameter("snippet", 'it needs "search"');
+    return null;
+  }
+  const { definition, name } = collection;
+  const fields = definition.search ?? [];
+  // A field that the caller may not read in every record is none for them.
+  const readable = fields.filter((each) => source.field(each) !== null && !source.conditional.has(each));
+  if (readable.length === 0)
+    throw refuseParameter("search", `the definition of ${quote(name)} names no fields that are searched`);
+  if (text.search.length > maxCharacters)
+    throw refuseParameter("search", `at most ${maxCharacters} characters are allowed`);
+  const terms = termsOf(text.search);
+  if (terms.length === 0) throw refuseParameter("search", `there is no word in ${quote(text.search)}`);
+  if (terms.length > maxTerms) throw refuseParameter("search", `at most ${maxTerms} words are allowed`);
+  const table = identifier(searchTableName(name));
+  const columns = readable.map((each) => searchColumn(fields.indexOf(each)));
+  const matched = terms.map(({ words, isPrefix }) => `"${words.join(" ")}"${isPrefix ? " *" : ""}`).join(" AND ");
+  return {
+    table,
+    match: `{${columns.join(" ")}} : (${matched})`,
+    terms,
+    snippets: snippetsOf(text.snippet, { collection, readable }).map((field) => ({
+      field,
+      column: source.column(field),
+    })),
+  };
+}
+
+function snippetsOf(
+  text: string | undefined,
+  { collection, readable }: { collection: Collection; readable: readonly string[] },
+): string[] {
+  const names = text === undefined ? [] : [...new Set(text.split(",").map((name) => name.trim()))];
+  for (const name of names)
+    if (!readable.includes(name))
+      throw refuseParameter(
+        "snippet",
+        `${quote(name)} is no field that is searched; there are: ${readable.join(", ")}`,
+      );
+  if (names.length > 0 && collection.definition.fields.some((field) => field.name === "snippet"))
+    throw refuseParameter("snippet", "the collection has a field of this name, which would be hidden");
+  return names;
+}
