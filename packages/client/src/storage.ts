@@ -41,7 +41,7 @@ export class StorageClient {
    * It ends with the file; it does not end when the caller may not download the file any more.
    */
   async link(id: string, options: { thumb?: string } = {}): Promise<FileLink> {
-    const link = await this.#transport.json<FileLink>("POST", linkPath(id, options.thumb));
+    const link = await this.#transport.call<FileLink>("POST", linkPath(id, options.thumb));
     return { ...link, url: `${this.#transport.baseUrl}${link.url}` };
   }
 
