@@ -21,7 +21,7 @@ export interface Caller {
 }
 
 /** Methods with large arguments or answers. */
-const large: ReadonlySet<string> = new Set(["db.list", "db.query", "storage.read", "storage.put"]);
+const large: ReadonlySet<string> = new Set(["db.list", "db.page", "db.query", "storage.read", "storage.put"]);
 /** Calls of these methods that are answered at a time, for each process. */
 const maxLarge = 2;
 

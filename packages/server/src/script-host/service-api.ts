@@ -98,6 +98,14 @@ export class ServiceApi {
         }
         return null;
       },
+      "db.page": async (principal, [name, search], { part }) => {
+        const collection = records.collection(text(name, "collection"));
+        const parameters = text(search, "query");
+        const list = this.#lists.prepare(collection, principal, parameters);
+        if (list.query === null) throw new AppError("bad_request", `${quote(parameters)} has no parameter of a list.`);
+        await part(await this.#lists.page(collection, list, { principal, caller: "functions", signal: neverAborted }));
+        return null;
+      },
       "db.get": async (principal, [name, id]) => {
         const collection = records.collection(text(name, "collection"));
         return nullIfMissing(() => records.get(collection, principal, text(id, "id")));
@@ -148,6 +156,13 @@ export class ServiceApi {
         const [userId, newRole] = [text(id, "id"), readRole(role)];
         return JSON.stringify(await database.transact((tx) => users.setRole(tx, userId, newRole)));
       },
+      "users.setPassword": async (principal, [id, password]) => {
+        const userId = text(id, "id");
+        const caller = { key: actorOf(principal) ?? "functions" };
+        const passwordHash = await users.preparePassword(text(password, "password"), caller);
+        const change = { passwordHash, keptSession: null };
+        return JSON.stringify(await database.transact((tx) => users.setPassword(tx, userId, change)));
+      },
     };
   }
 
@@ -161,11 +176,11 @@ export class ServiceApi {
         await part(await new Response(await storage.read(file, null)).bytes());
         return null;
       },
-      "storage.put": async (principal, [filename, data, visibility]) => {
+      "storage.put": async (principal, [filename, data, visibility, owner]) => {
         if (!(data instanceof Uint8Array)) throw new AppError("bad_request", "storage.put: data must be bytes.");
         const name = cleanName(text(filename, "filename"));
         const values = { filename: name === "" ? "file" : name, visibility: visibilityOf(visibility) };
-        const file = await storage.store(principal, async (upload) => {
+        const file = await storage.store(await this.#actingFor(principal, owner), async (upload) => {
           await upload.write(data);
           return values;
         });
@@ -181,6 +196,14 @@ export class ServiceApi {
     };
   }
 
+  /** The same principal, whose files belong to an owner; null for nobody. @throws AppError `bad_request`. */
+  async #actingFor(principal: System, owner: unknown): Promise<System> {
+    if (owner === null) return principal;
+    const userId = text(owner, "owner");
+    if ((await this.#auth.users.find(userId)) !== null) return { ...principal, userId };
+    throw new AppError("bad_request", `owner ${quote(userId)} is no user.`);
+  }
+
   #jobMethods(): Record<string, Method> {
     return {
       "jobs.enqueue": (principal, [name, payload, options]) =>
@@ -191,6 +214,11 @@ export class ServiceApi {
         ),
     };
   }
+}
+
+/** A run that has ended leaves its queries to their limit of time. */
+function neverAborted(): AbortSignal {
+  return new AbortController().signal;
 }
 
 /** Sends records in pieces, each after the process has taken the one before. */

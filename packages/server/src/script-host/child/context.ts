@@ -34,13 +34,14 @@ function databaseOf({ calls }: ContextParts): object {
       const call = (method: string, ...args: unknown[]): Promise<unknown> =>
         calls.call(`db.${method}`, [name, ...args]);
       return {
-        list: async () => {
+        list: async (query: object = {}) => {
+          const search = searchOf(query);
+          if (search !== "") return listOf(parsed(await whole(calls, "db.page", [name, search])) as Page);
           const records: unknown[] = [];
           await calls.call("db.list", [name], (page) => {
             for (const record of parsed(page) as unknown[]) records.push(record);
           });
-          // An array, as the client library answers a list, with `items`, as the HTTP API names it.
-          return Object.defineProperty(records, "items", { value: records });
+          return listOf({ items: records });
         },
         get: async (id: string) => parsed(await call("get", id)),
         create: async (values: unknown) => parsed(await call("create", jsonOf(values))),
@@ -55,6 +56,27 @@ function databaseOf({ calls }: ContextParts): object {
     },
     query: async (sql: string, params: unknown = []) => parsed(await whole(calls, "db.query", [sql, jsonOf(params)])),
   };
+}
+
+/** A list as the HTTP API answers it. */
+interface Page {
+  readonly items: unknown[];
+  readonly nextCursor?: string | null;
+  readonly total?: number;
+}
+
+/** An array, as the client library answers a list, with the names that the HTTP API gives its parts. */
+function listOf(page: Page): unknown[] {
+  for (const [name, value] of Object.entries(page)) Object.defineProperty(page.items, name, { value });
+  return page.items;
+}
+
+/** The parameters of a list, as an address has them; one that is null or undefined is left out. */
+function searchOf(query: object): string {
+  const search = new URLSearchParams();
+  for (const [name, value] of Object.entries(query ?? {}))
+    if (value !== null && value !== undefined) search.set(name, String(value));
+  return String(search);
 }
 
 /** The version that a record must have: an `ETag`, or the record as it was read. */
@@ -73,6 +95,7 @@ function usersOf(calls: ServiceClient): object {
     findByEmail: async (email: string) => parsed(await calls.call("users.findByEmail", [email])),
     create: async (values: unknown) => parsed(await calls.call("users.create", [jsonOf(values)])),
     setRole: async (id: string, role: string) => parsed(await calls.call("users.setRole", [id, role])),
+    setPassword: async (id: string, password: string) => parsed(await calls.call("users.setPassword", [id, password])),
   };
 }
 
@@ -81,9 +104,10 @@ function storageOf(calls: ServiceClient): object {
     get: async (id: string) => parsed(await calls.call("storage.get", [id])),
     delete: (id: string) => calls.call("storage.delete", [id]),
     read: (id: string) => whole(calls, "storage.read", [id]),
-    put: async (file: { filename: string; data: unknown; visibility?: string }) => {
+    put: async (file: { filename: string; data: unknown; visibility?: string; owner?: string | null }) => {
       const data = await bytesOf(file?.data);
-      return parsed(await calls.call("storage.put", [file.filename, data, file.visibility ?? null]));
+      const { filename, visibility = null, owner = null } = file;
+      return parsed(await calls.call("storage.put", [filename, data, visibility, owner]));
     },
   };
 }

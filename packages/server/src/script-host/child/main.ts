@@ -17,6 +17,7 @@ import type {
 import { useCode } from "./code.ts";
 import { makeContext } from "./context.ts";
 import { Errors } from "./errors.ts";
+import { boundFetch } from "./fetch.ts";
 import { guardProcess, loadEnvironment } from "./guards.ts";
 import { Budget, newScope, Output, type Scope, scopes } from "./output.ts";
 import { defineRefusal, refusalOf } from "./refusal.ts";
@@ -52,6 +53,7 @@ export function runScripts(options: ChildOptions): void {
   loadEnvironment(options.root);
   guardProcess();
   defineRefusal();
+  boundFetch();
 }
 
 class Child {
@@ -200,8 +202,8 @@ class Child {
   }
 
   async #call({ attempt, path, handler, input }: Invocation): Promise<unknown> {
-    const scope: Scope = newScope(attempt);
     const controller = new AbortController();
+    const scope: Scope = newScope(attempt, controller.signal);
     const calls = new ServiceClient({ attempt, send: this.#send, limits: this.#options });
     this.#active.set(attempt, { path, controller, calls });
     const target = this.#modules.get(path)?.[handler];

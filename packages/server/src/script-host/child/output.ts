@@ -44,13 +44,15 @@ export class Budget {
 export interface Scope {
   readonly attempt: number;
   readonly budget: Budget;
+  /** Aborted when its time is up. */
+  readonly signal: AbortSignal;
 }
 
 /** The scope of the code that is running. */
 export const scopes = new AsyncLocalStorage<Scope>();
 
-export function newScope(attempt: number): Scope {
-  return { attempt, budget: new Budget(maxEntries) };
+export function newScope(attempt: number, signal: AbortSignal): Scope {
+  return { attempt, budget: new Budget(maxEntries), signal };
 }
 
 export class Output {

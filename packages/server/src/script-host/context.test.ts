@@ -1,0 +1,104 @@
+/** The context of handlers, in a real process: lists by query, passwords, files of a user, and `fetch`. */
+import { afterAll, expect, test } from "bun:test";
+import { openScripts, type TestScripts } from "../../test/scripts.ts";
+
+const posts = {
+  name: "posts",
+  fields: [
+    { name: "title", type: "string" },
+    { name: "n", type: "integer" },
+    { name: "author", type: "relation", collection: "users", owner: true },
+  ],
+  permissions: { read: "owner" },
+};
+
+async function open(job: string, settings: Record<string, string> = {}): Promise<TestScripts> {
+  const code = `export const schedule = "0 0 1 1 *";\nexport default async ({ db, auth, storage }) => { ${job} };`;
+  return openScripts({ collections: [posts], files: { "jobs/try.ts": code }, settings });
+}
+
+/** Runs the job, and answers what it has logged as JSON, or its error. */
+async function run(api: TestScripts): Promise<unknown> {
+  let logged: unknown = null;
+  const error = await api.scripts.run({ kind: "job", name: "try" }, ({ message }) => {
+    logged = JSON.parse(message);
+  });
+  return error ?? logged;
+}
+
+const tell = (value: string): string => `console.log(JSON.stringify(${value}))`;
+
+test("db.list takes the parameters of lists, without the permissions of anybody", async () => {
+  const api = await open(`
+    for (const n of [1, 2, 3, 4]) await db.collection("posts").create({ title: "t" + n, n });
+    const first = await db.collection("posts").list({ filter: "n > 1", sort: "n", limit: 2, count: "exact", fields: "n" });
+    const second = await db.collection("posts").list({ filter: "n > 1", sort: "n", limit: 2, fields: "n", cursor: first.nextCursor });
+    const all = await db.collection("posts").list();
+    const groups = await db.collection("posts").list({ group: "author", aggregate: "count,sum(n)" });
+    ${tell("{ first, items: first.items, total: first.total, second, end: second.nextCursor, all: all.length, groups }")}`);
+  const first = [{ n: 2 }, { n: 3 }].map((each) => expect.objectContaining(each) as object);
+  expect(await run(api)).toEqual({
+    first,
+    items: first,
+    total: 3,
+    second: [expect.objectContaining({ n: 4 })],
+    end: null,
+    all: 4,
+    groups: [{ author: null, count: 4, "sum(n)": 10 }],
+  });
+});
+
+test("a query that is none is refused as over HTTP", async () => {
+  expect(await run(await open('await db.collection("posts").list({ filter: "nope = 1" })'))).toContain("nope");
+  expect(await run(await open('await db.collection("posts").list({ fliter: "n = 1" })'))).toContain(
+    "has no parameter of a list",
+  );
+});
+
+test("auth.users.setPassword gives a password, and ends the sessions", async () => {
+  const api = await open(
+    `const user = await auth.users.findByEmail("a@example.com"); ${tell('await auth.users.setPassword(user.id, "another password")')}`,
+  );
+  const { user, accessToken: token } = await api.register("a@example.com");
+  expect(await run(api)).toEqual(user);
+  expect((await api.request("GET", "/api/auth/me", { token })).status).toBe(401);
+  const body = { email: "a@example.com", password: "another password" };
+  expect((await api.request("POST", "/api/auth/login", { body })).status).toBe(200);
+  const short = await open(`const user = await auth.users.create({ email: "b@example.com", password: "long enough" });
+    await auth.users.setPassword(user.id, "x")`);
+  expect(await run(short)).toContain("password");
+});
+
+test("storage.put makes a file of a user, who may then read it", async () => {
+  const api = await open(`const user = await auth.users.findByEmail("a@example.com");
+    ${tell('[await storage.put({ filename: "a.txt", data: "hello", owner: user.id }), await storage.put({ filename: "b.txt", data: "b", visibility: "public" })]')}`);
+  const { user, accessToken: token } = await api.register("a@example.com");
+  const files = (await run(api)) as { id: string; userId: string | null; visibility: string }[];
+  expect(files).toMatchObject([
+    { userId: user.id, visibility: "protected" },
+    { userId: null, visibility: "public" },
+  ]);
+  const path = `/api/storage/${files[0]?.id}`;
+  expect([(await api.request("GET", path)).status, (await api.request("GET", path, { token })).status]).toEqual([
+    401, 200,
+  ]);
+  const nobody = await open('await storage.put({ filename: "a.txt", data: "", owner: "usr_nobody" })');
+  expect(await run(nobody)).toContain("is no user");
+});
+
+test("fetch ends with the run, also beside a signal of its own", async () => {
+  const closed = Promise.withResolvers<void>();
+  const server = Bun.serve({
+    port: 0,
+    fetch: ({ signal }) => {
+      signal.addEventListener("abort", () => closed.resolve());
+      return new Promise(() => undefined);
+    },
+  });
+  afterAll(() => server.stop(true));
+  const api = await open(`await fetch("${server.url}", { signal: new AbortController().signal })`, {
+    SERVICE_SCRIPTS_TIMEOUT: "200ms",
+  });
+  expect(await run(api)).toContain("ran longer than its timeout");
+  await closed.promise;
+});
