@@ -30,18 +30,10 @@ const exceptions: Exceptions = {
     "cli/commands/backup.ts",
     // The example of a function in a new project.
     "cli/template.ts",
-    "collections/collections.ts",
-    "collections/data-check.ts",
-    "jobs/history.ts",
-    "jobs/job-queue.ts",
     "queries/expand.ts",
     "queries/file-uses.ts",
     "queries/run-groups.ts",
     "queries/run.ts",
-    "realtime/readers.ts",
-    "records/counts.ts",
-    "records/rights.ts",
-    "runs/handler-names.ts",
   ],
   tables: [
     "backup/pack-worker.ts",

@@ -1,13 +1,12 @@
 /** Collections in force, and the one way to change them: migrations. */
 import type { CollectionDefinition, Operation, Rule } from "@socle/protocol";
-import { type Database, identifier, type MigrationSite, type Reader, type Transactor } from "../database/index.ts";
+import type { Database, MigrationSite, Reader, Transactor } from "../database/index.ts";
 import type { EventLog } from "../events/index.ts";
 import { type Expression, type ExpressionPart, parseParts } from "../expressions/index.ts";
 import { type Clock, type Principal, toTimestamp } from "../kernel/index.ts";
 import { isWord, narrowerThan, resolveRules } from "../permissions/index.ts";
 import { type ExpressionOf, placesAfter, toCollection } from "./build-collection.ts";
-import { type Collection, type Places, tableName } from "./collection.ts";
-import { DataCheck } from "./data-check.ts";
+import type { Collection, Places } from "./collection.ts";
 import {
   type DefinitionRow,
   definitionRows,
@@ -22,7 +21,8 @@ import type { Plan } from "./plan.ts";
 import { type Definitions, planChange, rethrow, type SchemaChange } from "./plan-change.ts";
 import { ruleAt } from "./rule-sites.ts";
 import { parseRule, ruleSource } from "./rules.ts";
-import { Table, touchesRecords } from "./table.ts";
+import { DataCheck } from "./sql/data-check.ts";
+import { lastNumber, Table, touchesRecords } from "./table.ts";
 
 /** With more records than these, a migration that looks at each of them runs on a thread. */
 const manyRecords = 10_000;
@@ -188,10 +188,7 @@ export class Collections {
     const { database, log } = this.#database.sizes();
     const limit = database + log > manyBytes ? fewRecords : manyRecords;
     for (const name of [...drop, ...plans.filter(touchesRecords).map(({ after }) => after.name)]) {
-      const last = await this.#database.reader.get<{ seq: number | null }>(
-        `SELECT max(_seq) AS seq FROM ${identifier(tableName(name))}`,
-      );
-      if ((last?.seq ?? 0) > limit) return "thread";
+      if ((await lastNumber(this.#database.reader, name)) > limit) return "thread";
     }
     return "event-loop";
   }

@@ -1,12 +1,20 @@
 /** Table of a collection: creates, changes and drops it as the steps of a migration say. */
 import type { CollectionDefinition, FieldDefinition } from "@socle/protocol";
-import { identifier, type Transactor } from "../database/index.ts";
+import { identifier, type Reader, type Transactor } from "../database/index.ts";
 import { positionSql, storedDefault, typeOf } from "../fields/index.ts";
 import { ownerColumn } from "../permissions/index.ts";
 import { indexColumn, orderColumn, plainColumn, tableName } from "./collection.ts";
 import { originOf, type Plan, type PlanStep } from "./plan.ts";
 import { SearchTable } from "./search-table.ts";
 import { isSameColumn, isSameIndex, type TableIndex, tableIndexes } from "./table-indexes.ts";
+
+/** The number of the newest record of a collection: about as many records as there were. */
+export async function lastNumber(reader: Reader, collection: string): Promise<number> {
+  const row = await reader.get<{ seq: number | null }>(
+    `SELECT max(_seq) AS seq FROM ${identifier(tableName(collection))}`,
+  );
+  return row?.seq ?? 0;
+}
 
 /** Whether a plan reads or writes every record, rather than the schema alone. */
 export function touchesRecords(plan: Plan): boolean {

@@ -3,9 +3,9 @@ import type { Transactor } from "../database/index.ts";
 import type { EventLog } from "../events/index.ts";
 import type { Awaitable, Clock } from "../kernel/index.ts";
 import { linear, type Postponement, type Run, type RunStore } from "../runs/index.ts";
-import type { JobHistory } from "./history.ts";
+import type { JobHistory } from "./history-table.ts";
 import { type JobStep, jobEvent } from "./job-events.ts";
-import type { JobQueue } from "./job-queue.ts";
+import type { JobQueue } from "./job-queue-table.ts";
 import type { Job } from "./schedule.ts";
 
 /** A run of a job. */

@@ -3,7 +3,7 @@ import type { Transactor } from "../database/index.ts";
 import type { EventLog } from "../events/index.ts";
 import { type Awaitable, actingFor, type Clock, type System } from "../kernel/index.ts";
 import type { Postponement, Run, RunStore } from "../runs/index.ts";
-import type { JobHistory } from "./history.ts";
+import type { JobHistory } from "./history-table.ts";
 import { type JobStep, jobEvent } from "./job-events.ts";
 import type { QueueJob } from "./queue-definition.ts";
 import type { QueueHead, QueueTable } from "./queue-table.ts";

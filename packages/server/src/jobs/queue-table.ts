@@ -5,7 +5,7 @@
 import type { Database, Transactor, Value } from "../database/index.ts";
 import type { Awaitable } from "../kernel/index.ts";
 import { FailedRuns, HandlerNumbers, type Postponement } from "../runs/index.ts";
-import { type JobQueue, jobTable } from "./job-queue.ts";
+import { type JobQueue, jobTable } from "./job-queue-table.ts";
 import { jobHandler } from "./job-runs.ts";
 
 /** The part of a queue's run that is kept in memory. */

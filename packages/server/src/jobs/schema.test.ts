@@ -4,8 +4,8 @@ import { join } from "node:path";
 import { quietLogger, temporaryFolder } from "../../test/kit.ts";
 import { SqliteDatabase } from "../database/index.ts";
 import { functionSchema } from "../functions/index.ts";
-import { JobHistory } from "./history.ts";
-import { JobQueue } from "./job-queue.ts";
+import { JobHistory } from "./history-table.ts";
+import { JobQueue } from "./job-queue-table.ts";
 import { jobSchema } from "./schema.ts";
 
 /** Steps of the version that had no queue. */

@@ -4,7 +4,7 @@ import type { ModuleSchema } from "../database/index.ts";
 export const jobSchema: ModuleSchema = {
   module: "jobs",
   steps: [
-    // The attempts of the last runs of each job (history.ts).
+    // The attempts of the last runs of each job (history-table.ts).
     `CREATE TABLE _job_runs (
       id INTEGER PRIMARY KEY,
       runId TEXT NOT NULL,
@@ -19,7 +19,7 @@ export const jobSchema: ModuleSchema = {
     ) STRICT`,
     "CREATE INDEX _job_runs_job ON _job_runs (job, id)",
     "CREATE INDEX _job_runs_open ON _job_runs (status) WHERE status = 'running' OR retryAt IS NOT NULL",
-    // A table of runs (runs/run-table.ts): those of jobs that are not over (job-queue.ts).
+    // A table of runs (runs/run-table.ts): those of jobs that are not over (job-queue-table.ts).
     `CREATE TABLE _job_queue (
       id INTEGER PRIMARY KEY,
       handler INTEGER NOT NULL,

@@ -17,7 +17,14 @@ import { AppError, isAdmin } from "../kernel/index.ts";
 import { recordTableOf } from "../records/index.ts";
 import type { Listener } from "./audience.ts";
 import { FrameError } from "./frames.ts";
-import { type Condition, type ListenerGroup, maxVisits, Readers, type RecordState, TooManyVisits } from "./readers.ts";
+import {
+  type Condition,
+  type ListenerGroup,
+  maxVisits,
+  Readers,
+  type RecordState,
+  TooManyVisits,
+} from "./reader-table.ts";
 
 /** Callers for whom a filter is the same. */
 export type CallerClass = "nobody" | "user" | "admin";

@@ -15,7 +15,7 @@ import { Connection } from "./connection.ts";
 import { FilterTable } from "./filter-table.ts";
 import { eventText } from "./frames.ts";
 import { Inboxes } from "./inbox.ts";
-import { Readers } from "./readers.ts";
+import { Readers } from "./reader-table.ts";
 import { SessionWatch } from "./session-watch.ts";
 import { type Publisher, SocketBuffers } from "./socket-buffers.ts";
 import { changeTypes, Telling } from "./tellings.ts";

@@ -12,7 +12,7 @@ import { type Audience, isOwnRecord } from "../permissions/index.ts";
 import { fieldLimits, type RecordTable, recordTableOf, withoutFields } from "../records/index.ts";
 import { type Listener, mayHear } from "./audience.ts";
 import { eventText } from "./frames.ts";
-import { Readers, type RecordState } from "./readers.ts";
+import { Readers, type RecordState } from "./reader-table.ts";
 
 /** The types of the changes of a collection's records. */
 export function changeTypes(name: string): string[] {

@@ -1,6 +1,7 @@
 /** Record counts: a collection is counted once; from then on each commit reports its change. */
 import type { Collection } from "../collections/index.ts";
-import { type Database, identifier } from "../database/index.ts";
+import type { Database } from "../database/index.ts";
+import { recordTableOf } from "./record-table.ts";
 
 interface Counted {
   /** Which collection of this name it is about. */
@@ -31,10 +32,11 @@ export class RecordCounts {
     if (counted?.createdAt === createdAt) counted.records += by;
   }
 
-  #count({ name, table, createdAt }: Collection): Counted {
+  #count(collection: Collection): Counted {
+    const { name, createdAt } = collection;
     const counted: Counted = { createdAt, ready: Promise.resolve(), records: 0 };
     // The count is of this moment. Commits from now on are added to it.
-    const reading = this.#database.reader.get<{ n: number }>(`SELECT count(*) AS n FROM ${identifier(table)}`);
+    const reading = this.#database.reader.get<{ n: number }>(recordTableOf(collection).count);
     this.#counted.set(name, counted);
     counted.ready = (async () => {
       const row = await reading;

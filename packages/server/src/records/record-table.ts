@@ -51,6 +51,8 @@ export class RecordTable {
   readonly newest: string;
   /** The place of a record in the order of creation. Parameter: its id. */
   readonly place: string;
+  /** The number of records, as `n`. */
+  readonly count: string;
   /** The fields that may be long. */
   readonly #longFields: readonly string[];
   /** About the bytes of a record's JSON without them. */
@@ -81,6 +83,7 @@ export class RecordTable {
     this.newest = `SELECT id, createdAt FROM ${this.sqlName} ORDER BY _seq DESC LIMIT 1`;
     this.owner = `SELECT ${ownerColumn} AS owner FROM ${this.sqlName} WHERE id = ?`;
     this.exists = `SELECT 1 FROM ${this.sqlName} WHERE id = ?`;
+    this.count = `SELECT count(*) AS n FROM ${this.sqlName}`;
     this.place = `SELECT _seq AS seq FROM ${this.sqlName} WHERE id = ?`;
     this.#longFields = this.fields.filter((field) => typeOf(field).mayBeLong(field)).map(({ name }) => name);
     this.#leastWeight = this.fields.reduce((weight, { name }) => weight + name.length + 20, 150);
@@ -106,6 +109,16 @@ export class RecordTable {
   column(name: string): string {
     const field = this.field(name);
     return field === null ? `${this.sqlName}.${identifier(name)}` : this.#column(field);
+  }
+
+  /** Some expressions over the record of an id, or over another state of one. Parameters: those of the expressions, then the id. */
+  select(columns: readonly string[]): string {
+    return `SELECT ${columns.join(", ")} FROM ${this.sqlName} WHERE ${this.sqlName}.id = ?`;
+  }
+
+  /** A row where the record of an id fulfils a condition. Parameters: the id, those of the condition. */
+  fulfils(condition: string): string {
+    return `SELECT 1 FROM ${this.sqlName} WHERE ${this.sqlName}.id = ? AND (${condition})`;
   }
 
   /** Changes the given columns and `updatedAt`, and answers the record. Parameters: their values, the time, the id. */
@@ -155,6 +168,16 @@ export class RecordTable {
   /** The oldest records behind a place, at most `limit`. Parameter: the place. */
   oldestAfter(limit: number): string {
     return `SELECT ${this.#columns} FROM ${this.sqlName} WHERE _seq > ? ORDER BY _seq LIMIT ${limit}`;
+  }
+
+  /** A row where the state of a record fulfils a condition. Parameters: `stateValues`, those of the condition. */
+  stateFulfils(alias: string, condition: string): string {
+    return `SELECT 1 FROM ${this.state(alias)} WHERE ${condition}`;
+  }
+
+  /** Some expressions over the state of a record. Parameters: those of the expressions, then `stateValues`. */
+  selectState(alias: string, columns: readonly string[]): string {
+    return `SELECT ${columns.join(", ")} FROM ${this.state(alias)}`;
   }
 
   /** A row with the values of one record, as a table of that alias. Parameters: those of `stateValues`. */

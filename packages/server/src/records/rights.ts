@@ -60,7 +60,7 @@ export class Rights {
         return isOwnRecord(principal, owner);
       case "where": {
         const { text, values } = this.condition(table, decision.condition);
-        const sql = `SELECT 1 FROM ${table.sqlName} WHERE ${table.sqlName}.id = ? AND (${text})`;
+        const sql = table.fulfils(text);
         const bound = bind(values, { now: Date.now(), user: callerOf(principal) });
         return (await reader.get(sql, id, ...bound)) !== null;
       }
@@ -78,7 +78,7 @@ export class Rights {
     const sql = conditions.map((condition) => toSql(condition, table.sqlName, { users: this.#users }));
     const columns = sql.map(({ text }, i) => `(${text}) AS _${i}`);
     const values = sql.flatMap((each) => bind(each.values, context));
-    const text = `SELECT ${columns.join(", ")} FROM ${table.sqlName} WHERE ${table.sqlName}.id = ?`;
+    const text = table.select(columns);
     const row = await reader.get<Record<string, number | null>>(text, ...values, id);
     return conditions.map((_, i) => {
       const value = row?.[`_${i}`] ?? null;
@@ -100,7 +100,7 @@ export class Rights {
     if (decision.access !== "where") return decision.access === "all";
     const { text, values } = this.#stateCondition(decision.condition);
     const bound = bind(values, { now: Date.now(), user: callerOf(principal) });
-    const sql = `SELECT 1 FROM ${table.state(stateAlias)} WHERE ${text}`;
+    const sql = table.stateFulfils(stateAlias, text);
     return (await reader.get(sql, ...table.stateValues(record, owner), ...bound)) !== null;
   }
 
@@ -112,10 +112,10 @@ export class Rights {
   ): Promise<(boolean | null)[]> {
     if (conditions.length === 0) return [];
     const parts = conditions.map((condition) => this.#stateCondition(condition));
-    const columns = parts.map(({ text }, i) => `(${text}) AS _c${i}`).join(", ");
+    const columns = parts.map(({ text }, i) => `(${text}) AS _c${i}`);
     const context = { now: Date.now(), user: callerOf(principal) };
     const bound = parts.flatMap(({ values }) => bind(values, context));
-    const sql = `SELECT ${columns} FROM ${table.state(stateAlias)}`;
+    const sql = table.selectState(stateAlias, columns);
     const row = await reader.get<Record<string, number | null>>(sql, ...bound, ...table.stateValues(record, owner));
     return conditions.map((_, i) => {
       const value = row?.[`_c${i}`] ?? null;

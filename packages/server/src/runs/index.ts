@@ -1,6 +1,6 @@
 /** Runs: the life cycle of every handler's run, its retry policy, and the table shape of runs that are not over. */
 export { FailedRuns } from "./failed-run-table.ts";
-export { type HandlerName, HandlerNumbers, handlerNumber, handlerTable } from "./handler-names.ts";
+export { type HandlerName, HandlerNumbers, handlerNumber, handlerTable } from "./handler-table.ts";
 export { type AttemptEnd, type Run, RunLifeCycle, type RunStore, type RunTask } from "./life-cycle.ts";
 export { exponential, linear, longestBackoffMs, type Postponement, type RetryPolicy } from "./retry-policy.ts";
 export { RunLog } from "./run-log.ts";

@@ -5,7 +5,7 @@ import { quietLogger, temporaryFolder } from "../../test/kit.ts";
 import { SqliteDatabase } from "../database/index.ts";
 import { functionSchema } from "../functions/index.ts";
 import { jobSchema } from "../jobs/index.ts";
-import { HandlerNumbers, handlerNumber } from "./handler-names.ts";
+import { HandlerNumbers, handlerNumber } from "./handler-table.ts";
 import { type RunHead, RunTable } from "./run-table.ts";
 
 const folder = temporaryFolder();

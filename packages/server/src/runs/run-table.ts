@@ -2,7 +2,7 @@
  * The shape of a table of runs, and the statements on it. Every run that is not over, or has failed for good, is a row:
  *
  *     id         INTEGER PRIMARY KEY
- *     handler    the number of its handler (handler-names.ts)
+ *     handler    the number of its handler (handler-table.ts)
  *     failures   attempts that have failed
  *     notBefore  the time of the next attempt, in milliseconds since 1970; 0 for at once
  *     failedAt   the time at which the last attempt failed; null for a run that waits or is under way
@@ -19,7 +19,7 @@
  */
 import type { Reader, Transactor } from "../database/index.ts";
 import type { Awaitable } from "../kernel/index.ts";
-import type { HandlerName } from "./handler-names.ts";
+import type { HandlerName } from "./handler-table.ts";
 import type { Postponement } from "./retry-policy.ts";
 
 /** The columns of a run that every kind has. */

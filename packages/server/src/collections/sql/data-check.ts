@@ -1,12 +1,12 @@
 /** Data check of a migration: asks the records, before anything is changed, whether they allow the new definition. */
 import type { ErrorDetail, FieldDefinition } from "@socle/protocol";
-import { identifier, literal, type Reader, type Value } from "../database/index.ts";
-import { fillOf, isEmptySql, storedDefault, typeOf } from "../fields/index.ts";
-import { AppError, count, nextTurn, quote } from "../kernel/index.ts";
-import { ownerColumn } from "../permissions/index.ts";
-import { columnName, recordTimes, tableName } from "./collection.ts";
-import { compilePattern } from "./pattern.ts";
-import { type BoundRule, originOf, type Plan, type PlanStep } from "./plan.ts";
+import { identifier, literal, type Reader, type Value } from "../../database/index.ts";
+import { fillOf, isEmptySql, storedDefault, typeOf } from "../../fields/index.ts";
+import { AppError, count, nextTurn, quote } from "../../kernel/index.ts";
+import { ownerColumn } from "../../permissions/index.ts";
+import { columnName, recordTimes, tableName } from "../collection.ts";
+import { compilePattern } from "../pattern.ts";
+import { type BoundRule, originOf, type Plan, type PlanStep } from "../plan.ts";
 
 /** Ids of offending records that an error names. */
 const maxExamples = 5;

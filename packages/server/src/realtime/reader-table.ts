@@ -98,7 +98,7 @@ export class Readers {
   holds(condition: Condition, state: RecordState, listener: Listener): boolean {
     const { text, values } = this.#sql(condition).forOne;
     const rows = this.#all(condition, state, {
-      text: `SELECT 1 FROM ${condition.table.state("_record")} WHERE ${text}`,
+      text: condition.table.stateFulfils("_record", text),
       values: bind(values, { now: Date.now(), user: callerOf(listener) }),
     });
     return rows.length > 0;
