@@ -80,3 +80,25 @@ test("kill -9 during an import: whole transactions of 1,000, each record with it
   expect(found?.n ?? 0).toBeLessThan(100_000);
   expect([(found?.n ?? -1) % 1_000, (found?.last ?? -1) + 1, events?.n]).toEqual([0, found?.n ?? -1, found?.n]);
 }, 60_000);
+
+test("a seed beside a service, in one transaction", async () => {
+  const cwd = await project({ collections });
+  await Bun.write(join(cwd, "bad.json"), JSON.stringify({ rows: [{ n: 1 }, { n: 1 }] }));
+  await Bun.write(
+    join(cwd, "seed.json"),
+    JSON.stringify({ users: [{ email: "a@example.com", password: "correct horse" }], rows: [{ n: 1 }, { n: 2 }] }),
+  );
+  const server = await serve(cwd);
+  const refused = await socle(["seed", "bad.json"], { cwd });
+  expect([refused.code, refused.stdout]).toEqual([2, ""]);
+  expect(refused.stderr).toContain("rows[1]: n is taken by another record");
+  const rows = async (): Promise<number> =>
+    ((await (await fetch(`${server.url}/api/rows`)).json()) as { items: object[] }).items.length;
+  expect(await rows()).toBe(0);
+  expect(await socle(["seed", "seed.json"], { cwd })).toEqual({
+    code: 0,
+    stdout: "users: 1 user added\nrows: 2 records added\n",
+    stderr: "",
+  });
+  expect(await rows()).toBe(2);
+}, 60_000);

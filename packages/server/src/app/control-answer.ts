@@ -4,10 +4,11 @@ import type { Config } from "../config/index.ts";
 import type { ControlAnswer } from "./control.ts";
 import { definitionsOf } from "./definitions.ts";
 import type { Scripts } from "./scripts.ts";
+import { seedFrom } from "./seed.ts";
 import type { Service } from "./service.ts";
 import { exportFile, importFile } from "./transfer-file.ts";
 
-/** The answers of a service. An outcome's value is, of `admin`, "made" or "promoted"; of `definitions`, those of the next start; of `import`, an `ImportReport`; of `export`, the number of records. */
+/** The answers of a service. An outcome's value is, of `admin`, "made" or "promoted"; of `definitions`, those of the next start; of `seed`, a `SeedReport`; of `import`, an `ImportReport`; of `export`, the number of records. */
 export function controlAnswer(parts: {
   config: Config;
   service: Service;
@@ -25,6 +26,8 @@ export function controlAnswer(parts: {
         return { error: null };
       case "admin":
         return { error: null, value: await service.auth.makeAdmin(request) };
+      case "seed":
+        return { error: null, value: await seedFrom(request.file, service) };
       case "import":
         return { error: null, value: await importFile(service, request, onProgress) };
       case "export":

@@ -123,6 +123,7 @@ function parseRequest(value: unknown): ControlRequest {
   if (kind === "job" && typeof name === "string") return { kind, name };
   const isPassphrase = passphrase === null || typeof passphrase === "string";
   if (kind === "backup" && typeof file === "string" && isPassphrase) return { kind, file, passphrase };
+  if (kind === "seed" && typeof file === "string") return { kind, file };
   const { maxRow } = fields;
   const isTransfer = kind === "import" || kind === "export";
   if (isTransfer && typeof collection === "string" && typeof file === "string" && typeof maxRow === "number")

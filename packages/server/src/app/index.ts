@@ -6,6 +6,7 @@ export { readDefinitions } from "./definitions.ts";
 export { keepFilesPrivate } from "./file-modes.ts";
 export type { LogLine, RunRequest, TransferRequest } from "./run-request.ts";
 export { Scripts } from "./scripts.ts";
+export { type SeedReport, seedFrom } from "./seed.ts";
 export { buildService, knownSchemas, openService, placesOf, type Service } from "./service.ts";
 export { ServiceManager } from "./service-manager.ts";
 export { exportFile, formatOfFile, importFile } from "./transfer-file.ts";

@@ -32,6 +32,13 @@ export interface TransferRequest {
   readonly maxRow: number;
 }
 
+/** The users and records of a file, for `socle seed`. */
+interface SeedRequest {
+  readonly kind: "seed";
+  /** An absolute path. */
+  readonly file: string;
+}
+
 /** A run of `socle run`. */
 export type RunRequest =
   | { readonly kind: "job"; readonly name: string }
@@ -47,7 +54,13 @@ export type RunRequest =
     };
 
 /** Everything that the command line asks of a running service. */
-export type ControlRequest = RunRequest | TransferRequest | BackupRequest | AdminRequest | DefinitionsRequest;
+export type ControlRequest =
+  | RunRequest
+  | SeedRequest
+  | TransferRequest
+  | BackupRequest
+  | AdminRequest
+  | DefinitionsRequest;
 
 /** The end of a request: why it failed, or null and the answer where there is one. */
 export interface ControlOutcome {

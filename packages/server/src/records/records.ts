@@ -1,14 +1,14 @@
 /** Records of every collection: create, read, update and delete one, each with its permission, its rules and its event. */
 import type { Operation as RecordOperation, StoredRecord } from "@socle/protocol";
 import type { Collection, Collections } from "../collections/index.ts";
-import { type Database, hasMetDamage, type Transactor } from "../database/index.ts";
+import { type Database, hasMetDamage, type Reader, type Transactor } from "../database/index.ts";
 import type { EventBasis, EventLog, LoggedEvent } from "../events/index.ts";
 import { typeOf } from "../fields/index.ts";
 import { type Clock, type JsonText, messageOf, type Principal } from "../kernel/index.ts";
 import type { Logger } from "../logging/index.ts";
 import { Batch, hookRefusal } from "./batch.ts";
 import type { Operation } from "./batch-operations.ts";
-import { type Body, RecordChanges, type RecordTarget, type RecordVersion } from "./changes.ts";
+import { type Body, type NewRecord, RecordChanges, type RecordTarget, type RecordVersion } from "./changes.ts";
 import { RecordCounts } from "./counts.ts";
 import { FieldRights, fieldLimits } from "./field-rights.ts";
 import { createAll, type ImportedRecord, type Rejection } from "./import.ts";
@@ -248,6 +248,20 @@ export class Records {
     return this.#write(principal, { hooks, makesRoom, weight: operations.length }, (tx, caller) =>
       new Batch({ operations, changes, hooks }).run(tx, caller),
     );
+  }
+
+  /** Creates a record in a transaction of the caller, which must be taken back when it throws. No hook is asked. */
+  async createIn(
+    tx: Transactor,
+    principal: Principal,
+    { collection, body }: Pick<NewRecord, "collection" | "body">,
+  ): Promise<SavedRecord> {
+    return this.#changes.create(tx, principal, { collection, body, hooks: null });
+  }
+
+  /** The newest record of a collection, as a reader sees it; null where there is none. */
+  async newest(reader: Reader, collection: string): Promise<{ createdAt: string } | null> {
+    return reader.get<{ createdAt: string }>(recordTableOf(this.collection(collection)).newest);
   }
 
   /**

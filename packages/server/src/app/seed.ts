@@ -1,0 +1,182 @@
+/**
+ * Seeds: the users and records of a JSON file, made in one transaction, all or none.
+ *
+ * `{ "users": [{ "$as", email, password }], "posts": [{ "$as", "$owner", … }] }`, in the order of the file. `"$as"` names a user or a
+ * record, and `{ "$ref": name }` as a value is the id of the one with that name; a user's email is a name, too. `"$owner"` is the email of
+ * a record's owner. A collection that has records is left alone, so that a second run changes nothing.
+ */
+import type { Credentials } from "@socle/protocol";
+import { readCredentials } from "../auth/index.ts";
+import type { Transactor } from "../database/index.ts";
+import {
+  AppError,
+  count,
+  isObject,
+  LoopTurns,
+  oneOf,
+  type Principal,
+  quote,
+  readJsonFile,
+  reasonsOf,
+  SetupError,
+  system,
+  systemFor,
+} from "../kernel/index.ts";
+import type { Service } from "./service.ts";
+
+/** A user or a record of the file. */
+interface Item {
+  /** The place in the file, for messages: `posts[3]`. */
+  readonly where: string;
+  /** Its name, for references. */
+  readonly alias: string | null;
+  readonly owner: string | null;
+  readonly fields: Readonly<Record<string, unknown>>;
+}
+
+const keysOfUsers = ["$as", "email", "password"];
+const keysOfRecords = ["$as", "$owner"];
+
+/** What became of each list of the file, in words. */
+export type SeedReport = readonly { readonly name: string; readonly outcome: string }[];
+
+/** @throws SetupError that names the file, the place in it, and the reason; nothing is made then. */
+export async function seedFrom(file: string, service: Service): Promise<SeedReport> {
+  const lists = parse(file, await readJsonFile(file));
+  const seeder = new Seeder(service);
+  for (const [name, items] of lists)
+    if (name !== "users" && service.collections.get(name) === undefined)
+      throw new SetupError(`${file}: there is no collection ${quote(name)} for its records`);
+    else if (name === "users") for (const item of items) await at(file, item, () => seeder.prepareUser(item));
+  return service.database.transact(async (tx) => {
+    const report: { name: string; outcome: string }[] = [];
+    for (const [name, items] of lists) {
+      const isLeft = name !== "users" && (await seeder.hasRecords(tx, name));
+      let added = 0;
+      if (!isLeft)
+        for (const item of items)
+          added += await at(file, item, () =>
+            name === "users" ? seeder.addUser(tx, item) : seeder.addRecord(tx, name, item),
+          );
+      const outcome = isLeft
+        ? "has records already, nothing added"
+        : `${count(added, name === "users" ? "user" : "record")} added`;
+      report.push({ name, outcome });
+    }
+    return report;
+  });
+}
+
+async function at<T>(file: string, { where }: Item, work: () => Promise<T>): Promise<T> {
+  try {
+    return await work();
+  } catch (thrown) {
+    if (!(thrown instanceof AppError) || thrown.code === "unavailable") throw thrown;
+    throw new SetupError(`${file}: ${where}: ${reasonsOf(thrown)}`);
+  }
+}
+
+/** The lists of a file. Keys that mean nothing are refused: whoever wrote one believes that it does something. */
+function parse(file: string, content: unknown): [string, Item[]][] {
+  if (!isObject(content)) throw new SetupError(`${file}: must hold a JSON object, collection → records`);
+  return Object.entries(content).map(([name, items]): [string, Item[]] => {
+    if (!Array.isArray(items)) throw new SetupError(`${file}: "${name}" must be an array, not ${quote(items)}`);
+    return [name, items.map((item: unknown, i) => parseItem(file, name, { item, where: `${name}[${i}]` }))];
+  });
+}
+
+function parseItem(file: string, list: string, { item, where }: { item: unknown; where: string }): Item {
+  const refuse = (problem: string): never => {
+    throw new SetupError(`${file}: ${where}: ${problem}`);
+  };
+  if (!isObject(item)) return refuse(`must be an object, not ${quote(item)}`);
+  const isUser = list === "users";
+  const known = isUser ? keysOfUsers : keysOfRecords;
+  const unknown = Object.keys(item).find((key) => (isUser || key.startsWith("$")) && !known.includes(key));
+  if (unknown !== undefined) refuse(`${quote(unknown)} means nothing here; there are ${oneOf(known)}`);
+  const { $as: alias = null, $owner: owner = null, ...fields } = item;
+  if (alias !== null && typeof alias !== "string") return refuse(`"$as" must be a text, not ${quote(alias)}`);
+  if (owner !== null && typeof owner !== "string") return refuse(`"$owner" must be an email, not ${quote(owner)}`);
+  return { where, alias, owner, fields };
+}
+
+class Seeder {
+  readonly #service: Service;
+  readonly #turns = new LoopTurns();
+  /** Ids by name. */
+  readonly #names = new Map<string, string>();
+  readonly #owners = new Map<string, Principal>();
+  readonly #prepared = new Map<Item, Awaited<ReturnType<Service["auth"]["users"]["prepare"]>>>();
+  readonly #credentials = new Map<Item, Credentials>();
+
+  constructor(service: Service) {
+    this.#service = service;
+  }
+
+  async hasRecords(tx: Transactor, name: string): Promise<boolean> {
+    return (await this.#service.records.newest(tx, name)) !== null;
+  }
+
+  /** Passwords are hashed before the transaction, which would keep others waiting. */
+  async prepareUser(item: Item): Promise<void> {
+    const { users } = this.#service.auth;
+    const credentials = readCredentials(item.fields);
+    this.#credentials.set(item, credentials);
+    if ((await users.findByEmail(credentials.email)) === null)
+      this.#prepared.set(item, await users.prepare(credentials));
+  }
+
+  /** Answers how many users were added. */
+  async addUser(tx: Transactor, item: Item): Promise<0 | 1> {
+    const { users } = this.#service.auth;
+    const email = (this.#credentials.get(item)?.email ?? "").toLowerCase();
+    const prepared = this.#prepared.get(item);
+    const user =
+      prepared === undefined
+        ? await users.findByEmail(email)
+        : await users.create(tx, prepared, "authenticated", system);
+    if (user === null) throw new AppError("conflict", `the user ${quote(email)} was deleted meanwhile`);
+    this.#owners.set(email, systemFor(user.id));
+    this.#call(email, user.id);
+    if (item.alias !== null) this.#call(item.alias, user.id);
+    return prepared === undefined ? 0 : 1;
+  }
+
+  async addRecord(tx: Transactor, collection: string, { alias, owner, fields }: Item): Promise<1> {
+    const principal = owner === null ? system : this.#owners.get(owner.trim().toLowerCase());
+    if (principal === undefined) throw new AppError("bad_request", `"$owner" ${quote(owner)} is none of the "users"`);
+    const pointing = this.#pointing(collection);
+    const body = Object.fromEntries(
+      Object.entries(fields).map(([name, value]) => [name, pointing.has(name) ? this.#resolve(value) : value]),
+    );
+    const { record } = await this.#service.records.createIn(tx, principal, { collection, body });
+    if (alias !== null) this.#call(alias, record.id);
+    if (this.#turns.isDue) await this.#turns.next();
+    return 1;
+  }
+
+  /** The fields whose values are ids. In JSON, an object with `$ref` is a value. */
+  #pointing(collection: string): ReadonlySet<string> {
+    const fields = this.#service.collections.get(collection)?.definition.fields ?? [];
+    return new Set(fields.filter(({ type }) => type === "relation" || type === "file").map(({ name }) => name));
+  }
+
+  #call(name: string, id: string): void {
+    const before = this.#names.get(name);
+    if (before !== undefined && before !== id)
+      throw new AppError("bad_request", `"$as": ${quote(name)} is the name of an earlier one`);
+    this.#names.set(name, id);
+  }
+
+  /** References stand for ids, also in arrays. */
+  #resolve(value: unknown): unknown {
+    if (Array.isArray(value)) return value.map((each) => this.#resolve(each));
+    if (!isObject(value) || !("$ref" in value)) return value;
+    const { $ref: name, ...others } = value;
+    const [stranger] = Object.keys(others);
+    if (stranger !== undefined) throw new AppError("bad_request", `${quote(stranger)} means nothing beside "$ref"`);
+    const id = this.#names.get(String(name));
+    if (id === undefined) throw new AppError("bad_request", `no earlier user or record is called ${quote(name)}`);
+    return id;
+  }
+}
