@@ -1,5 +1,5 @@
 /**
- * Benchmark of functions: their cost to the requests that trigger them, their delay and rate, and the memory of their
+ * Benchmark of functions and hooks: their cost to the requests that trigger them, their delay and rate, and the memory of their
  * process.
  */
 import { Database } from "bun:sqlite";
@@ -94,6 +94,31 @@ async function measureCreates(options: Options, connections: number): Promise<st
   const backlog =
     drains.length === 0 ? "" : ` What was left then ran at ${Math.round(median(drains)).toLocaleString("en")}/s.`;
   return `Creates at ${connections} connections with one trigger: ${withTrigger}/s, without: ${without}/s; ratio ${median(ratios).toFixed(2)} (aim ≥ 0.75).${backlog}`;
+}
+
+/** Creates with an empty hook, against creates with none, and with one on another collection, in turns. */
+async function measureHooks(options: Options, connections: number): Promise<string> {
+  const hook = "export const beforeCreate = () => undefined;\n";
+  const bare = await project(options, `unhooked-${connections}`, null);
+  const hooked = await project(options, `hooked-${connections}`, hook);
+  const beside = await project(options, `hooked-beside-${connections}`, null);
+  await Bun.write(`${beside.folder}/collections/others.json`, JSON.stringify({ name: "others", fields }));
+  await Bun.write(`${beside.folder}/functions/others/run.ts`, hook);
+  const servers = [await hooked.start(), await bare.start(), await beside.start()];
+  const speeds: number[][] = servers.map(() => []);
+  try {
+    for (let round = -1; round < options.rounds; round++)
+      for (const [i, server] of servers.entries()) {
+        const seconds = round < 0 ? 1 : options.seconds;
+        const result = await runLoad({ url: server.url, connections, seconds, requests: creates }, options.folder);
+        if (result.errors > 0) throw new Error(`creates with hooks: ${result.errors} errors`);
+        if (round >= 0) speeds[i]?.push(result.requestsPerSecond);
+      }
+  } finally {
+    for (const server of servers) await server.stop();
+  }
+  const [withHook, without, elsewhere] = speeds.map((all) => Math.round(median(all)).toLocaleString("en"));
+  return `Creates at ${connections} connections with an empty hook: ${withHook}/s (aim ≥ 8,000), without: ${without}/s, with one on another collection: ${elsewhere}/s.`;
 }
 
 const timing = `
@@ -241,6 +266,7 @@ async function measureMemory(options: Options): Promise<string> {
 export async function measureScripts(options: Options): Promise<void> {
   console.log("\n### Functions\n");
   for (const connections of [32, 128]) console.log(`${await measureCreates(options, connections)}\n`);
+  for (const connections of [32, 128]) console.log(`${await measureHooks(options, connections)}\n`);
   console.log(`${await measureLatency(options)}\n`);
   console.log(`${await measureDrain(options)}\n`);
   console.log(`${await measureReload(options)}\n`);

@@ -39,7 +39,10 @@ export class Scripts {
   readonly #host: ScriptHost;
   readonly #queries: QueryPool;
   readonly #logger: Logger;
-  readonly #root: string;
+  /** The project's folder, which may be a link. */
+  readonly #folder: string;
+  /** Where it led when it was last looked at. */
+  #realFolder: string;
   readonly #service: Service;
   #processesLost = 0;
   /** The state of the files that was loaded last. */
@@ -51,8 +54,8 @@ export class Scripts {
     const { database, events, auth, clock, records, queries: lists, storage } = service;
     const timeoutMs = config["scripts.timeout"];
     const processes = config["scripts.processes"];
-    // Modules know themselves by their real paths.
-    this.#root = realpathSync(config.folder);
+    this.#folder = config.folder;
+    this.#realFolder = realpathSync(config.folder);
     this.#service = service;
     this.#logger = logger.for("scripts");
     this.functions = new Functions({
@@ -71,8 +74,7 @@ export class Scripts {
       },
       collectionNames: () => service.collections.all().map(({ name }) => name),
     });
-    const root = this.#root;
-    const place = { cwd: root, environment };
+    const place = { cwd: this.#root(), environment };
     this.#queries = new QueryPool({
       ...place,
       options: { database: config.database, tables: [userQueryTable, fileQueryTable, eventQueryTable] },
@@ -104,11 +106,12 @@ export class Scripts {
     };
     this.jobs = new Jobs(now === undefined ? jobOptions : { ...jobOptions, now });
     this.#host = new ScriptHost({
-      root,
+      root: () => this.#root(),
       processes,
       kinds: [this.functions, this.jobs],
-      process: {
-        ...place,
+      process: (root) => ({
+        cwd: root,
+        environment,
         word: "script-host",
         options: {
           root,
@@ -116,7 +119,7 @@ export class Scripts {
           batchBodyLimit: config["limits.batchBody"],
           umask: usualUmask(),
         },
-      },
+      }),
       memoryLimit: config["scripts.memory"],
       onLost: () => {
         this.#processesLost += 1;
@@ -125,6 +128,16 @@ export class Scripts {
       answer: (call, caller) => calls.answer(call, caller),
       toCallError: (thrown, method) => calls.toCallError(thrown, method),
     });
+  }
+
+  /** The real path of the project's folder, by which modules know themselves. */
+  #root(): string {
+    try {
+      this.#realFolder = realpathSync(this.#folder);
+    } catch {
+      // A link is being replaced: it is where it was.
+    }
+    return this.#realFolder;
   }
 
   /** How often the process of the user's code was lost and another took its place, since the start. */
@@ -139,7 +152,7 @@ export class Scripts {
 
   /** Loads what is there, and runs what waits. Without schedules, jobs run by hand alone. */
   async start({ hasSchedules = true }: { hasSchedules?: boolean } = {}): Promise<void> {
-    this.#loaded = fingerprint(this.#root);
+    this.#loaded = fingerprint(this.#root());
     await this.functions.start();
     await this.#host.load();
     this.#service.records.hookWith(this.functions.hooks);
@@ -160,7 +173,7 @@ export class Scripts {
   watch(): void {
     let seen = this.#loaded;
     const look = async (): Promise<void> => {
-      const now = fingerprint(this.#root);
+      const now = fingerprint(this.#root());
       // Twice the same: whoever saves by deleting and writing again, or several files, has come to an end.
       const isStill = now === seen;
       seen = now;

@@ -491,6 +491,27 @@ describe("no way around:", () => {
   });
 });
 
+test("a function that computes, or loops, keeps no hook waiting, and a hook that loops no function", async () => {
+  const api = await open(
+    {
+      "functions/posts/a.ts": `
+        export const beforeCreate = ({ record }) => { if (record.title === "loop") for (;;); return { slug: "hooked" }; };
+        export const onCreate = ({ record }) => { console.log("ran", record.title); };`,
+      "functions/notes/b.ts": "export const onCreate = () => { for (;;); };",
+    },
+    { settings: { SERVICE_SCRIPTS_TIMEOUT: "2s", SERVICE_SCRIPTS_HOOK_TIMEOUT: "1s" } },
+  );
+  await api.request("POST", "/api/notes", { body: { text: "loops" } });
+  await Bun.sleep(100);
+  expect((await create(api, "first")).body["slug"]).toBe("hooked" as never);
+  expect(api.log.some((line) => line.includes("onCreate of functions/notes/b.ts failed"))).toBeFalse();
+  await api.scripts.functions.settled();
+  const looping = create(api, "loop");
+  await api.request("POST", "/api/notes", { body: { text: "reads" } });
+  expect((await looping).status).toBe(503);
+  expect(api.log.some((line) => line.includes("ran first"))).toBeTrue();
+});
+
 test("a thousand at once are each answered", async () => {
   const api = await open({
     "functions/posts/a.ts": "export const beforeCreate = ({ record }) => ({ slug: record.title });",

@@ -43,15 +43,15 @@ async function open(): Promise<ScriptHost> {
   await Bun.write(join(root, path), handlers);
   const host = new ScriptHost({
     ...callOptions,
-    root,
+    root: () => root,
     processes: 1,
     kinds: [kind],
-    process: {
+    process: () => ({
       word: "script-host",
       options: { root, bodyLimit: 1_000, batchBodyLimit: 1_000, umask: 0o022 },
       cwd: root,
       environment: { PATH: process.env["PATH"] },
-    },
+    }),
     memoryLimit: 512 * 1024 ** 2,
     logger: quietLogger(),
     onLost: () => undefined,

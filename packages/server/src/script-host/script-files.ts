@@ -90,9 +90,9 @@ function walk(root: string, visit: (path: string) => void): void {
   for (const folder of scriptFolders) walkFolder(folder);
 }
 
-/** The names, times and sizes of all files of the user's code: it differs when the code has changed. */
+/** The folder, and the names, times and sizes of all files of the user's code: it differs when the code has changed. */
 export function fingerprint(root: string): string {
-  const parts: string[] = [];
+  const parts: string[] = [root];
   walk(root, (path) => {
     if (!codePattern.test(path)) return;
     const stats = stat(join(root, path));

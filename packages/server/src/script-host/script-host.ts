@@ -35,10 +35,10 @@ export interface ScriptKind {
 }
 
 export interface ScriptHostOptions extends Omit<SupervisorOptions, "spawn" | "code" | "contents" | "capacity"> {
-  /** How a process of the user's code is started. */
-  readonly process: SpawnOptions;
-  /** The project's folder. */
-  readonly root: string;
+  /** How a process of the user's code is started, in a project's folder. */
+  readonly process: (root: string) => SpawnOptions;
+  /** The project's folder by its real path, which is asked for with each load: a link may lead elsewhere by then. */
+  readonly root: () => string;
   /** Processes of each lane that has files. */
   readonly processes: number;
   readonly kinds: readonly ScriptKind[];
@@ -123,13 +123,14 @@ export class ScriptHost {
   }
 
   async #load(): Promise<void> {
-    const files = listScripts(this.#options.root);
-    for (const path of listStrays(this.#options.root))
+    const root = this.#options.root();
+    const files = listScripts(root);
+    for (const path of listStrays(root))
       this.#options.logger.warn(
         `${path} has no effect: functions are functions/<collection>/<file>.ts, jobs are jobs/<file>.ts, shared code starts with _`,
       );
-    const code = files.length === 0 ? [] : readCode(this.#options.root);
-    const { generation, loaded } = await this.#open(files, code);
+    const code = files.length === 0 ? [] : readCode(root);
+    const { generation, loaded } = await this.#open(root, files, code);
     if (this.#isStopped) return;
     const scripts = new Map<string, LoadedScript>();
     const broken: BrokenScript[] = [];
@@ -161,6 +162,7 @@ export class ScriptHost {
 
   /** Starts the processes that these files need. */
   async #open(
+    root: string,
     files: readonly ScriptFile[],
     code: readonly CodeFile[],
   ): Promise<{ generation: Generation; loaded: Map<string, Loaded> }> {
@@ -174,7 +176,7 @@ export class ScriptHost {
           .filter((file) => this.#isTriedIn(lane, file, loaded.get(file.path)))
           .map(({ path }) => path);
         if (paths.length === 0) continue;
-        lanes.set(lane, this.#supervisors(lane, code));
+        lanes.set(lane, this.#supervisors(lane, root, code));
         await load(lanes.get(lane) ?? [], paths, loaded);
         // Some files had to be loaded here only to see their exports.
         if (files.some((file) => this.#isNeededIn(lane, file, loaded.get(file.path)))) continue;
@@ -190,9 +192,10 @@ export class ScriptHost {
     }
   }
 
-  #supervisors(lane: Lane, code: readonly CodeFile[]): readonly Supervisor[] {
+  #supervisors(lane: Lane, root: string, code: readonly CodeFile[]): readonly Supervisor[] {
+    const start = this.#options.process(root);
     const spawn = (onMessage: (message: FromChild) => void): SpawnedProcess<ToChild, FromChild> =>
-      new SpawnedProcess(this.#options.process, onMessage);
+      new SpawnedProcess(start, onMessage);
     const options = { ...this.#options, ...laneOptions[lane], spawn, code };
     return Array.from({ length: this.#options.processes }, () => new Supervisor(options));
   }
