@@ -130,6 +130,41 @@ describe("the matrix", () => {
   });
 });
 
+describe("the rules of a field", () => {
+  test("are chosen in its options, and an expression is corrected where the service points", async () => {
+    const page = await dashboard.open("/collections/tasks/schema");
+    await page.getByRole("button", { name: "Options of title" }).click();
+    await page.getByText("No rule of its own.", { exact: true }).waitFor();
+    await page.getByRole("combobox", { name: "Who may write the value" }).click();
+    await page.getByRole("option", { name: "Expression" }).click();
+    const editor = page.getByRole("textbox", { name: "Expression: Who may write the value" });
+    await editor.waitFor();
+    await editor.click();
+    await page.keyboard.press("Control+a");
+    await page.keyboard.type("autor = @user.id");
+    await page.keyboard.press("Escape");
+    await page.getByRole("alert").filter({ hasText: 'did you mean "author"?' }).waitFor();
+    await page.keyboard.press("Control+a");
+    await page.keyboard.type("author = @user.id");
+    await page.keyboard.press("Escape");
+    await page.getByRole("alert").waitFor({ state: "detached" });
+    await page.getByText("own rules", { exact: true }).waitFor();
+    expect(await violationsOf(page)).toEqual([]);
+    await page.getByRole("button", { name: "Review changes" }).click();
+    await page.getByText("Change who may read or write").waitFor();
+    await page.getByRole("button", { name: "Apply" }).click();
+    await page.getByText("Collection tasks was changed").waitFor();
+    const { fields } = (await api("GET", "/api/admin/collections/tasks")) as CollectionEntry;
+    expect(fields.find(({ name }) => name === "title")?.permissions).toEqual({ update: "author = @user.id" });
+    await page.getByRole("combobox", { name: "Who may write the value" }).click();
+    await page.getByRole("option", { name: "As for reading it" }).click();
+    await page.getByRole("button", { name: "Review changes" }).click();
+    await page.getByRole("button", { name: "Apply" }).click();
+    await page.getByText("own rules", { exact: true }).waitFor({ state: "detached" });
+    expect(complaintsOf(page)).toEqual([]);
+  });
+});
+
 describe("try as", () => {
   test("a change that is refused shows the part of the rule that refuses it", async () => {
     const page = await dashboard.open(path);

@@ -58,7 +58,7 @@ export function NewCollectionForm(props: {
     if (form.pending !== null) changeTab("json");
     else if (problem === undefined) {
       if (!creation.isPending) creation.mutate();
-    } else if (problem.part === "rule") changeTab("permissions");
+    } else if (problem.part === "rule" && problem.key === null) changeTab("permissions");
     else if (problem.key === null && input.current !== null) input.current.focus();
     else changeTab(draft.indexes.some(({ key }) => key === problem.key) ? "indexes" : "fields");
   };

@@ -70,7 +70,7 @@ export function SchemaEditor(props: { entry: CollectionEntry; isGone: boolean; t
     const first = problems[0];
     if (form.pending !== null) changeTab("json");
     else if (first === undefined && change !== null && !isOther) setDialog("review");
-    else if (first?.part === "rule") changeTab("permissions");
+    else if (first?.part === "rule" && first.key === null) changeTab("permissions");
     else if (first !== undefined && first.key !== null)
       changeTab(draft.indexes.some(({ key }) => key === first.key) ? "indexes" : "fields");
   };

@@ -9,6 +9,7 @@ import { FieldsTab } from "./fields/fields-tab.tsx";
 import { IndexesTab } from "./indexes/indexes-tab.tsx";
 import { JsonTab } from "./json/json-tab.tsx";
 import { PermissionsTab } from "./permissions/permissions-tab.tsx";
+import { RuleHelpProvider } from "./permissions/rule-help.tsx";
 import { TrialPanel } from "./permissions/trial-panel.tsx";
 import classes from "./schema.module.css";
 import type { SchemaSearch } from "./search.ts";
@@ -46,63 +47,65 @@ export function SchemaTabs(props: {
   const indexKeys = new Set(draft.indexes.map(({ key }) => key));
   const ofIndexes = problems.filter(({ key }) => key !== null && indexKeys.has(key)).length;
   const ofFields = problems.filter(({ key }) => key !== null).length - ofIndexes;
-  const ofRules = problems.filter(({ part }) => part === "rule").length;
+  const ofRules = problems.filter(({ key, part }) => key === null && part === "rule").length;
   const counts = { fields: ofFields, permissions: ofRules, indexes: ofIndexes, json: pending === null ? 0 : 1 };
   return (
-    <Tabs
-      value={tab}
-      onChange={(value) => change(tabs.find((each) => each === value) ?? "fields")}
-      className={classes["tabs"]}
-      keepMounted={false}
-    >
-      <Tabs.List px="sm" aria-label={text.schema.tabsLabel} className={classes["tabList"]}>
-        {tabs.map((each) => (
-          <Tabs.Tab
-            key={each}
-            value={each}
-            rightSection={
-              counts[each] > 0 && (
-                <Badge size="xs" circle color="red.8" aria-label={text.schema.problemCount(counts[each])}>
-                  {counts[each]}
-                </Badge>
-              )
-            }
-          >
-            {text.schema.tabs[each]}
-          </Tabs.Tab>
-        ))}
-      </Tabs.List>
-      <Tabs.Panel value="fields">
-        {lead}
-        <FieldsTab
-          draft={draft}
-          apply={apply}
-          problems={problems}
-          targets={targets}
-          isNewCollection={stored === null}
-        />
-        {foot}
-      </Tabs.Panel>
-      <Tabs.Panel value="permissions">
-        <PermissionsTab draft={draft} base={form.base} apply={apply}>
-          {form.base !== null && (
-            <TrialPanel name={form.base.definition.name} isDirty={form.change?.permissions !== undefined} />
-          )}
-        </PermissionsTab>
-      </Tabs.Panel>
-      <Tabs.Panel value="indexes">
-        <IndexesTab draft={draft} apply={apply} problems={problems} />
-      </Tabs.Panel>
-      <Tabs.Panel value="json" className={classes["jsonPanel"]}>
-        <JsonTab
-          draft={draft}
-          stored={stored}
-          surroundings={surroundings}
-          apply={apply}
-          pending={pending}
-          onPending={setPending}
-        />
-      </Tabs.Panel>
-    </Tabs>
+    <RuleHelpProvider draft={draft} base={form.base}>
+      <Tabs
+        value={tab}
+        onChange={(value) => change(tabs.find((each) => each === value) ?? "fields")}
+        className={classes["tabs"]}
+        keepMounted={false}
+      >
+        <Tabs.List px="sm" aria-label={text.schema.tabsLabel} className={classes["tabList"]}>
+          {tabs.map((each) => (
+            <Tabs.Tab
+              key={each}
+              value={each}
+              rightSection={
+                counts[each] > 0 && (
+                  <Badge size="xs" circle color="red.8" aria-label={text.schema.problemCount(counts[each])}>
+                    {counts[each]}
+                  </Badge>
+                )
+              }
+            >
+              {text.schema.tabs[each]}
+            </Tabs.Tab>
+          ))}
+        </Tabs.List>
+        <Tabs.Panel value="fields">
+          {lead}
+          <FieldsTab
+            draft={draft}
+            apply={apply}
+            problems={problems}
+            targets={targets}
+            isNewCollection={stored === null}
+          />
+          {foot}
+        </Tabs.Panel>
+        <Tabs.Panel value="permissions">
+          <PermissionsTab draft={draft} apply={apply}>
+            {form.base !== null && (
+              <TrialPanel name={form.base.definition.name} isDirty={form.change?.permissions !== undefined} />
+            )}
+          </PermissionsTab>
+        </Tabs.Panel>
+        <Tabs.Panel value="indexes">
+          <IndexesTab draft={draft} apply={apply} problems={problems} />
+        </Tabs.Panel>
+        <Tabs.Panel value="json" className={classes["jsonPanel"]}>
+          <JsonTab
+            draft={draft}
+            stored={stored}
+            surroundings={surroundings}
+            apply={apply}
+            pending={pending}
+            onPending={setPending}
+          />
+        </Tabs.Panel>
+      </Tabs>
+    </RuleHelpProvider>
   );
 }

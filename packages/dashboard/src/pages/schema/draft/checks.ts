@@ -1,5 +1,5 @@
 /** The checks of a draft while it is typed. They answer what the service would refuse; data is for the plan. */
-import { isReservedCollectionName, NAME_PATTERN, OPERATIONS } from "@socle/protocol";
+import { FIELD_OPERATIONS, isReservedCollectionName, NAME_PATTERN, OPERATIONS } from "@socle/protocol";
 import { text } from "../../../texts/index.ts";
 import { hasDefault, isDefault } from "./defaults.ts";
 import {
@@ -123,6 +123,8 @@ function fieldProblems(field: FieldDraft, draft: SchemaDraft, { collections }: S
   if (stored !== null && stored.type !== type) report("type", words.typeChange(stored.type, type));
   problems.push(...boundProblems(field));
   report("regex", regexProblem(field));
+  const isEmptyRule = FIELD_OPERATIONS.some((operation) => field.permissions[operation]?.trim() === "");
+  report("rule", isEmptyRule ? text.schema.permissions.emptyRule : null);
   report("values", valuesProblem(field));
   if (field.default !== null && hasDefault(field)) {
     if (!isDefault(type, field.default, valuesOf(field))) report("default", words.noDefault[type]);

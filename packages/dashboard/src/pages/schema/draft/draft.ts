@@ -4,7 +4,10 @@
  */
 import {
   type CollectionDefinition,
+  FIELD_OPERATIONS,
   type FieldDefinition,
+  type FieldOperation,
+  type FieldPermissions,
   type FieldType,
   type IndexDefinition,
   type JsonValue,
@@ -14,6 +17,11 @@ import {
   type Rule,
 } from "@socle/protocol";
 import { defaultText, defaultValue, hasDefault } from "./defaults.ts";
+
+/** The rules of a field; null where it has none of its own. */
+type FieldPermissionDraft = { readonly [operation in FieldOperation]: Rule | null };
+
+const noFieldPermissions: FieldPermissionDraft = { read: null, update: null };
 
 export interface FieldDraft {
   /** Names the field as long as the draft lives; no name of a field has a "#". */
@@ -38,6 +46,8 @@ export interface FieldDraft {
   readonly onDelete: OnDelete | null;
   /** The default as it was typed; null for none. */
   readonly default: string | null;
+  /** Rules of its own; null adds nothing to those of the record. */
+  readonly permissions: FieldPermissionDraft;
   /** Attributes that the dashboard does not know. They go back as they came. */
   readonly extra: { readonly [attribute: string]: JsonValue };
 }
@@ -84,6 +94,7 @@ const knownAttributes = [
   "values",
   "default",
   "onDelete",
+  "permissions",
 ];
 
 export function isText(type: FieldType): boolean {
@@ -128,6 +139,7 @@ export function newField(key: string, type: FieldType = "string"): FieldDraft {
     values: "",
     onDelete: null,
     default: null,
+    permissions: noFieldPermissions,
     extra: {},
   };
 }
@@ -154,6 +166,7 @@ export function fieldDraft(key: string, field: FieldDefinition, stored: FieldDef
     values: (field.values ?? []).join("\n"),
     default: field.default === undefined ? null : defaultText(field.type, field.default),
     onDelete: field.onDelete ?? null,
+    permissions: { ...noFieldPermissions, ...field.permissions },
     extra,
   };
 }
@@ -190,8 +203,22 @@ function hasOptions(field: FieldDraft): boolean {
     isUnique ||
     isOwner ||
     field.default !== null ||
+    hasRules(field) ||
     [min, max, regex, collection, values].some((value) => value !== "")
   );
+}
+
+/** Whether a field has rules of its own. */
+export function hasRules({ permissions }: Pick<FieldDraft, "permissions">): boolean {
+  return FIELD_OPERATIONS.some((operation) => permissions[operation] !== null);
+}
+
+function rulesGiven({ permissions }: FieldDraft): FieldPermissions {
+  const given = FIELD_OPERATIONS.flatMap((operation) => {
+    const rule = permissions[operation];
+    return rule === null ? [] : [[operation, rule] as const];
+  });
+  return Object.fromEntries(given);
 }
 
 /** The texts that a field may be; none where it may be any. */
@@ -235,6 +262,7 @@ export function fieldOf(field: FieldDraft): FieldDefinition {
     ...(regex && field.regex !== "" && { regex: field.regex }),
     ...(values.length > 0 && { values }),
     ...(hasDefault(field) && field.default !== null && { default: defaultValue(field.type, field.default) }),
+    ...(hasRules(field) && { permissions: rulesGiven(field) }),
     ...field.extra,
   };
 }

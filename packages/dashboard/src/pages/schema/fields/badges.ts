@@ -1,7 +1,7 @@
 /** The badges of a field: its rules in short, and how it differs from what is stored. */
 import { text } from "../../../texts/index.ts";
 import { hasDefault } from "../draft/defaults.ts";
-import { type FieldDraft, fieldDraft, fieldOf, isText, rulesOf, valuesOf } from "../draft/draft.ts";
+import { type FieldDraft, fieldDraft, fieldOf, hasRules, isText, rulesOf, valuesOf } from "../draft/draft.ts";
 
 export interface FieldBadge {
   readonly label: string;
@@ -42,6 +42,7 @@ export function badgesOf(field: FieldDraft, isNewCollection: boolean): readonly 
     ? ([words.badges.lengthMin, words.badges.lengthMax] as const)
     : ([words.badges.min, words.badges.max] as const);
   if (field.default !== null && hasDefault(field)) rule(words.badges.default(field.default.slice(0, 20)));
+  if (hasRules(field)) rule(words.badges.rules);
   const values = valuesOf(field);
   if (values.length > 0) {
     rule(words.badges.values(values.length));

@@ -8,6 +8,7 @@ import { hasDefault } from "../draft/defaults.ts";
 import { type FieldDraft, isText, rulesOf, valuesOf } from "../draft/draft.ts";
 import type { FieldPatch } from "../draft/edits.ts";
 import { DefaultOption } from "./default-option.tsx";
+import { FieldRules } from "./field-rules.tsx";
 import classes from "./fields.module.css";
 import { RegexTest } from "./regex-test.tsx";
 
@@ -113,6 +114,7 @@ export const FieldOptions = memo(function FieldOptions(props: FieldOptionsProps)
         />
       )}
       {hasDefault(field) && <DefaultOption field={field} onPatch={onPatch} problem={problem("default")} />}
+      <FieldRules field={field} onPatch={onPatch} />
       {field.stored !== null && (
         <Text size="xs" c={problem("type") === undefined ? "dimmed" : "var(--mantine-color-error)"}>
           {problem("type") ?? words.typeFixed}{" "}

@@ -82,6 +82,9 @@ class Reader {
     const { values } = value;
     const isList = Array.isArray(values) && values.every((each) => typeof each === "string");
     if (values !== undefined && !isList) this.#report([...path, "values"], words.values);
+    const { permissions = null } = value;
+    const areRules = isObject(permissions) && Object.values(permissions).every((rule) => typeof rule === "string");
+    if (permissions !== null && !areRules) this.#report([...path, "permissions"], words.fieldRules);
     const { renamedFrom = null } = value;
     if (renamedFrom !== null && typeof renamedFrom !== "string")
       this.#report([...path, "renamedFrom"], words.string("renamedFrom"));

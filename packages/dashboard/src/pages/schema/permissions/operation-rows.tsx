@@ -2,13 +2,13 @@
 import { Radio, Text } from "@mantine/core";
 import { type Operation, PERMISSION_RULES } from "@socle/protocol";
 import { useState } from "react";
-import type { Schema } from "../../../kit/expression/index.ts";
 import { text } from "../../../texts/index.ts";
 import type { PermissionDraft } from "../draft/draft.ts";
 import type { Edit } from "../draft/edits.ts";
 import classes from "./permissions.module.css";
 import { RuleEditor } from "./rule-editor.tsx";
-import { type EffectiveRule, effectiveRule, expressionFor, isWord, sentenceOf } from "./rules.ts";
+import { useRuleHelp } from "./rule-help.tsx";
+import { type EffectiveRule, effectiveRule, expressionFor, isWord, mistakeIn, sentenceOf } from "./rules.ts";
 
 const words = text.schema.permissions;
 
@@ -24,15 +24,10 @@ function originOf(from: EffectiveRule["from"]): string | null {
 export function OperationRows(props: {
   operation: Operation;
   permissions: PermissionDraft;
-  collection: string;
-  /** The field that shows the owner. */
-  ownerField: string | undefined;
-  schema: Schema;
-  /** The service's complaint about the rule. */
-  mistake: string | undefined;
   apply: (edit: Edit) => void;
 }) {
-  const { operation, permissions, collection, ownerField, schema, mistake, apply } = props;
+  const { operation, permissions, apply } = props;
+  const { ownerField, mistake } = useRuleHelp();
   const own = permissions[operation];
   const { rule, from } = effectiveRule(permissions, operation);
   const origin = originOf(from);
@@ -87,11 +82,10 @@ export function OperationRows(props: {
         <td colSpan={columns}>
           {isExpression ? (
             <RuleEditor
-              collection={collection}
-              operation={operation}
+              label={words.expressionOf(words.operations[operation])}
               value={own}
-              schema={schema}
-              mistake={isWord(own) ? words.isWord(own) : mistake}
+              hint={words.lookedAt[operation]}
+              mistake={isWord(own) ? words.isWord(own) : mistakeIn(mistake, null, operation)}
               autoFocus={wasChosen}
               onChange={(next) => {
                 setWriting(true);

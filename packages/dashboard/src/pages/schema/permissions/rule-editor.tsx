@@ -1,24 +1,25 @@
 /** The editor of a rule that is an expression: its text with completion, the service's complaint, and when it is looked at. */
 import { Text } from "@mantine/core";
-import type { Operation } from "@socle/protocol";
 import { useId } from "react";
-import { ExpressionEditor, errorPosition, type Schema } from "../../../kit/expression/index.ts";
+import { ExpressionEditor, errorPosition } from "../../../kit/expression/index.ts";
 import { text } from "../../../texts/index.ts";
 import classes from "./permissions.module.css";
+import { useRuleHelp } from "./rule-help.tsx";
 
 const words = text.schema.permissions;
 
 export function RuleEditor(props: {
-  collection: string;
-  operation: Operation;
+  /** The accessible name. */
+  label: string;
   value: string;
-  schema: Schema;
-  /** The service's complaint about it. */
+  /** When the rule is looked at. */
+  hint: string;
   mistake: string | undefined;
   autoFocus: boolean;
   onChange: (value: string) => void;
 }) {
-  const { collection, operation, value, schema, mistake, autoFocus, onChange } = props;
+  const { label, value, hint, mistake, autoFocus, onChange } = props;
+  const { collection, schema } = useRuleHelp();
   const errorId = useId();
   const message = value.trim() === "" ? words.emptyRule : mistake;
   return (
@@ -27,7 +28,7 @@ export function RuleEditor(props: {
         collection={collection}
         value={value}
         schema={schema}
-        label={words.expressionOf(words.operations[operation])}
+        label={label}
         placeholder={words.expressionPlaceholder}
         errorAt={message === undefined ? null : errorPosition(message)}
         errorId={message === undefined ? undefined : errorId}
@@ -41,7 +42,7 @@ export function RuleEditor(props: {
         </Text>
       )}
       <Text size="xs" c="dimmed">
-        {words.lookedAt[operation]}
+        {hint}
       </Text>
     </div>
   );

@@ -9,17 +9,22 @@ test("an expression goes on with what the word meant", () => {
   expect(expressionFor("title = 1", undefined)).toBe("title = 1");
 });
 
-test.each([
-  ['permissions: the rule "update", at position 9: "title", a text, cannot be compared', "update", "at position 9: "],
+const complaints: readonly (readonly [message: string, field: string | null, operation: string, start: string])[] = [
+  ['permissions: the rule "update", at position 9: "title", a text, cannot', null, "update", "at position 9: "],
   [
-    'permissions: "read" must be public, authenticated, owner, admin or an expression, not "a = \'at position 1: \'": at position 20: expected',
+    'permissions: "read" must be public or an expression, not "a = \'at position 1: \'": at position 20: expected',
+    null,
     "read",
     "at position 20: expected",
   ],
-  ['collection "posts": permissions: the rule "delete", at position 1: no', "delete", "at position 1: no"],
-])("%s", (message, operation, start) => {
+  ['collection "posts": permissions: the rule "delete", at position 1: no', null, "delete", "at position 1: no"],
+  ['permissions: "read" is "ownr"; did you mean "owner"?', null, "read", 'is "ownr"; did you mean'],
+  ['field "secret": permissions: the rule "update", at position 3: no', "secret", "update", "at position 3: no"],
+];
+
+test.each(complaints)("%s", (message, field, operation, start) => {
   const mistake = mistakeOf(message);
-  expect(mistake?.operation).toBe(operation as "read");
+  expect([mistake?.field, mistake?.operation]).toEqual([field, operation]);
   expect(mistake?.message.startsWith(start)).toBe(true);
 });
 

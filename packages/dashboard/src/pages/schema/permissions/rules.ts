@@ -60,15 +60,23 @@ export function expressionFor(rule: Rule, ownerField: string | undefined): strin
 
 /** The complaint of the service about the rule of an operation, with its place in the rule. */
 export interface RuleMistake {
-  readonly operation: Operation;
+  /** The name of the field whose rule it is; null for one of the collection. */
+  readonly field: string | null;
+  readonly operation: string;
   readonly message: string;
 }
 
 /** The rule that the service's message is about, and its complaint; null for a message about something else. */
 export function mistakeOf(message: string): RuleMistake | null {
-  const found = /^(?:collection "\w+": )?permissions: (?:the rule )?"(\w+)"/.exec(message)?.[1];
-  const operation = OPERATIONS.find((each) => each === found);
+  const found = /^(?:collection "\w+": )?(?:field "(\w+)": )?permissions: (?:the rule )?"(\w+)",? (.*)$/s.exec(message);
+  const [, field = null, operation = "", complaint = ""] = found ?? [];
+  if (!OPERATIONS.some((each) => each === operation)) return null;
   // The message may quote the rule, so the last place in it counts.
-  const at = message.lastIndexOf("at position ");
-  return operation === undefined || at === -1 ? null : { operation, message: message.slice(at) };
+  const at = complaint.lastIndexOf("at position ");
+  return { field, operation, message: at === -1 ? complaint : complaint.slice(at) };
+}
+
+/** The complaint about one rule. @param field its name; null for a rule of the collection. */
+export function mistakeIn(mistake: RuleMistake | null, field: string | null, operation: string): string | undefined {
+  return mistake?.field === field && mistake.operation === operation ? mistake.message : undefined;
 }

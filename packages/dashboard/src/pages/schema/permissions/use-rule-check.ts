@@ -1,7 +1,7 @@
 /** Asks the service whether it takes the expressions of a draft, as they are typed. Nothing is changed. */
 import { useDebouncedValue } from "@mantine/hooks";
 import { SocleError } from "@socle/client";
-import type { CollectionDefinition } from "@socle/protocol";
+import type { CollectionDefinition, Rule } from "@socle/protocol";
 import { useQuery } from "@tanstack/react-query";
 import { client } from "../../../service/client.ts";
 import { isWord, mistakeOf, type RuleMistake } from "./rules.ts";
@@ -30,7 +30,8 @@ async function ask({ name, definition, change }: CheckedDraft): Promise<RuleMist
 
 export function useRuleCheck(draft: CheckedDraft): RuleMistake | null {
   const [asked] = useDebouncedValue(JSON.stringify(draft), quietMs);
-  const rules = Object.values(draft.definition.permissions ?? {});
+  const { fields, permissions } = draft.definition;
+  const rules = [permissions ?? {}, ...fields.map((field) => field.permissions ?? {})].flatMap(Object.values<Rule>);
   const { data = null } = useQuery({
     queryKey: ["rule check", asked],
     // The text was written from such a draft a moment ago.

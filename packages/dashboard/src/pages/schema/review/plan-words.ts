@@ -1,6 +1,7 @@
 /** A migration's plan in words: one line a step, with the old and the new value, and whether data is lost. */
 import {
   type CollectionDefinition,
+  FIELD_OPERATIONS,
   type FieldDefinition,
   type MigrationPlan,
   type MigrationStep,
@@ -116,6 +117,17 @@ function fieldStep(step: MigrationStep, context: PlanContext): StepWords | null 
         title: words.default(field),
         details: [words.changed("default", shownDefault(old), shownDefault(next)), words.onlyNew],
       };
+    case "permissions":
+      if (step.field === undefined)
+        return { tone: "change", title: words.permissions, details: permissionDetails(context) };
+      return {
+        tone: "change",
+        title: words.fieldRules(field),
+        details: FIELD_OPERATIONS.flatMap((operation) => {
+          const [was, is] = [old?.permissions?.[operation], next?.permissions?.[operation]];
+          return was === is ? [] : [words.changed(operation, was, is)];
+        }),
+      };
     case "rules":
       return {
         tone: "change",
@@ -140,8 +152,6 @@ export function wordsOf(step: MigrationStep, context: PlanContext): StepWords {
         : { tone: "drop", title: words.noIndex(fields), details: [] };
     case "search":
       return { tone: "change", title: words.search(fields), details: [words.concerns(records)] };
-    case "permissions":
-      return { tone: "change", title: words.permissions, details: permissionDetails(context) };
     case "order":
       return { tone: "change", title: words.order, details: [] };
     default:

@@ -1,0 +1,80 @@
+/** The rules of one field: who may read and who may write its value, beside the rules of the record. */
+import { Select, Stack } from "@mantine/core";
+import { FIELD_OPERATIONS, type FieldOperation, PERMISSION_RULES, type Rule } from "@socle/protocol";
+import { useState } from "react";
+import { text } from "../../../texts/index.ts";
+import type { FieldDraft } from "../draft/draft.ts";
+import type { FieldPatch } from "../draft/edits.ts";
+import { RuleEditor } from "../permissions/rule-editor.tsx";
+import { useRuleHelp } from "../permissions/rule-help.tsx";
+import { expressionFor, isWord, mistakeIn } from "../permissions/rules.ts";
+
+const words = text.schema.fields.rules;
+
+export function FieldRules({ field, onPatch }: { field: FieldDraft; onPatch: (patch: FieldPatch) => void }) {
+  const { permissions } = field;
+  return (
+    <Stack gap="sm" maw={640}>
+      {FIELD_OPERATIONS.map((operation) => (
+        <FieldRule
+          key={operation}
+          name={field.name.trim()}
+          operation={operation}
+          rule={permissions[operation]}
+          onRule={(rule) => onPatch({ permissions: { ...permissions, [operation]: rule } })}
+        />
+      ))}
+    </Stack>
+  );
+}
+
+function FieldRule(props: {
+  name: string;
+  operation: FieldOperation;
+  rule: Rule | null;
+  onRule: (rule: Rule | null) => void;
+}) {
+  const { name, operation, rule, onRule } = props;
+  const { ownerField, mistake } = useRuleHelp();
+  // A word is on the way to many expressions: while one is written, the editor stays.
+  const [isWriting, setWriting] = useState(false);
+  const isExpression = rule !== null && (isWriting || !isWord(rule));
+  const choice = rule === null ? "none" : isExpression ? "expression" : rule;
+  const choose = (next: string | null): void => {
+    setWriting(next === "expression");
+    if (next === "expression") onRule(expressionFor(rule ?? "authenticated", ownerField));
+    else onRule(PERMISSION_RULES.find((word) => word === next) ?? null);
+  };
+  return (
+    <>
+      <Select
+        size="xs"
+        label={words.labels[operation]}
+        description={rule === null ? words.nothing[operation] : words.hints[operation]}
+        inputWrapperOrder={["label", "input", "description", "error"]}
+        data={[
+          { value: "none", label: words.none[operation] },
+          ...PERMISSION_RULES.map((value) => ({ value, label: text.schema.permissions.rules[value] })),
+          { value: "expression", label: text.schema.permissions.expression },
+        ]}
+        value={choice}
+        onChange={choose}
+        allowDeselect={false}
+        maw={420}
+      />
+      {isExpression && (
+        <RuleEditor
+          label={words.expressionOf(words.labels[operation])}
+          value={rule}
+          hint={words.lookedAt[operation]}
+          mistake={isWord(rule) ? text.schema.permissions.isWord(rule) : mistakeIn(mistake, name, operation)}
+          autoFocus={isWriting}
+          onChange={(next) => {
+            setWriting(true);
+            onRule(next);
+          }}
+        />
+      )}
+    </>
+  );
+}

@@ -1,0 +1,43 @@
+/** The help for whoever writes a rule of a draft: the names that it may use, and the service's complaint about one. */
+import { useQuery } from "@tanstack/react-query";
+import { createContext, type ReactNode, useContext, useMemo } from "react";
+import { type Schema, schemaOf } from "../../../kit/expression/index.ts";
+import { collectionsQuery } from "../../../service/queries.ts";
+import { changeOf } from "../draft/change.ts";
+import { definitionOf, keptFields, type SchemaDraft } from "../draft/draft.ts";
+import type { StoredDefinition } from "../draft/draft-store.ts";
+import type { RuleMistake } from "./rules.ts";
+import { useRuleCheck } from "./use-rule-check.ts";
+
+interface RuleHelp {
+  readonly collection: string;
+  readonly schema: Schema;
+  /** The field that shows the owner. */
+  readonly ownerField: string | undefined;
+  readonly mistake: RuleMistake | null;
+}
+
+const RuleHelpContext = createContext<RuleHelp | null>(null);
+
+export function useRuleHelp(): RuleHelp {
+  const help = useContext(RuleHelpContext);
+  if (help === null) throw new Error("A rule is written outside of its draft");
+  return help;
+}
+
+/** @param props `base`: the stored definition that the draft began with; null for a new collection. */
+export function RuleHelpProvider(props: { draft: SchemaDraft; base: StoredDefinition | null; children: ReactNode }) {
+  const { draft, base, children } = props;
+  const definition = useMemo(() => definitionOf(draft), [draft]);
+  const change = useMemo(() => (base === null ? null : changeOf(draft, base.definition)), [draft, base]);
+  const mistake = useRuleCheck({ name: base?.definition.name ?? null, definition, change });
+  const { data: collections } = useQuery(collectionsQuery);
+  const help = useMemo(() => {
+    const others = (collections ?? []).filter(({ name }) => name !== definition.name);
+    // The fields as they will be, under their new names.
+    const schema = schemaOf([...others, definition]);
+    const ownerField = keptFields(draft).find(({ isOwner }) => isOwner)?.name;
+    return { collection: definition.name, schema, ownerField, mistake };
+  }, [collections, definition, draft, mistake]);
+  return <RuleHelpContext value={help}>{children}</RuleHelpContext>;
+}
