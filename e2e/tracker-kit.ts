@@ -103,8 +103,8 @@ export class TrackerApi {
     owner: TokenResponse,
     values: { workspace: string; role: string; email?: string },
   ): Promise<StoredRecord> {
-    const id = await this.make(owner, "invitations", { token: "short", ...values });
-    return this.waitFor(owner, "invitations", `id = "${id}" && token != "short" && token != null`);
+    const id = await this.make(owner, "invitations", values);
+    return this.waitFor(owner, "invitations", `id = "${id}" && token != null`);
   }
 
   /** Follows an invitation, and answers its outcome. */
@@ -119,7 +119,7 @@ export class TrackerApi {
     const workspaces = await this.make(owner, "workspaces", { name });
     const members = (await this.waitFor(owner, "members", `workspace = "${workspaces}"`)).id;
     const projects = await this.make(owner, "projects", { name, workspace: workspaces });
-    const issues = await this.make(owner, "issues", { title: `${name} secret`, status: "todo", project: projects });
+    const issues = await this.make(owner, "issues", { title: `${name} secret`, project: projects });
     const comments = await this.make(owner, "comments", { text: `${name} secret`, issue: issues });
     const invitation = await this.invite(owner, { workspace: workspaces, role: "member" });
     const joins = await this.make(owner, "joins", { token: "none" });

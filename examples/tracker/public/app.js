@@ -127,7 +127,7 @@ onSubmit($("new-workspace"), ({ name }) => page.create("workspaces", { name }));
 onSubmit($("new-project"), ({ name }) => page.create("projects", { name, workspace: state.workspace }));
 onSubmit($("new-issue"), ({ title }) => {
   const project = state.project || page.projects[0].id;
-  return page.create("issues", { title, project, status: "todo" });
+  return page.create("issues", { title, project });
 });
 onSubmit($("new-comment"), ({ text }) => page.create("comments", { text, issue: state.issue }));
 onSubmit($("new-invitation"), ({ email, role }) =>
