@@ -1,4 +1,4 @@
-/** A deletion that takes others along, killed at random moments: all of it is there afterwards, or nothing. */
+/** Deletions that take others along, and sequences, under kills at random moments. */
 import { Database } from "bun:sqlite";
 import { expect, test } from "bun:test";
 import { join } from "node:path";
@@ -62,3 +62,35 @@ test("killed during a cascade: whole or not at all, events too", async () => {
   console.log(`cascades: ${counted.whole} whole, ${counted.nothing} not at all`);
   await server.stop();
 }, 180_000);
+
+test("killed under writers: no number of a sequence is given twice", async () => {
+  const random = randomNumbers(randomSeed("sequences"));
+  const sequence = { name: "n", type: "integer", sequence: ["scope"] };
+  const fields = [{ name: "scope", type: "string" }, sequence];
+  const cwd = await project({ collections: [{ name: "items", fields }] });
+  const told = new Set<string>();
+  for (let round = 0; round < 6; round++) {
+    const server = await serve(cwd);
+    let isOver = false;
+    const writer = async (i: number): Promise<void> => {
+      while (!isOver) {
+        const scope = `s${i % 3}`;
+        const answer = await post(`${server.url}/api/items`, { scope }).catch(() => null);
+        if (answer === null) return;
+        const record = (await answer.json().catch(() => null)) as { id: string; n: number } | null;
+        if (record === null) return;
+        expect(told.has(`${scope} ${record.n}`)).toBe(false);
+        told.add(`${scope} ${record.n}`);
+        // The number of a record that is gone is not given again, either.
+        if (i % 2 === 0) await fetch(`${server.url}/api/items/${record.id}`, { method: "DELETE" }).catch(() => null);
+      }
+    };
+    const writers = Promise.all(Array.from({ length: 32 }, (_, i) => writer(i)));
+    await Bun.sleep(100 + random() * 300);
+    server.signal("SIGKILL");
+    isOver = true;
+    await writers;
+    await server.exited;
+  }
+  expect(told.size).toBeGreaterThan(100);
+}, 120_000);

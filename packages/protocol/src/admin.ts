@@ -51,6 +51,7 @@ export interface MigrationStep {
     | "values"
     | "default"
     | "onDelete"
+    | "sequence"
     | "index"
     | "search"
     | "permissions"

@@ -80,6 +80,8 @@ export interface FieldDefinition {
   owner?: boolean;
   /** For a string: the texts that it may be, in their order, by which it sorts. */
   values?: string[];
+  /** For an integer: the service numbers the records, all of them, or those with the same values in some fields. */
+  sequence?: true | string[];
   /** The value of a new record whose body is silent: one of the type, "@now" for a datetime, "@user.id" for a relation to `users`. */
   default?: JsonValue;
   permissions?: FieldPermissions;

@@ -42,6 +42,8 @@ function describe({
       return `~ ${field} has another default`;
     case "onDelete":
       return `~ ${field} does something else when the record that it points to is deleted`;
+    case "sequence":
+      return on === true ? `~ ${field} numbers the records` : `~ ${field} no longer numbers the records`;
     case "index":
       return `~ ${fields.join(", ")}: ${on === true ? (unique === true ? "a" : "an") : "the"} ${unique === true ? "unique " : ""}index ${on === true ? "comes" : "goes"}`;
     case "search":

@@ -49,6 +49,30 @@ const attributes: { readonly [attribute: string]: Cases } = {
       [{ type: "string", values: ["a"], regex: "a" }, /"regex" means nothing beside "values"/],
     ],
   },
+  sequence: {
+    good: { integer: [true] },
+    malformed: [
+      [false, /must be true, or an array of names of fields/],
+      [null, /must be true, or an array of names of fields/],
+      ["f", /must be true, or an array of names of fields/],
+      [1, /must be true, or an array of names of fields/],
+      [{}, /must be true, or an array of names of fields/],
+      [[5], /must be true, or an array of names of fields/],
+      [[], /names 1 to 4 fields, not 0/],
+      [["a", "b", "c", "d", "e"], /names 1 to 4 fields, not 5/],
+      [["f"], /names its own field/],
+      [["g", "g"], /names "g" twice/],
+      [["g"], /names "g", and there is no such field/],
+    ],
+    fields: ["required", "unique", "min", "max", "default"].map((other): [object, RegExp] => [
+      {
+        type: "integer",
+        sequence: true,
+        [other]: other === "min" || other === "max" || other === "default" ? 1 : true,
+      },
+      new RegExp(`"${other}" means nothing beside "sequence"`),
+    ]),
+  },
   onDelete: {
     good: { relation: ["restrict", "cascade", "clear"] },
     malformed: [

@@ -1,7 +1,9 @@
 /** The tables of definitions: those in force, and the files of which some came. */
+
 import type { CollectionDefinition } from "@socle/protocol";
 import type { ModuleSchema, Reader, Transactor } from "../database/index.ts";
 import type { Awaitable } from "../kernel/index.ts";
+import { counterTable } from "./counter-table.ts";
 
 export const collectionSchema: ModuleSchema = {
   module: "collections",
@@ -11,6 +13,7 @@ export const collectionSchema: ModuleSchema = {
     "CREATE TABLE _definition_files (file TEXT PRIMARY KEY, fingerprint TEXT NOT NULL, renames TEXT NOT NULL) STRICT",
     // JSON of `Places`; null for a definition that was stored before there were any, until the next start.
     "ALTER TABLE _collections ADD COLUMN places TEXT",
+    counterTable,
   ],
 };
 

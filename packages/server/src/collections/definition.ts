@@ -10,7 +10,7 @@ import {
 } from "@socle/protocol";
 import * as z from "zod/mini";
 import { checkSyntaxOf, ExpressionError } from "../expressions/index.ts";
-import { attributeProblems, typeOf, typesWith } from "../fields/index.ts";
+import { attributeProblems, scopeProblems, typeOf, typesWith } from "../fields/index.ts";
 import { AppError, allOf, isObject, messageOf, nearest, oneOf, quote } from "../kernel/index.ts";
 import { isWord } from "../permissions/index.ts";
 import { nameProblem } from "./names.ts";
@@ -38,6 +38,7 @@ const fieldShape = {
   collection: z.optional(z.string("must be the name of a collection")),
   owner: z.optional(z.boolean("must be true or false")),
   onDelete: z.optional(z.string("must be restrict, cascade or clear")),
+  sequence: z.optional(z.union([z.literal(true), z.array(z.string())], "must be true, or an array of names of fields")),
   default: z.optional(z.unknown()),
   values: z.optional(z.array(z.string("must be an array of texts"), "must be an array of texts")),
   permissions: z.optional(z.nullable(z.looseObject({}, "must be an object"))),
@@ -185,7 +186,7 @@ function collectionProblems(fields: readonly FieldDefinition[]): string[] {
   }
   const owners = fields.filter((field) => field.owner === true).map((field) => `"${field.name}"`);
   if (owners.length > 1) problems.push(`only one field can carry "owner": ${owners.join(", ")} do`);
-  return problems;
+  return [...problems, ...scopeProblems(fields)];
 }
 
 /**

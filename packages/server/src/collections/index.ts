@@ -1,6 +1,8 @@
 /** Collections: definitions and their validation, plans and migrations, definition files. */
+
 export { type Collection, columnName, columnsOf, orderColumn } from "./collection.ts";
 export { Collections } from "./collections.ts";
+export { type Counter, counterKey, keepNumber, lastNumber } from "./counter-table.ts";
 export type { ParsedDefinition } from "./definition.ts";
 export { applyDefinitionFiles, changedDefinitions, readDefinitionFiles } from "./definition-files.ts";
 export { collectionSchema } from "./definition-table.ts";

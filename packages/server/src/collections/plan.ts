@@ -4,7 +4,7 @@ import { fillOf } from "../fields/index.ts";
 import { AppError } from "../kernel/index.ts";
 import type { ParsedDefinition } from "./definition.ts";
 import { compareIndexes, type IndexStep } from "./indexes.ts";
-import { findRenames } from "./renames.ts";
+import { findRenames, newNames } from "./renames.ts";
 import { isSearchChanged } from "./search-table.ts";
 
 /** One change of a collection's table or rules, in the words of the spec's table "Schema migration". */
@@ -27,6 +27,8 @@ export type PlanStep =
   | { step: "default"; field: string }
   /** Another thing happens when what it points to is deleted. */
   | { step: "onDelete"; field: string }
+  /** The service numbers the records by it, by other fields than before, or no longer. */
+  | { step: "sequence"; field: string; on: boolean }
   | IndexStep
   /** Other fields are searched; the words of all records are read again. */
   | { step: "search"; fields: string[] }
@@ -100,6 +102,7 @@ export function planMigration(before: CollectionDefinition | null, parsed: Parse
   const after = parsed.definition;
   if (before === null) return { before, after, steps: [{ step: "create" }] };
   const renames = findRenames(before, parsed);
+  const newName = newNames(before, after, renames);
   const movedAway = new Set(renames.values());
   const continued = new Set<string>();
   const steps: PlanStep[] = [];
@@ -114,6 +117,7 @@ export function planMigration(before: CollectionDefinition | null, parsed: Parse
       additions.push({ step: "add", field: field.name, ...(fill !== undefined && { default: fill }) });
       if (field.required === true && fill === undefined) changes.push({ step: "require", field: field.name });
       if (field.permissions !== undefined) changes.push({ step: "permissions", field: field.name });
+      if (field.sequence !== undefined) changes.push({ step: "sequence", field: field.name, on: true });
       // Any other new field is empty, and empty values never violate it.
       if (field.unique === true && field.owner === true) changes.push({ step: "unique", field: field.name, on: true });
       continue;
@@ -121,6 +125,9 @@ export function planMigration(before: CollectionDefinition | null, parsed: Parse
     continued.add(old.name);
     if (from !== field.name) steps.push({ step: "rename", field: field.name, from });
     changes.push(...compareField(old, field));
+    const oldSequence = Array.isArray(old.sequence) ? old.sequence.map(newName) : old.sequence;
+    if (JSON.stringify(oldSequence) !== JSON.stringify(field.sequence))
+      changes.push({ step: "sequence", field: field.name, on: field.sequence !== undefined });
   }
   for (const field of before.fields) if (!continued.has(field.name)) steps.push({ step: "drop", field: field.name });
   // Checks of old values come before the owner column moves, and it is handed over before it is taken.

@@ -1,6 +1,6 @@
 /** Indexes of a collection's table: those that its definition asks for, and those that the service makes unasked. */
 import type { CollectionDefinition } from "@socle/protocol";
-import { typeOf } from "../fields/index.ts";
+import { scopeOf, typeOf } from "../fields/index.ts";
 import { ownerColumn, resolveRules, selectsByOwner } from "../permissions/index.ts";
 import { columnsOf, indexColumn } from "./collection.ts";
 import { indexesOf } from "./indexes.ts";
@@ -32,6 +32,10 @@ export function tableIndexes(definition: CollectionDefinition): TableIndex[] {
   const wanted: TableIndex[] = definition.fields
     .filter((field) => field.unique === true || typeOf(field).reference !== null)
     .map((field) => ({ columns: [indexColumn(field)], unique: field.unique === true }));
+  // A sequence never gives a number twice, and a record is looked up by it.
+  for (const field of definition.fields)
+    if (field.sequence !== undefined)
+      wanted.push({ columns: columnsOf(definition, [...scopeOf(field), field.name]), unique: true });
   const hasOwner = wanted.some(({ columns }) => columns[0] === ownerColumn);
   if (!hasOwner && selectsByOwner(resolveRules(definition.permissions).read))
     wanted.push({ columns: [ownerColumn], unique: false });

@@ -4,6 +4,7 @@ import { identifier, type Reader, type Transactor } from "../database/index.ts";
 import { positionSql, storedDefault, typeOf } from "../fields/index.ts";
 import { ownerColumn } from "../permissions/index.ts";
 import { indexColumn, orderColumn, plainColumn, tableName } from "./collection.ts";
+import { Counters } from "./counter-table.ts";
 import { originOf, type Plan, type PlanStep } from "./plan.ts";
 import { SearchTable } from "./search-table.ts";
 import { isSameColumn, isSameIndex, type TableIndex, tableIndexes } from "./table-indexes.ts";
@@ -45,12 +46,14 @@ export class Table {
   readonly #sqlName: string;
   readonly #now: string;
   readonly #search: SearchTable;
+  readonly #counters: Counters;
 
   /** @param now the time of the migration, as records have theirs. */
   constructor(tx: Transactor, collection: string, now: string) {
     this.#tx = tx;
     this.#now = now;
     this.#search = new SearchTable(tx, collection);
+    this.#counters = new Counters(tx, collection);
     this.#name = tableName(collection);
     this.#sqlName = identifier(this.#name);
   }
@@ -58,6 +61,7 @@ export class Table {
   async drop(definition: CollectionDefinition | undefined): Promise<void> {
     if (definition?.search !== undefined) await this.#search.drop();
     await this.#tx.run(`DROP TABLE ${this.#sqlName}`);
+    await this.#counters.drop();
   }
 
   /** Changes the table. Whether its records allow that was asked before. */
@@ -100,6 +104,7 @@ export class Table {
     for (const step of plan.steps) {
       if (step.step !== "drop" || oldField.get(step.field)?.owner === true) continue;
       await this.#dropColumn(plainColumn(step.field));
+      await this.#counters.drop(step.field);
     }
     for (const step of moved) {
       if (step.step !== "rename") continue;
@@ -110,7 +115,9 @@ export class Table {
     for (const step of plan.steps) {
       const field = "field" in step ? newField.get(step.field) : undefined;
       if (field === undefined) continue;
-      if (step.step === "values") await this.#changeOrder(oldField.get(originOf(plan, field.name)), field);
+      if (step.step === "sequence")
+        await (step.on ? this.#counters.begin(plan.after, field) : this.#counters.drop(field.name));
+      else if (step.step === "values") await this.#changeOrder(oldField.get(originOf(plan, field.name)), field);
       else await this.#applyStep(step, field);
     }
   }
@@ -133,6 +140,7 @@ export class Table {
     await this.#rename(plainColumn(field.name), to);
     const order = orderColumn(field);
     if (order !== null) await this.#rename(order, `_order_${to}`);
+    if (field.sequence !== undefined) await this.#counters.rename(field.name, to);
   }
 
   async #applyStep(step: PlanStep, field: FieldDefinition): Promise<void> {

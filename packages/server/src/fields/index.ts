@@ -2,6 +2,7 @@
 
 export { type Creation, fillOf, storedDefault } from "./attributes/default.ts";
 export { attributeProblems } from "./attributes/index.ts";
+export { scopeOf, scopeProblems } from "./attributes/sequence.ts";
 export { positionSql } from "./attributes/values.ts";
 export { checkValue } from "./check-value.ts";
 export type { ValueType } from "./field-type.ts";

@@ -17,6 +17,7 @@ import { checkVersion, recordTag } from "./record-tag.ts";
 import { type Lookups, References } from "./references.ts";
 import type { RecordState, Rights, RightsTarget } from "./rights.ts";
 import { answerWithout, type SavedRecord } from "./saved-record.ts";
+import { keepNumbers, numberChanged, numberNew, withoutNumbers } from "./sequences.ts";
 import { type ValidatedBody, validateBody } from "./validate.ts";
 import type { Versions } from "./versions.ts";
 import type { WriteHooks } from "./write-hooks.ts";
@@ -153,7 +154,7 @@ export class RecordChanges {
     const first = { table, principal, body, given, observe, id, times };
     let made = await this.#prepareNew(tx, { ...first, defaultsAt: isHooked ? hooks.now(createdAt) : createdAt });
     if (isHooked) {
-      const { createdAt: _, updatedAt: __, ...record } = made.record;
+      const { createdAt: _, updatedAt: __, ...record } = withoutNumbers(table, made.record);
       const returned = hooks.valuesFor({ table, operation: "create", principal, record, previous: null });
       if (Object.keys(returned).length > 0 || table.defaults.length > 0)
         made = await this.#prepareNew(tx, { ...first, body: { ...body, ...returned }, defaultsAt: createdAt });
@@ -164,6 +165,7 @@ export class RecordChanges {
       () => this.#references.duplicates(tx, table, { id, values, createdAt, updatedAt }),
     );
     if (hooks?.isPending === true) return pendingAnswer(record);
+    if (table.sequences.length > 0) await keepNumbers(tx, table, { values, record });
     const state = { table, principal, record, owner };
     const json = await this.#effects.created(tx, { table, row: { record, owner }, principal, now });
     return this.#answer(tx, { ...state, id }, { json, body, weight: json.text.length });
@@ -184,7 +186,7 @@ export class RecordChanges {
     const given = { table, principal, body, observe, row, updatedAt };
     let made = await this.#prepareChange(tx, given);
     if (hooks?.has(collection.name, "update") === true && made.values.some((value) => value !== undefined)) {
-      const record = stateAfter(table, row.record, made.values);
+      const record = withoutNumbers(table, stateAfter(table, row.record, made.values));
       const returned = hooks.valuesFor({ table, operation: "update", principal, record, previous: row.record });
       if (Object.keys(returned).length > 0)
         made = await this.#prepareChange(tx, { ...given, body: { ...body, ...returned } });
@@ -206,6 +208,7 @@ export class RecordChanges {
     if (updated === null) throw missingRecord(collection, id);
     const record = table.toRecord(updated);
     if (hooks?.isPending === true) return pendingAnswer(record);
+    if (table.sequences.length > 0) await keepNumbers(tx, table, { values, record });
     const json = await this.#effects.updated(tx, { table, row: { record, owner }, principal, now }, row);
     const answer = { json, body, weight: json.text.length + weight };
     return this.#answer(tx, { table, principal, id, record, owner }, answer);
@@ -254,11 +257,12 @@ export class RecordChanges {
   ): Promise<PreparedRecord> {
     const { id, given, times, defaultsAt } = first;
     const { collection } = table;
-    const { values, problems } = validateBody(table, body, "create");
+    const { values, problems } = validateBody(table, body, given === undefined ? "create" : "import");
     const owner = ownerOfNew(table, principal, { values, problems });
     if (given !== undefined) problems.push(...given.problems, ...(await this.#idProblems(tx, table, given)));
     const creation = { now: defaultsAt, userId: principal?.userId ?? null };
     if (table.defaults.length > 0) fillDefaults(table, { sent: body, values, problems }, creation);
+    if (table.sequences.length > 0) await numberNew(tx, table, values);
     const stored: Value[] = [];
     const record: StoredRecord = { id, ...times };
     for (const [position, field] of table.fields.entries()) {
@@ -283,6 +287,7 @@ export class RecordChanges {
     const { collection } = table;
     const { id } = row.record;
     const { values, problems } = validateBody(table, body, "update");
+    if (table.sequences.length > 0) await numberChanged(tx, table, { values, record: row.record, problems });
     if (collection.fieldPolicies !== null) {
       const after = (): StoredRecord => stateAfter(table, row.record, values);
       await this.#fieldRights.admitChange(tx, { table, principal, ...row }, { body, values, after });

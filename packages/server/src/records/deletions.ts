@@ -12,11 +12,12 @@
  */
 import type { ErrorDetail, StoredRecord } from "@socle/protocol";
 import type { Collections } from "../collections/index.ts";
-import type { Transactor } from "../database/index.ts";
+import type { Transactor, Value } from "../database/index.ts";
 import { AppError, type Clock, count, nextTurn, type Principal, toTimestamp } from "../kernel/index.ts";
 import { type Pointer, Pointers } from "./pointers.ts";
 import type { RecordEffects } from "./record-effects.ts";
 import type { OwnedRow, RecordTable } from "./record-table.ts";
+import { keepNumbers, numberChanged } from "./sequences.ts";
 import type { WriteHooks } from "./write-hooks.ts";
 
 /** How long it holds the event loop at a time. */
@@ -196,10 +197,17 @@ export class Deletions {
     const before = table.toOwned(found);
     const now = this.#clock.now();
     const updatedAt = toTimestamp(Math.max(now, Date.parse(before.record.updatedAt) + 1));
-    const updated = await tx.get<StoredRecord>(table.update([definition]), null, updatedAt, id);
+    const values = table.fields.map((each): Value | undefined => (each === definition ? null : undefined));
+    // Without the value the record may be counted by another counter.
+    const { record } = before;
+    if (table.sequences.length > 0) await numberChanged(tx, table, { values, record, problems: [] });
+    const changed = table.fields.filter((_, position) => values[position] !== undefined);
+    const stored = values.filter((value) => value !== undefined);
+    const updated = await tx.get<StoredRecord>(table.update(changed), ...stored, updatedAt, id);
     if (updated === null) return;
     const owner = definition.owner === true ? null : before.owner;
     const row: OwnedRow = { record: table.toRecord(updated), owner };
+    if (table.sequences.length > 0) await keepNumbers(tx, table, { values, record: row.record });
     await this.#effects.updated(tx, { table, row, principal, now }, before);
   }
 

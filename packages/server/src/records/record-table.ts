@@ -2,7 +2,7 @@
 import type { FieldDefinition, JsonValue, StoredRecord } from "@socle/protocol";
 import { type Collection, columnName, columnsOf, indexesOf, orderColumn } from "../collections/index.ts";
 import { identifier, type Value } from "../database/index.ts";
-import { decode, needsDecoding, positionSql, typeOf } from "../fields/index.ts";
+import { decode, needsDecoding, positionSql, scopeOf, typeOf } from "../fields/index.ts";
 import { ownerColumn } from "../permissions/index.ts";
 
 /** A row with the hidden owner beside the record's own columns. */
@@ -33,6 +33,8 @@ export class RecordTable {
   readonly references: readonly number[];
   /** The positions of the fields that have a default. */
   readonly defaults: readonly number[];
+  /** The positions of the fields that number the records. */
+  readonly sequences: readonly number[];
   readonly uniqueKeys: readonly UniqueKey[];
   /** The fields that have a column of their own, in the order of `insert`. */
   readonly storedFields: readonly FieldDefinition[];
@@ -68,6 +70,7 @@ export class RecordTable {
       return field !== undefined && typeOf(field).reference !== null;
     });
     this.defaults = [...this.fields.keys()].filter((position) => this.fields[position]?.default !== undefined);
+    this.sequences = [...this.fields.keys()].filter((position) => this.fields[position]?.sequence !== undefined);
     this.storedFields = this.fields.filter((field) => field.owner !== true);
     this.#decoded = this.fields.filter(needsDecoding);
     this.sqlName = identifier(collection.table);
@@ -136,8 +139,13 @@ export class RecordTable {
   #uniqueKeys(): UniqueKey[] {
     const { definition } = this.collection;
     const unique = this.fields.filter((field) => field.unique === true).map(({ name }) => [name]);
+    const numbered = this.fields
+      .filter((field) => field.sequence !== undefined)
+      .map((field) => [...scopeOf(field), field.name]);
     const indexed = indexesOf(definition).filter((index) => index.unique);
-    const keys = new Map([...unique, ...indexed.map(({ fields }) => fields)].map((fields) => [fields.join(), fields]));
+    const keys = new Map(
+      [...unique, ...numbered, ...indexed.map(({ fields }) => fields)].map((fields) => [fields.join(), fields]),
+    );
     return [...keys.values()].map((fields) => {
       const conditions = columnsOf(definition, fields).map((name, i) => {
         const column = identifier(name);

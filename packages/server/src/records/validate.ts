@@ -5,8 +5,10 @@ import type { Value } from "../database/index.ts";
 import { checkValue } from "../fields/index.ts";
 import { nearest, quote } from "../kernel/index.ts";
 import type { RecordTable } from "./record-table.ts";
+import { readonlyProblem } from "./sequences.ts";
 
-export type ValidationMode = "create" | "update";
+/** An imported record may bring what the service gives to others. */
+export type ValidationMode = "create" | "import" | "update";
 
 /**
  * The fields of a body, in the order of the definition: the value to store, or undefined for a field that the body does
@@ -44,7 +46,7 @@ function keyProblems(table: RecordTable, body: object, mode: ValidationMode): Er
   for (const key of Object.keys(body)) {
     if (table.positions.has(key)) continue;
     if (systemFields.has(key)) {
-      if (mode === "create")
+      if (mode !== "update")
         problems.push({ field: key, rule: "readonly", message: `${key} is managed by the service` });
       continue;
     }
@@ -60,6 +62,11 @@ function keyProblems(table: RecordTable, body: object, mode: ValidationMode): Er
   return problems;
 }
 
+/** Whether a new record gets a value that the body does not name. */
+function isGiven(field: FieldDefinition): boolean {
+  return field.default !== undefined || field.sequence !== undefined;
+}
+
 /**
  * Checks a body against everything that needs no database. In `create` mode an absent field is null; in `update` mode
  * it is left as it is. Fields that are filled at creation are left to whoever knows the caller and the moment.
@@ -69,8 +76,11 @@ export function validateBody(table: RecordTable, body: Record<string, unknown>, 
   const values: (Value | undefined)[] = [];
   for (const field of table.fields) {
     if (!Object.hasOwn(body, field.name)) {
-      const isFilled = mode === "update" || field.owner === true || field.default !== undefined;
+      const isFilled = mode === "update" || field.owner === true || isGiven(field);
       values.push(isFilled ? undefined : validateValue(field, { value: null }, problems));
+    } else if (field.sequence !== undefined && mode === "create") {
+      problems.push(readonlyProblem(field.name));
+      values.push(undefined);
     } else if (field.owner === true && body[field.name] === null) {
       values.push(null);
     } else {

@@ -27,6 +27,7 @@ test.each<[FieldDefinition, (string | null)[]]>([
   ],
   [{ name: "f", type: "string", values: ["a"] }, ['f: "a" | null;', 'f?: "a" | null;', 'f?: "a" | null;']],
   [{ name: "f", type: "integer", default: 5, required: true }, ["f: number;", "f?: number;", "f?: number;"]],
+  [{ name: "f", type: "integer", sequence: true }, ["f: number;", null, null]],
 ])("%j", (field, lines) => {
   expect(linesOf(field)).toEqual(lines);
 });

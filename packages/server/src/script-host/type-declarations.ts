@@ -28,13 +28,18 @@ function noteOf(field: FieldDefinition): string {
   return text === "" ? "" : `      /** ${text} */\n`;
 }
 
-/** A required field is never null, neither in a record nor in the values of a write; others may be. */
+function isNeverNull({ required, sequence }: FieldDefinition): boolean {
+  return required === true || sequence !== undefined;
+}
+
+/** A required field is never null, neither in a record nor in the values of a write; others may be. Numbers of a sequence are not written. */
 function fieldsOf(definition: CollectionDefinition, mode: "record" | "create" | "update"): string {
   return definition.fields
+    .filter((field) => mode === "record" || field.sequence === undefined)
     .map((field) => {
       const isOptional =
         mode === "update" || (mode === "create" && (field.required !== true || field.default !== undefined));
-      const type = `${typescriptOf(field)}${field.required === true ? "" : " | null"}`;
+      const type = `${typescriptOf(field)}${isNeverNull(field) ? "" : " | null"}`;
       return `${noteOf(field)}      ${field.name}${isOptional ? "?" : ""}: ${type};\n`;
     })
     .join("");

@@ -1,7 +1,7 @@
 /** Data check of a migration: asks the records, before anything is changed, whether they allow the new definition. */
 import type { ErrorDetail, FieldDefinition } from "@socle/protocol";
 import { identifier, literal, type Reader, type Value } from "../../database/index.ts";
-import { fillOf, isEmptySql, storedDefault, typeOf } from "../../fields/index.ts";
+import { fillOf, isEmptySql, scopeOf, storedDefault, typeOf } from "../../fields/index.ts";
 import { AppError, count, nextTurn, quote } from "../../kernel/index.ts";
 import { ownerColumn } from "../../permissions/index.ts";
 import { columnName, recordTimes, tableName } from "../collection.ts";
@@ -93,6 +93,8 @@ export class DataCheck {
         const old = this.#column(originOf(this.#plan, name));
         return this.#refuseWhere({ field: name, rule: "relation", why, state: "a value in it" }, `${old} IS NOT NULL`);
       }
+      case "sequence":
+        return step.on ? this.#refuseDuplicates([...scopeOf(field), name]) : undefined;
       case "values":
         return this.#refuseOthers(field, value);
       case "rules":

@@ -4,9 +4,10 @@ import type { Pattern } from "../check-value.ts";
 import type { Attribute } from "./attribute.ts";
 import { defaultValue } from "./default.ts";
 import { onDelete } from "./on-delete.ts";
+import { sequence } from "./sequence.ts";
 import { values } from "./values.ts";
 
-const attributes: readonly Attribute[] = [values, defaultValue, onDelete];
+const attributes: readonly Attribute[] = [values, defaultValue, onDelete, sequence];
 
 /**
  * The problems of the attributes of a field, each a sentence. An attribute where it means nothing is refused: whoever wrote it

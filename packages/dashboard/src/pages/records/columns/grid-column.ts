@@ -29,7 +29,7 @@ const widths: { readonly [type in FieldType]: number } = {
 const inlineTypes: readonly FieldType[] = ["string", "integer", "float", "boolean", "datetime", "relation"];
 
 export function isInline({ field, isSystem }: GridColumn): boolean {
-  return !isSystem && inlineTypes.includes(field.type);
+  return !isSystem && field.sequence === undefined && inlineTypes.includes(field.type);
 }
 
 /** @param isNarrow the id, which stays in view, leaves room for the others then. */

@@ -147,7 +147,8 @@ export function rebased(edits: Edits, fields: readonly FieldDefinition[], record
 export function editsForCopy(fields: readonly FieldDefinition[], edits: Edits, record: StoredRecord): Edits {
   const next: { [field: string]: Edit } = {};
   const nothing = fingerprint(null);
-  for (const { name } of fields) {
+  // A copy gets a number of its own.
+  for (const { name } of fields.filter(({ sequence }) => sequence === undefined)) {
     const edit = edits[name];
     if (edit !== undefined) next[name] = { ...edit, from: nothing };
     else if (valueIn(record, name) !== null) next[name] = { value: valueIn(record, name), from: nothing };

@@ -8,6 +8,7 @@ import { BooleanControl } from "./controls/boolean-control.tsx";
 import type { ControlProps } from "./controls/control.ts";
 import type { JsonControlProps } from "./controls/json-control.tsx";
 import { NumberControl } from "./controls/number-control.tsx";
+import { SequenceControl } from "./controls/sequence-control.tsx";
 import { StringControl } from "./controls/string-control.tsx";
 import { ValuesControl } from "./controls/values-control.tsx";
 import classes from "./editor.module.css";
@@ -73,6 +74,7 @@ export function FieldControl(props: FieldControlProps) {
 }
 
 function controlOf(control: ControlProps, typed: string | undefined, onTyped: ((text: string) => void) | undefined) {
+  if (control.field.sequence !== undefined) return <SequenceControl {...control} />;
   switch (control.field.type) {
     case "string":
     case "text":

@@ -72,7 +72,7 @@ export function exampleRecord(
   const values: { [field: string]: JsonValue } = {};
   for (const field of fields) {
     // The service fills it.
-    if (field.owner === true) continue;
+    if (field.owner === true || field.sequence !== undefined) continue;
     const isId = field.type === "relation" || field.type === "file";
     const value = isId ? (ids.get(field.name) ?? null) : exampleOf(field);
     if (value !== null) values[field.name] = value;

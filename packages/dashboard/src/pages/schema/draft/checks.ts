@@ -22,6 +22,7 @@ export type Part =
   | "regex"
   | "values"
   | "default"
+  | "sequence"
   | "onDelete"
   | "collection"
   | "owner"
@@ -125,6 +126,11 @@ function fieldProblems(field: FieldDraft, draft: SchemaDraft, { collections }: S
   report("regex", regexProblem(field));
   const isEmptyRule = FIELD_OPERATIONS.some((operation) => field.permissions[operation]?.trim() === "");
   report("rule", isEmptyRule ? text.schema.permissions.emptyRule : null);
+  if (type === "integer" && field.sequence !== null) {
+    const gone = field.sequence.find((each) => !keptFields(draft).some((other) => other.name.trim() === each));
+    report("sequence", gone === undefined ? null : words.unknownScope(gone));
+    return problems;
+  }
   report("values", valuesProblem(field));
   if (field.default !== null && hasDefault(field)) {
     if (!isDefault(type, field.default, valuesOf(field))) report("default", words.noDefault[type]);

@@ -236,3 +236,22 @@ test("values and defaults come back as they were, and a default goes with its ty
   const other = edited(draft, { edit: "changeField", key: "#3", patch: { type: "boolean" } });
   expect(definitionOf(other).fields[2]).toEqual({ name: "n", type: "boolean" });
 });
+
+test("a sequence has no other rules, and follows the name of a field that it counts by", () => {
+  const fields: FieldDefinition[] = [
+    { name: "project", type: "relation", collection: "projects" },
+    { name: "n", type: "integer", sequence: ["project"] },
+    { name: "all", type: "integer", sequence: true },
+  ];
+  const draft = draftOf({ name: "issues", fields }, true);
+  expect(definitionOf(draft).fields).toEqual(fields);
+  const edits: Edit[] = [
+    { edit: "changeField", key: "#1", patch: { name: "board" } },
+    { edit: "changeField", key: "#2", patch: { isRequired: true, isUnique: true, min: "5" } },
+  ];
+  expect(definitionOf(edits.reduce(edited, draft)).fields).toEqual([
+    { name: "board", type: "relation", collection: "projects" },
+    { name: "n", type: "integer", sequence: ["board"] },
+    { name: "all", type: "integer", sequence: true },
+  ]);
+});

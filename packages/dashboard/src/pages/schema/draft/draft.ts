@@ -44,6 +44,8 @@ export interface FieldDraft {
   readonly values: string;
   /** The fate of a record when the one that the relation points to goes; null leaves it as it is. */
   readonly onDelete: OnDelete | null;
+  /** The names of the fields by which the service numbers the records; empty for all of them, null for none. */
+  readonly sequence: readonly string[] | null;
   /** The default as it was typed; null for none. */
   readonly default: string | null;
   /** Rules of its own; null adds nothing to those of the record. */
@@ -95,6 +97,7 @@ const knownAttributes = [
   "default",
   "onDelete",
   "permissions",
+  "sequence",
 ];
 
 export function isText(type: FieldType): boolean {
@@ -140,6 +143,7 @@ export function newField(key: string, type: FieldType = "string"): FieldDraft {
     onDelete: null,
     default: null,
     permissions: noFieldPermissions,
+    sequence: null,
     extra: {},
   };
 }
@@ -167,6 +171,7 @@ export function fieldDraft(key: string, field: FieldDefinition, stored: FieldDef
     default: field.default === undefined ? null : defaultText(field.type, field.default),
     onDelete: field.onDelete ?? null,
     permissions: { ...noFieldPermissions, ...field.permissions },
+    sequence: field.sequence === undefined ? null : field.sequence === true ? [] : field.sequence,
     extra,
   };
 }
@@ -221,6 +226,15 @@ function rulesGiven({ permissions }: FieldDraft): FieldPermissions {
   return Object.fromEntries(given);
 }
 
+const scopeTypes: readonly FieldType[] = ["string", "integer", "boolean", "datetime", "relation", "file"];
+
+/** The names of the fields that a sequence may count by. */
+export function scopesIn(draft: SchemaDraft): string[] {
+  return keptFields(draft)
+    .filter(({ type, sequence }) => scopeTypes.includes(type) && (type !== "integer" || sequence === null))
+    .map(({ name }) => name.trim());
+}
+
 /** The texts that a field may be; none where it may be any. */
 export function valuesOf({ type, values }: Pick<FieldDraft, "type" | "values">): string[] {
   if (!rulesOf(type).values) return [];
@@ -243,6 +257,15 @@ export function numberOf(typed: string): number | null {
 
 /** The definition of a field, without the rules that mean nothing for its type. */
 export function fieldOf(field: FieldDraft): FieldDefinition {
+  const sequence = field.type === "integer" ? field.sequence : null;
+  if (sequence !== null)
+    return {
+      name: field.name.trim(),
+      type: field.type,
+      sequence: sequence.length === 0 ? true : [...sequence],
+      ...(hasRules(field) && { permissions: rulesGiven(field) }),
+      ...field.extra,
+    };
   const rules = rulesOf(field.type);
   const { unique, target } = rules;
   const [min, max] = [numberOf(field.min), numberOf(field.max)];

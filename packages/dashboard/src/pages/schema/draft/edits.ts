@@ -43,6 +43,17 @@ function changeField(draft: SchemaDraft, key: string, change: (field: FieldDraft
   return { ...draft, fields: draft.fields.map((field) => (field.key === key ? change(field) : field)) };
 }
 
+/** Sequences count by fields whose names they hold: they follow a new name. */
+function renameScopes(draft: SchemaDraft, from: string, to: string): SchemaDraft {
+  if (from === to || from === "" || to === "") return draft;
+  const fields = draft.fields.map((field) =>
+    field.sequence?.includes(from) === true
+      ? { ...field, sequence: field.sequence.map((name) => (name === from ? to : name)) }
+      : field,
+  );
+  return { ...draft, fields };
+}
+
 function addField(draft: SchemaDraft, type: FieldType | undefined, after: string | undefined): SchemaDraft {
   const field = { ...newField(nextKey(draft), type), isTypeChosen: type !== undefined };
   const place = after === undefined ? -1 : draft.fields.findIndex(({ key }) => key === after);
@@ -74,12 +85,17 @@ export function edited(draft: SchemaDraft, edit: Edit): SchemaDraft {
       return { ...draft, name: edit.name };
     case "addField":
       return addField(draft, edit.type, edit.after);
-    case "changeField":
-      return changeField(draft, edit.key, (field) => {
-        const isOther = edit.patch.type !== undefined && edit.patch.type !== field.type;
+    case "changeField": {
+      const { key, patch } = edit;
+      const before = draft.fields.find((field) => field.key === key);
+      const changed = changeField(draft, key, (field) => {
+        const isOther = patch.type !== undefined && patch.type !== field.type;
         // A default is one of the type.
-        return { ...field, ...(isOther && { default: null }), ...edit.patch };
+        return { ...field, ...(isOther && { default: null }), ...patch };
       });
+      if (before === undefined || patch.name === undefined) return changed;
+      return renameScopes(changed, before.name.trim(), patch.name.trim());
+    }
     case "removeField":
       return removeField(draft, edit.key);
     case "restoreField":

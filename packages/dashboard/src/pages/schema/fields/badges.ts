@@ -43,6 +43,10 @@ export function badgesOf(field: FieldDraft, isNewCollection: boolean): readonly 
     : ([words.badges.min, words.badges.max] as const);
   if (field.default !== null && hasDefault(field)) rule(words.badges.default(field.default.slice(0, 20)));
   if (hasRules(field)) rule(words.badges.rules);
+  if (type === "integer" && field.sequence !== null) {
+    rule(words.badges.sequence);
+    return badges;
+  }
   const values = valuesOf(field);
   if (values.length > 0) {
     rule(words.badges.values(values.length));

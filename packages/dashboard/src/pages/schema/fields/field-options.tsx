@@ -11,12 +11,15 @@ import { DefaultOption } from "./default-option.tsx";
 import { FieldRules } from "./field-rules.tsx";
 import classes from "./fields.module.css";
 import { RegexTest } from "./regex-test.tsx";
+import { SequenceOption } from "./sequence-option.tsx";
 
 interface FieldOptionsProps {
   field: FieldDraft;
   problems: readonly Problem[];
   /** Names of the collections that a relation may point to. */
   targets: readonly string[];
+  /** Names of the fields that a sequence may count by. */
+  scopes: readonly string[];
   onPatch: (patch: FieldPatch) => void;
   /** The choice of the target was left. */
   onTargetLeft: () => void;
@@ -29,11 +32,12 @@ interface FieldOptionsProps {
 const words = text.schema.fields;
 
 export const FieldOptions = memo(function FieldOptions(props: FieldOptionsProps) {
-  const { field, problems, targets, onPatch, onTarget, onTargetLeft, onAddLike } = props;
+  const { field, problems, targets, scopes, onPatch, onTarget, onTargetLeft, onAddLike } = props;
   const rules = rulesOf(field.type);
   const { unique, target } = rules;
   const hasValues = valuesOf(field).length > 0;
   const [bounds, regex] = [rules.bounds && !hasValues, rules.regex && !hasValues];
+  const isNumbered = field.type === "integer" && field.sequence !== null;
   const problem = (part: Part): string | undefined => problems.find((each) => each.part === part)?.message;
   const measure = isText(field.type) ? "text" : "number";
   return (
@@ -48,7 +52,8 @@ export const FieldOptions = memo(function FieldOptions(props: FieldOptionsProps)
           onTargetLeft={onTargetLeft}
         />
       )}
-      {unique && (
+      {field.type === "integer" && <SequenceOption field={field} scopes={scopes} onPatch={onPatch} />}
+      {unique && !isNumbered && (
         <Switch
           size="xs"
           label={words.unique}
@@ -57,7 +62,7 @@ export const FieldOptions = memo(function FieldOptions(props: FieldOptionsProps)
           onChange={(event) => onPatch({ isUnique: event.currentTarget.checked })}
         />
       )}
-      {bounds && (
+      {bounds && !isNumbered && (
         <SimpleGrid cols={2} spacing="md" maw={420}>
           <TextInput
             size="xs"
@@ -113,7 +118,9 @@ export const FieldOptions = memo(function FieldOptions(props: FieldOptionsProps)
           spellCheck={false}
         />
       )}
-      {hasDefault(field) && <DefaultOption field={field} onPatch={onPatch} problem={problem("default")} />}
+      {hasDefault(field) && !isNumbered && (
+        <DefaultOption field={field} onPatch={onPatch} problem={problem("default")} />
+      )}
       <FieldRules field={field} onPatch={onPatch} />
       {field.stored !== null && (
         <Text size="xs" c={problem("type") === undefined ? "dimmed" : "var(--mantine-color-error)"}>

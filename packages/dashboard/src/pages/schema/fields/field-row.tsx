@@ -19,6 +19,8 @@ export interface FieldRowProps {
   field: FieldDraft;
   problems: readonly Problem[];
   targets: readonly string[];
+  /** Names of the fields that a sequence may count by. */
+  scopes: readonly string[];
   isNewCollection: boolean;
   isOpen: boolean;
   /** Changes when the name is to get the focus; 0 for never. */
@@ -41,6 +43,7 @@ function isSameRow(a: FieldRowProps, b: FieldRowProps): boolean {
     ours.every(({ message, part }, i) => message === theirs[i]?.message && part === theirs[i]?.part) &&
     rest.field === others.field &&
     rest.targets === others.targets &&
+    rest.scopes === others.scopes &&
     rest.isOpen === others.isOpen &&
     rest.focus === others.focus &&
     rest.isNewCollection === others.isNewCollection &&
@@ -192,6 +195,7 @@ export const FieldRow = memo(function FieldRow(props: FieldRowProps) {
           field={field}
           problems={[...hidden]}
           targets={props.targets}
+          scopes={props.scopes}
           onPatch={patch}
           onTargetLeft={() => setClosed(true)}
           onTarget={() => onNext(key)}

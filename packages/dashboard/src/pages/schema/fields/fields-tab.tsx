@@ -19,7 +19,7 @@ import { TypeIcon } from "../../../kit/type-icon.tsx";
 import { text } from "../../../texts/index.ts";
 import { CodeText } from "../code-text.tsx";
 import type { Problem } from "../draft/checks.ts";
-import type { SchemaDraft } from "../draft/draft.ts";
+import { type SchemaDraft, scopesIn } from "../draft/draft.ts";
 import { type Edit, nextKey } from "../draft/edits.ts";
 import { FieldRow } from "./field-row.tsx";
 import classes from "./fields.module.css";
@@ -52,6 +52,9 @@ function announcements(draft: SchemaDraft): Announcements {
 }
 
 export function FieldsTab({ draft, apply, problems, targets, isNewCollection }: FieldsTabProps) {
+  const scopeNames = scopesIn(draft).join(" ");
+  // The same array while the names are the same: rows compare it.
+  const scopes = useMemo(() => scopeNames.split(" ").filter((name) => name !== ""), [scopeNames]);
   const [open, setOpen] = useState<ReadonlySet<string>>(new Set());
   const [focus, setFocus] = useState({ key: "", turn: 0 });
   const latest = useRef(draft);
@@ -131,6 +134,7 @@ export function FieldsTab({ draft, apply, problems, targets, isNewCollection }: 
                 field={field}
                 problems={byField.get(field.key) ?? noProblems}
                 targets={targets}
+                scopes={scopes}
                 isNewCollection={isNewCollection}
                 isOpen={open.has(field.key)}
                 focus={focus.key === field.key ? focus.turn : 0}

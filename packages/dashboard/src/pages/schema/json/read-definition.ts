@@ -85,6 +85,9 @@ class Reader {
     const { permissions = null } = value;
     const areRules = isObject(permissions) && Object.values(permissions).every((rule) => typeof rule === "string");
     if (permissions !== null && !areRules) this.#report([...path, "permissions"], words.fieldRules);
+    const { sequence } = value;
+    const isScope = Array.isArray(sequence) && sequence.every((each) => typeof each === "string");
+    if (sequence !== undefined && sequence !== true && !isScope) this.#report([...path, "sequence"], words.sequence);
     const { renamedFrom = null } = value;
     if (renamedFrom !== null && typeof renamedFrom !== "string")
       this.#report([...path, "renamedFrom"], words.string("renamedFrom"));

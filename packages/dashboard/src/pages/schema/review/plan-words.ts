@@ -111,6 +111,12 @@ function fieldStep(step: MigrationStep, context: PlanContext): StepWords | null 
         title: words.onDelete(field),
         details: [words.changed("onDelete", old?.onDelete, next?.onDelete)],
       };
+    case "sequence":
+      return {
+        tone: "change",
+        title: on ? words.sequence(field) : words.noSequence(field),
+        details: on ? [words.numbered(records)] : [],
+      };
     case "default":
       return {
         tone: "change",
