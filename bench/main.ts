@@ -7,6 +7,7 @@ import { measureAdmin } from "./admin.ts";
 import { measureBackups } from "./backups.ts";
 import { loadCities } from "./cities.ts";
 import { measureDashboard } from "./dashboard.ts";
+import { measureEndpoints } from "./endpoints.ts";
 import { executable } from "./executable.ts";
 import { measureFiles } from "./files.ts";
 import { generator, type Load, type LoadRequest, type LoadResult, runLoad } from "./load/index.ts";
@@ -166,6 +167,7 @@ async function main(): Promise<void> {
     if (only === undefined || only === "realtime") await measureRealtime({ root, folder, rounds, seconds });
     if (only === undefined || only === "files") await measureFiles(folder);
     if (only === undefined || only === "functions") await measureScripts({ root, folder, rounds, seconds });
+    if (only === undefined || only === "endpoints") await measureEndpoints({ folder, rounds, seconds });
     if (only === undefined || only === "queries") await measureQueries({ root, folder, rounds, seconds });
     if (only === undefined || only === "admin") await measureAdmin({ root, folder, rounds });
     if (only === undefined || only === "dashboard") await measureDashboard(folder);

@@ -3,7 +3,8 @@ import { describe, expect, test } from "bun:test";
 import { mkdir } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import type { RecordList, RecordPage, StoredRecord } from "@socle/protocol";
-import { post, project, root, serve, socle } from "./kit.ts";
+import { SocleClient, type SocleError } from "../packages/client/src/index.ts";
+import { post, project, root, serve, socle, until } from "./kit.ts";
 import { RunEvents } from "./scripts-kit.ts";
 
 /** A project of the files that a page prints: blocks of code, also in lists, whose first line is `// path`. */
@@ -28,6 +29,50 @@ async function made(url: string, body: object): Promise<StoredRecord> {
   expect(answer.status).toBe(201);
   return (await answer.json()) as StoredRecord;
 }
+
+describe("docs/endpoints.md", async () => {
+  const { cwd, paths } = await projectOf("endpoints.md");
+
+  test("prints a project that type-checks", async () => {
+    expect(paths).toEqual([
+      "endpoints/hello.ts",
+      "endpoints/orders/[id].ts",
+      "collections/orders.json",
+      "endpoints/payments.ts",
+      "jobs/receipt.ts",
+      "endpoints/ticks.ts",
+    ]);
+    const { code, stdout } = await socle(["check"], { cwd });
+    expect([code, stdout]).toEqual([0, ""]);
+  });
+
+  test("its endpoints do what they say", async () => {
+    await Bun.write(join(cwd, ".env"), "PAYMENTS_SECRET=shared\n");
+    const server = await serve(cwd);
+    const url = `${server.url}/api/function`;
+    const client = new SocleClient({ baseUrl: server.url });
+    expect(await (await client.function("hello?name=Eva")).json()).toEqual({ hello: "Eva" });
+    await client.register({ email: "eva@example.com", password: "correct horse" });
+    const { id } = await client.collection("orders").create({ amount: 5 });
+    expect(await (await client.function(`orders/${id}`)).json()).toMatchObject({ id, amount: 5, paid: null });
+    expect((await fetch(`${url}/orders/${id}`)).status).toBe(401);
+    await client.register({ email: "bob@example.com", password: "correct horse" });
+    expect(await client.function(`orders/${id}`).catch(({ status }: SocleError) => status)).toBe(404);
+
+    const body = JSON.stringify({ id: "e1", order: id });
+    const signature = new Bun.CryptoHasher("sha256", "shared").update(body).digest("hex");
+    const send = async (signed: string) =>
+      (await fetch(`${url}/payments`, { method: "POST", body, headers: { "X-Signature": signed } })).status;
+    expect(await send(signature.replace(/^./, (digit) => (digit === "0" ? "1" : "0")))).toBe(401);
+    expect(await send("")).toBe(401);
+    expect(await send(signature)).toBe(204);
+    await until(() => server.output().includes("A receipt"));
+
+    const ticks = (await client.function("ticks")).body?.getReader();
+    expect(new TextDecoder().decode((await ticks?.read())?.value)).toStartWith("data: ");
+    await ticks?.cancel();
+  });
+});
 
 describe("docs/functions.md", async () => {
   const { cwd, paths } = await projectOf("functions.md");

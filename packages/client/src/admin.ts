@@ -4,6 +4,7 @@ import type {
   CollectionEntry,
   Credentials,
   EffectiveConfig,
+  EndpointEntry,
   EventEntry,
   FieldDefinition,
   FileUse,
@@ -200,6 +201,10 @@ export class ScriptAdmin {
 
   functions(query: PageQuery = {}): Promise<Page<FunctionEntry>> {
     return this.#transport.call("GET", `/api/admin/functions${searchOf(query)}`);
+  }
+
+  endpoints(query: PageQuery = {}): Promise<Page<EndpointEntry>> {
+    return this.#transport.call("GET", `/api/admin/endpoints${searchOf(query)}`);
   }
 
   functionRuns(query: RunQuery = {}): Promise<Page<FunctionRun>> {

@@ -77,6 +77,14 @@ function versionHeaders({ ifMatch }: VersionOptions): { [name: string]: string }
   return { "If-Match": typeof ifMatch === "string" ? ifMatch : versionOf(ifMatch) };
 }
 
+/** A call of an endpoint. */
+export interface EndpointCall {
+  method?: "GET" | "POST" | "PUT" | "PATCH" | "DELETE";
+  body?: object;
+  headers?: Readonly<Record<string, string>>;
+  signal?: AbortSignal;
+}
+
 /** A change of a record, as a listener hears it. */
 export type RecordChange<T> =
   | { readonly type: "created" | "updated"; readonly id: string; readonly record: T; readonly event: Event }
@@ -122,6 +130,16 @@ export class SocleClient<Collections extends { [name in keyof Collections]: Coll
     const wasSignedIn = this.#transport.tokens !== null;
     this.#transport.adopt(tokens);
     if (wasSignedIn !== (tokens !== null)) this.#realtime.reconnect();
+  }
+
+  /**
+   * Calls an endpoint of the user's code: `client.function("orders/7?full=1")`. Without a method it is GET, or POST with a
+   * body, which goes as JSON (a form as it is).
+   * @throws SocleError for an answer with a status of 400 or more.
+   */
+  function(path: string, options: EndpointCall = {}): Promise<Response> {
+    const { method = options.body === undefined ? "GET" : "POST", ...others } = options;
+    return this.#transport.fetch(method, `/api/function/${path.replace(/^\/+/, "")}`, others);
   }
 
   health(): Promise<Health> {

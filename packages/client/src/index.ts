@@ -8,6 +8,7 @@ export type {
   FileQuery,
   LogQuery,
   PageQuery,
+  QueueQuery,
   RunQuery,
   ScriptAdmin,
   UserAdmin,
@@ -17,6 +18,7 @@ export type { Operation, RecordsOf } from "./batch.ts";
 export {
   type CollectionClient,
   type CollectionTypes,
+  type EndpointCall,
   type NewRecord,
   type RecordChange,
   SocleClient,

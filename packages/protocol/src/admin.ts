@@ -151,10 +151,10 @@ export interface UserEntry extends User {
   sessions: SessionEntry[];
 }
 
-/** A file of functions or of a job, and what became of it when it was last loaded (`GET /api/admin/scripts`). */
+/** A file of functions, of a job or of an endpoint, and what became of it when it was last loaded (`GET /api/admin/scripts`). */
 export interface ScriptFileEntry {
   filePath: string;
-  kind: "function" | "job";
+  kind: "function" | "job" | "endpoint";
   /** Of a function: the collection whose events it handles. */
   collection: string | null;
   /** When the version was loaded that runs; null when none has ever been. */
@@ -181,6 +181,17 @@ export interface FunctionEntry {
   timeout: number;
   /** Attempts after the first. */
   retries: number;
+}
+
+/** An endpoint of the user's code (`GET /api/admin/endpoints`). */
+export interface EndpointEntry {
+  /** With parameters in brackets: `/api/function/orders/[id]`. */
+  path: string;
+  filePath: string;
+  methods: ("GET" | "POST" | "PUT" | "PATCH" | "DELETE")[];
+  access: "public" | "authenticated" | "admin";
+  /** Milliseconds. */
+  timeout: number;
 }
 
 export interface FunctionRun {

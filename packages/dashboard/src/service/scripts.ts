@@ -5,7 +5,8 @@ import { useEffect, useSyncExternalStore } from "react";
 import { client } from "./client.ts";
 import { useLive } from "./live.ts";
 
-export type ScriptKind = ScriptFileEntry["kind"];
+/** The kinds with a page of their own; endpoints are among the functions. */
+export type ScriptKind = Exclude<ScriptFileEntry["kind"], "endpoint">;
 
 const most = 1_000;
 /** A reload of files brings no event: pages that show them look often, the navigation seldom. */
@@ -21,7 +22,7 @@ const scriptFilesQuery = queryOptions({
 /** The files of one kind; undefined until they are known. */
 export function useScriptFiles(kind: ScriptKind, isShown = true): readonly ScriptFileEntry[] | undefined {
   const { data } = useQuery({ ...scriptFilesQuery, refetchInterval: isShown ? shownMs : hiddenMs });
-  return data?.filter((file) => file.kind === kind);
+  return data?.filter((file) => (file.kind === "endpoint" ? "function" : file.kind) === kind);
 }
 
 const channels: { readonly [kind in ScriptKind]: string } = { function: "function.failed", job: "job.failed" };

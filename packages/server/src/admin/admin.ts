@@ -4,6 +4,7 @@ import type { Auth } from "../auth/index.ts";
 import type { Backups } from "../backup/index.ts";
 import type { Collections } from "../collections/index.ts";
 import type { Database, Waiter } from "../database/index.ts";
+import type { Endpoints } from "../endpoints/index.ts";
 import type { EventFilter, EventLog, LoggedEvent } from "../events/index.ts";
 import type { Functions } from "../functions/index.ts";
 import type { Jobs } from "../jobs/index.ts";
@@ -38,6 +39,7 @@ export interface AdminOptions {
   realtime: Realtime;
   functions: Functions;
   jobs: Jobs;
+  endpoints: Endpoints;
   backups: Backups;
   logger: Logger;
   /** The most recent entries of the logger. */

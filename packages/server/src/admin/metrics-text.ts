@@ -2,6 +2,7 @@
 import type { Overview } from "@socle/protocol";
 import type { Backups } from "../backup/index.ts";
 import type { DatabaseMeter } from "../database/index.ts";
+import type { EndpointMeter } from "../endpoints/index.ts";
 import type { EventLog } from "../events/index.ts";
 import type { QueueCounts } from "../jobs/index.ts";
 import { type HistogramTotals, type LimitMeter, latencyBounds, type RequestMeter } from "../logging/index.ts";
@@ -48,6 +49,7 @@ interface Measures {
   /** Milliseconds since 1970; null when nothing waits. */
   readonly oldestDelivery: number | null;
   readonly runs: RunMeter;
+  readonly endpoints: EndpointMeter;
   /** Names of all jobs. */
   readonly jobs: readonly string[];
   /** Runs of each queue, and how long the one that waits longest has been due. */
@@ -67,6 +69,7 @@ export function metricsText(overview: Overview, measures: Measures): string {
     ...contentMetrics(overview),
     ...runMetrics(overview, measures),
     ...queueMetrics(measures),
+    ...endpointMetrics(measures),
     ...backupMetrics(measures),
     ...processMetrics(overview, measures),
   ].join("");
@@ -138,6 +141,19 @@ function contentMetrics({ storage, collections, users, sockets }: Overview): str
       collections.map(({ name, records }) => [{ collection: name }, records]),
     ),
     gauge("socle_users", "Users.", [[{}, users]]),
+  ];
+}
+
+function endpointMetrics({ endpoints }: Measures): string[] {
+  return [
+    counter(
+      "socle_endpoint_requests_total",
+      "Requests to endpoints that have ended; a client that left counts as 499.",
+      endpoints.totals().map(({ labels, requests }): Sample => [labels, requests]),
+    ),
+    histogram("socle_endpoint_duration_seconds", "Time until an endpoint's answer was whole.", [
+      ...samplesOf(endpoints.durations.totals()),
+    ]),
   ];
 }
 

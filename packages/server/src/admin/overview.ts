@@ -4,6 +4,7 @@ import type { Users } from "../auth/index.ts";
 import type { Backups } from "../backup/index.ts";
 import type { Collections } from "../collections/index.ts";
 import type { Database } from "../database/index.ts";
+import type { Endpoints } from "../endpoints/index.ts";
 import type { EventLog } from "../events/index.ts";
 import type { Functions } from "../functions/index.ts";
 import type { Jobs } from "../jobs/index.ts";
@@ -23,6 +24,7 @@ export interface OverviewOptions {
   storage: Storage;
   functions: Functions;
   jobs: Jobs;
+  endpoints: Endpoints;
   events: EventLog;
   lag: EventLoopLag;
   /** Paths whose disks the service writes to. */
@@ -93,6 +95,7 @@ export class Overviews {
       oldestDelivery: oldest,
       runs: this.#runs,
       jobs: jobs.names(),
+      endpoints: this.#options.endpoints.meter,
       queues: await Promise.all(queues.list().map(({ name }) => ofQueue(name))),
       processesLost: processesLost(),
       isReady: (await readiness()).length === 0,

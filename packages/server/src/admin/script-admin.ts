@@ -1,5 +1,6 @@
 /** Admin API of functions and jobs: lists files, handlers, runs and queues, enqueues runs, and starts runs again. */
 import type {
+  EndpointEntry,
   FunctionEntry,
   FunctionRun,
   JobEntry,
@@ -9,6 +10,7 @@ import type {
   ScriptFileEntry,
 } from "@socle/protocol";
 import type { Waiter } from "../database/index.ts";
+import type { Endpoints } from "../endpoints/index.ts";
 import type { Functions } from "../functions/index.ts";
 import type { Jobs } from "../jobs/index.ts";
 import { AppError, oneOf, quote, type SignedIn, toTimestamp } from "../kernel/index.ts";
@@ -22,6 +24,8 @@ const types: { readonly [handler: string]: FunctionEntry["type"] } = {
   onDelete: "delete",
   onLogin: "login",
 };
+
+const kinds = { functions: "function", jobs: "job", endpoints: "endpoint" } as const;
 
 const statuses = ["waiting", "running", "completed", "failed"] as const satisfies FunctionRun["status"][];
 
@@ -73,6 +77,7 @@ export class ScriptAdmin {
   readonly #changes: AdminChanges;
   readonly #functions: Functions;
   readonly #jobs: Jobs;
+  readonly #endpoints: Endpoints;
   readonly #audit: Audit;
   readonly #files: () => readonly FileState[];
 
@@ -80,12 +85,14 @@ export class ScriptAdmin {
     changes: AdminChanges;
     functions: Functions;
     jobs: Jobs;
+    endpoints: Endpoints;
     audit: Audit;
     scriptFiles: () => readonly FileState[];
   }) {
     this.#changes = options.changes;
     this.#functions = options.functions;
     this.#jobs = options.jobs;
+    this.#endpoints = options.endpoints;
     this.#audit = options.audit;
     this.#files = options.scriptFiles;
   }
@@ -94,7 +101,7 @@ export class ScriptAdmin {
   files(): ScriptFileEntry[] {
     return this.#files().map(({ file, loadedAt, problem }) => ({
       filePath: file.path,
-      kind: file.folder === "functions" ? "function" : "job",
+      kind: kinds[file.folder],
       collection: file.collection,
       loadedAt: loadedAt === null ? null : toTimestamp(loadedAt),
       problem:
@@ -113,6 +120,16 @@ export class ScriptAdmin {
       handler,
       timeout: timeoutMs,
       retries,
+    }));
+  }
+
+  endpoints(): EndpointEntry[] {
+    return this.#endpoints.list().map(({ path, route, methods, access, timeoutMs }) => ({
+      path: route,
+      filePath: path,
+      methods: [...methods],
+      access,
+      timeout: timeoutMs,
     }));
   }
 

@@ -1,6 +1,7 @@
 import { realpathSync } from "node:fs";
 import { userQueryTable } from "../auth/index.ts";
 import type { Config } from "../config/index.ts";
+import { Endpoints } from "../endpoints/index.ts";
 import { eventQueryTable } from "../events/index.ts";
 import { Functions } from "../functions/index.ts";
 import { Jobs } from "../jobs/index.ts";
@@ -36,6 +37,7 @@ export interface ScriptsOptions {
 export class Scripts {
   readonly functions: Functions;
   readonly jobs: Jobs;
+  readonly endpoints: Endpoints;
   readonly #host: ScriptHost;
   readonly #queries: QueryPool;
   readonly #logger: Logger;
@@ -89,6 +91,7 @@ export class Scripts {
       storage,
       queries: this.#queries,
       enqueue: (name, run, principal) => this.jobs.queues.enqueue(name, run, principal),
+      batchRuns: (value, principal) => this.jobs.queues.forBatch(value, principal),
       logger: this.#logger,
     });
     const run = (task: ScriptTask): Promise<ScriptOutcome> => this.#host.run(task);
@@ -105,10 +108,18 @@ export class Scripts {
       run,
     };
     this.jobs = new Jobs(now === undefined ? jobOptions : { ...jobOptions, now });
+    this.endpoints = new Endpoints({
+      database,
+      events,
+      clock,
+      logger: logger.for("endpoints"),
+      timeoutMs,
+      request: (request) => this.#host.request(request),
+    });
     this.#host = new ScriptHost({
       root: () => this.#root(),
       processes,
-      kinds: [this.functions, this.jobs],
+      kinds: [this.functions, this.jobs, this.endpoints],
       process: (root) => ({
         cwd: root,
         environment,
@@ -258,8 +269,15 @@ export class Scripts {
     const functions = this.functions.triggers().map(({ path, handler }) => `${path}:${handler}`);
     const hooks = this.functions.hooks.list().map(({ path, handler }) => `${path}:${handler}`);
     const jobs = this.jobs.names();
-    if (functions.length + hooks.length + jobs.length > 0 || verb !== "Loaded")
-      this.#logger.info(`${verb} functions and jobs`, { functions, ...(hooks.length > 0 && { hooks }), jobs, ...more });
+    const endpoints = this.endpoints.list().map(({ route }) => route);
+    if (functions.length + hooks.length + jobs.length + endpoints.length > 0 || verb !== "Loaded")
+      this.#logger.info(`${verb} functions and jobs`, {
+        functions,
+        ...(hooks.length > 0 && { hooks }),
+        jobs,
+        ...(endpoints.length > 0 && { endpoints }),
+        ...more,
+      });
   }
 }
 

@@ -56,7 +56,7 @@ export async function writeCheckSettings(folder: string): Promise<void> {
       rootDir: "..",
     },
     files: ["./types.d.ts"],
-    include: ["../functions", "../jobs"],
+    include: ["../functions", "../jobs", "../endpoints"],
     exclude: ["../node_modules"],
   };
   await writeIfChanged(join(folder, checkFile), `${JSON.stringify(settings, null, 2)}\n`);

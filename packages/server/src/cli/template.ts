@@ -59,7 +59,7 @@ export default job;
     "noEmit": true,
     "skipLibCheck": true
   },
-  "include": ["functions", "jobs", ".socle"]
+  "include": ["functions", "jobs", "endpoints", ".socle"]
 }
 `,
   ".gitignore": `data/

@@ -62,6 +62,8 @@ const values: { [path in KeyPath]: [unknown, string, unknown] } = {
   "limits.filters": [500, "500", 500],
   "limits.queries": [5, "5", 5],
   "limits.queryTime": ["5s", "5", 5_000],
+  "limits.endpoints": [9, "9", 9],
+  "limits.endpointBody": ["2KiB", "2048", 2_048],
   "limits.queuedRuns": [9, "9", 9],
   "limits.payload": ["2KiB", "2048", 2_048],
   "limits.hooks": ["2MiB", "2097152", 2097152],

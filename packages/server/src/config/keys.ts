@@ -112,6 +112,12 @@ export const keys = {
   ),
   "limits.queries": key(wholeNumber(1, 10_000), 256, "queries of one caller that wait for a reader thread"),
   "limits.queryTime": key(duration(10), "10s", "how long a query may run on a reader thread"),
+  "limits.endpoints": key(
+    wholeNumber(1, 100_000),
+    1_000,
+    "requests to endpoints under way, one caller has half of these; as many may wait",
+  ),
+  "limits.endpointBody": key(size(1_024, 1_024 ** 4), "10MiB", "largest body of a request to an endpoint"),
   "limits.queuedRuns": key(wholeNumber(1, 100_000_000), 100_000, "runs that wait in one queue"),
   "limits.payload": key(size(64, 1_024 ** 2), "64KiB", "payload of a run of a queue, as JSON"),
   "limits.hooks": key(

@@ -2,7 +2,7 @@
 import type { FieldDefinition, FieldType as FieldTypeName, JsonValue } from "@socle/protocol";
 import type { Value } from "../database/index.ts";
 
-/** How expressions compare the stored values of a field: a stored number is that number. Ids of records and of files are text. */
+/** How expressions compare the values of a field. Ids of records and of files are text. */
 export type ValueType = "text" | "number" | "boolean" | "datetime" | "json";
 
 /** A type of fields (spec, "Field definition"; contract, "Collections and fields"). There is one file for each. */

@@ -1,6 +1,7 @@
 /** The router of the whole API, for the server and for tests without a socket. */
 import type { Admin } from "../admin/index.ts";
 import type { Auth } from "../auth/index.ts";
+import type { Endpoints } from "../endpoints/index.ts";
 import type { Secret } from "../kernel/index.ts";
 import type { LimitMeter, Logger, RequestMeter } from "../logging/index.ts";
 import type { Queries } from "../queries/index.ts";
@@ -49,6 +50,11 @@ export interface ApiParts {
   batchBodyLimit: number;
   /** Large batches that may wait for their turn. */
   maxBatches: number;
+  endpoints: Endpoints;
+  /** Bytes of the body of a request to an endpoint. */
+  endpointBodyLimit: number;
+  /** Requests to endpoints under way. */
+  maxEndpointRequests: number;
   rates: RateLimiter;
   /** Requests and sockets of one address at a time. */
   connectionsPerAddress: number;

@@ -222,12 +222,36 @@ export class Exchange {
     return this.#stream(status, isShared ? partsOf(body) : onePiece(encoder.encode(body)), headers);
   }
 
+  /**
+   * An answer of the user's code. Its headers stay, but for those that every answer carries; a body of pieces leaves as
+   * `stream` lets it.
+   */
+  forward(
+    status: number,
+    body: Uint8Array | Pieces | null,
+    headers: readonly (readonly [name: string, value: string])[],
+  ): Response {
+    const all = new Headers();
+    for (const [name, value] of headers) if (name !== "content-length" || this.#isHead) all.append(name, value);
+    for (const [name, value] of Object.entries(this.#headers(null)))
+      if (name === "Vary") all.append(name, value);
+      else all.set(name, value);
+    if (body === null || body instanceof Uint8Array) return new Response(body, { status, headers: all });
+    if (!this.#isHead) return new Response(this.#streamBody(body), { status, headers: all });
+    void body.return();
+    return new Response(null, { status, headers: all });
+  }
+
   #stream(status: number, pieces: Pieces, headers: Readonly<Record<string, string>>): Response {
+    return new Response(this.#streamBody(pieces), { status, headers: this.#with(headers) });
+  }
+
+  #streamBody(pieces: Pieces): ReadableStream<Uint8Array> {
     const caller = this.address;
     const hold = this.#reserved ?? this.#service.answers.hold(caller, countedBytes);
     this.#reserved = null;
     this.#isStreaming = true;
-    const body = streamOf(pieces, {
+    return streamOf(pieces, {
       answers: this.#service.answers,
       caller,
       hold,
@@ -237,7 +261,6 @@ export class Exchange {
         if (this.#isMade) this.#service.callers.leave(this);
       },
     });
-    return new Response(body, { status, headers: this.#with(headers) });
   }
 
   /** The headers of the answer that makes a socket of the connection. */

@@ -33,10 +33,12 @@ function dropUnreadBody(request: Request): void {
   request.body?.cancel().catch(() => undefined);
 }
 
-/** One path with a handler for each method. `:name` stands for one part of the path. */
+/** One path with a handler for each method. `:name` stands for one part of the path, `*` at the end for all further parts. */
 export interface Route {
   readonly path: string;
   readonly methods: { readonly [method in Method]?: Handler };
+  /** Answers every method, OPTIONS too, in place of `methods`. */
+  readonly any?: Handler;
 }
 
 const nativeMethods = [...METHODS, "OPTIONS"] as const;
@@ -62,7 +64,9 @@ function decodePart(part: string): string | null {
 
 function matchPath(pattern: string, parts: readonly string[]): Record<string, string> | null {
   const wanted = pattern.split("/");
-  if (wanted.length !== parts.length) return null;
+  const isOpen = wanted.at(-1) === "*" && parts.length >= wanted.length;
+  if (isOpen) wanted.pop();
+  else if (wanted.length !== parts.length) return null;
   const params: Record<string, string> = {};
   for (const [i, want] of wanted.entries()) {
     const part = parts[i] ?? "";
@@ -200,6 +204,7 @@ export class Router {
   }
 
   async #byMethod(route: Route, exchange: Exchange): Promise<Answer> {
+    if (route.any !== undefined) return route.any(exchange);
     const { method } = exchange.request;
     const allow = allowed(route);
     if (method === "OPTIONS") return exchange.options(allow);

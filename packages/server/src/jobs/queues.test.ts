@@ -113,6 +113,45 @@ export default async ({ payload, logger }) => {
   });
 });
 
+describe("a batch", () => {
+  test("adds its runs in its transaction, with the ids of its records: both, or neither", async () => {
+    const opened = await openScripts({
+      collections: [{ name: "items", fields: [{ name: "name", type: "string", required: true }] }],
+      files: {
+        "jobs/mail.ts": `${queue()}export default async ({ payload, db, logger }) =>
+          logger.info("ran " + (await db.collection("items").get(payload.item)).name + " " + payload.more[0].slice(0, 4));\n`,
+        "jobs/make.ts": `export const schedule = "0 0 1 1 *";
+export default async ({ db, logger }) => {
+  const create = (name) => ({ method: "create", collection: "items", body: { name } });
+  const item = { $ref: 0 };
+  await db.batch([create("good")], { enqueue: [{ name: "mail", payload: { item, more: [item] }, key: "k" }] });
+  for (const [operations, enqueue] of [
+    [[create("a"), create("")], [{ name: "mail", payload: { item, more: [item] } }]],
+    [[create("b")], [{ name: "none" }]],
+    [[create("c")], [{ name: "mail", payload: { $ref: 7 } }]],
+    [[create("d")], [{ name: "mail", payload: 1, at: "never" }]],
+    [[create("e")], "mail"],
+  ])
+    await db.batch(operations, { enqueue }).then(() => logger.error("not refused"), ({ code }) => logger.info("refused " + code));
+};\n`,
+      },
+    });
+    await opened.scripts.jobs.runByHand("make")?.outcome;
+    await idle(opened, "mail");
+    expect(ran(opened)).toEqual(["good rec_"]);
+    expect(opened.log.filter((line) => line.startsWith("INFO refused"))).toEqual([
+      "INFO refused validation_error",
+      "INFO refused not_found",
+      "INFO refused bad_request",
+      "INFO refused bad_request",
+      "INFO refused bad_request",
+    ]);
+    expect(await opened.service.database.reader.all("SELECT name FROM items")).toEqual([{ name: "good" }]);
+    expect(opened.log).not.toContain("ERROR not refused");
+    await opened.stop();
+  });
+});
+
 describe("a key", () => {
   test("that waits answers its run; one that runs does not, and the new run waits for its end", async () => {
     const opened = await openScripts({ files: { "jobs/wait.ts": waiting, "jobs/other.ts": waiting } });
@@ -268,7 +307,7 @@ ${queue("{ retries: 2 }")}export default ({ payload, attempt, logger }) => {
     await retry();
     await until(() => ran(opened).length === 1);
     expect(ran(opened)).toEqual(["x 1"]);
-    await opened.scripts.jobs.settled();
+    while ((await queues.counts("bad")).running > 0) await Bun.sleep(1);
     expect(await refusal(retry())).toStartWith("not_found");
     expect(await queues.counts("bad")).toEqual({ waiting: 1, running: 0, failed: 0 });
     await opened.stop();

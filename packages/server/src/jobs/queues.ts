@@ -21,6 +21,7 @@ import {
 import type { Logger } from "../logging/index.ts";
 import { longestBackoffMs, RunLifeCycle, RunLog } from "../runs/index.ts";
 import type { ScriptOutcome, ScriptTask } from "../script-host/index.ts";
+import { batchRuns } from "./batch-runs.ts";
 import { type EnqueueRequest, enqueueRequest, parsedPayload, queueFull } from "./enqueue-request.ts";
 import type { JobHistory } from "./history-table.ts";
 import type { JobQueue } from "./job-queue-table.ts";
@@ -176,6 +177,18 @@ export class Queues {
     return runId;
   }
 
+  /**
+   * The runs that a batch asks for, as work of its transaction, which gets the ids of the batch's records.
+   * @throws AppError `bad_request`; the work throws as `enqueue`.
+   */
+  forBatch(value: unknown, principal: Principal): (tx: Transactor, ids: readonly string[]) => Promise<void> {
+    const runs = batchRuns(value);
+    return async (tx, ids) => {
+      for (const { name, options, payloadWith } of runs)
+        await this.add(tx, { name, request: this.request(payloadWith(ids), options), principal });
+    };
+  }
+
   /** @throws AppError `not_found`. */
   async counts(name: string): Promise<QueueCounts> {
     const { path } = this.#queueOf(name);
@@ -272,6 +285,8 @@ export class Queues {
   #attempt(queue: QueueJob, head: QueueHead): QueueAttempt {
     const { promise: left, resolve } = Promise.withResolvers<void>();
     const make = async (): Promise<Awaited<QueueAttempt["end"]>> => {
+      // A transaction that was answered this run by its key is committed before the run starts: its changes are visible.
+      if (head.key !== null) await this.#options.database.transact(() => undefined);
       const input = await this.#table.input(head);
       // Another look at the table has found it in the state that it is in now.
       if (input === null) return "over";

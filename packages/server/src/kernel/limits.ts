@@ -44,6 +44,8 @@ export const LIMITS = [
   "logins",
   /** Sessions of one user (`limits.sessionsPerUser`): the oldest ends. */
   "sessionsPerUser",
+  /** Requests to endpoints (`limits.endpoints`). */
+  "endpoints",
   /** Runs that wait in one queue (`limits.queuedRuns`). */
   "queuedRuns",
   /** Records that one deletion changes beside its own (`limits.cascade`). */

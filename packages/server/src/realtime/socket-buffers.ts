@@ -126,7 +126,7 @@ export class SocketBuffers {
     if (this.#known > this.#total) this.#look();
   }
 
-  /** Checks for full buffers once the events of this turn are in them. */
+  /** Once what was published in this turn is in the sockets' buffers, they may be full. */
   #openTurn(): void {
     if (this.#isTurnOpen) return;
     this.#isTurnOpen = true;

@@ -43,6 +43,11 @@ export class Batch {
     this.#hooks = options.hooks;
   }
 
+  /** The ids of the records of the operations, once it has run. */
+  get ids(): readonly string[] {
+    return this.#ids;
+  }
+
   /**
    * Runs it in a transaction, which must be taken back when it throws. To be called once.
    * @returns the JSON of an array of `BatchResult`.

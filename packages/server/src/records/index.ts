@@ -1,5 +1,7 @@
 /** Records: create, read, update and delete one record, with validation, permissions and events. */
+
 export { parseBatch } from "./batch-operations.ts";
+export { referencesIn, resolve } from "./batch-references.ts";
 export type { RecordVersion } from "./changes.ts";
 export { touchesReadRule } from "./event-basis.ts";
 export { fieldLimits, withoutFields } from "./field-rights.ts";

@@ -235,9 +235,14 @@ export class Records {
 
   /**
    * Does many changes in one transaction, all or none.
+   * @param after more work of the transaction, with the ids of the records.
    * @returns the JSON of an array of `BatchResult`. @throws AppError: see `Batch`.
    */
-  async batch(principal: Principal, operations: readonly Operation[]): Promise<JsonText> {
+  async batch(
+    principal: Principal,
+    operations: readonly Operation[],
+    after?: (tx: Transactor, ids: readonly string[]) => Promise<void>,
+  ): Promise<JsonText> {
     const isHooked = operations.some(({ collection, method }) => this.#isHooked(collection, method));
     const hooks =
       this.#hooks === null || !isHooked
@@ -245,9 +250,12 @@ export class Records {
         : new WriteHooks(this.#hooks, (failures) => hookRefusal(operations, failures));
     const makesRoom = operations.every(({ method }) => method === "delete");
     const changes = this.#changes;
-    return this.#write(principal, { hooks, makesRoom, weight: operations.length }, (tx, caller) =>
-      new Batch({ operations, changes, hooks }).run(tx, caller),
-    );
+    return this.#write(principal, { hooks, makesRoom, weight: operations.length }, async (tx, caller) => {
+      const batch = new Batch({ operations, changes, hooks });
+      const results = await batch.run(tx, caller);
+      await after?.(tx, batch.ids);
+      return results;
+    });
   }
 
   /** Creates a record in a transaction of the caller, which must be taken back when it throws. No hook is asked. */

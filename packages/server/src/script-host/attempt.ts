@@ -137,7 +137,7 @@ export class CallAttempt extends Attempt {
   answer(answer: InvocationAnswer): void {
     if ("value" in answer) this.settle({ status: "answered", value: answer.value });
     else if ("refusal" in answer) this.settle({ status: "refused", refusal: answer.refusal });
-    else this.settle({ status: "failed", error: answer.error });
+    else if ("error" in answer) this.settle({ status: "failed", error: answer.error });
   }
 
   lose(message: string): void {

@@ -5,6 +5,7 @@ export type { FileState } from "./file-states.ts";
 export type { Lane } from "./lanes.ts";
 export type { RunInput, ScriptError, ScriptExports } from "./protocol.ts";
 export { QueryPool } from "./query-pool.ts";
+export type { BodyPieces, RequestEnd, RequestOutcome, ScriptRequest, ScriptResponse } from "./request-attempt.ts";
 export { parseOptions, parseRetries, parseTimeout } from "./run-options.ts";
 export { runTool, type ToolOptions } from "./run-tool.ts";
 export { fingerprint, listScripts } from "./script-files.ts";

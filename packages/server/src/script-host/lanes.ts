@@ -3,9 +3,9 @@
  * computes for half a minute must not keep a write waiting. So each lane has processes of its own, where it has files.
  */
 
-export const LANES = ["runs", "hooks"] as const;
+export const LANES = ["runs", "hooks", "endpoints"] as const;
 
-/** `runs`: functions and jobs. `hooks`: handlers that a write waits for. */
+/** `runs`: functions and jobs. `hooks`: handlers that a write waits for. `endpoints`: handlers of requests. */
 export type Lane = (typeof LANES)[number];
 
 interface LaneOptions {
@@ -19,4 +19,5 @@ interface LaneOptions {
 export const laneOptions: { readonly [lane in Lane]: LaneOptions } = {
   runs: { contents: "functions and jobs", capacity: 112 },
   hooks: { contents: "hooks", capacity: 1_024 },
+  endpoints: { contents: "endpoints", capacity: 1_024 },
 };

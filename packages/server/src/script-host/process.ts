@@ -4,6 +4,7 @@ import { type Attempt, CallAttempt, type Loaded } from "./attempt.ts";
 import { type CallOptions, CallTransport } from "./call-transport.ts";
 import type { HostProcess, ProcessEnd } from "./host-process.ts";
 import type { CodeFile, FromChild, Invocation, LogMessage, ToChild } from "./protocol.ts";
+import { RequestAttempt, type RequestPort } from "./request-attempt.ts";
 
 /** The longest that a file may take to load. Polls are counted: when the service itself was busy, the answer may be there. */
 const loadLimitMs = 5_000;
@@ -12,7 +13,7 @@ const loadPollMs = 100;
 export type ProgressMessage = Extract<
   FromChild,
   {
-    type: "started" | "entered" | "completed" | "failed" | "aborted" | "answers";
+    type: "started" | "entered" | "completed" | "failed" | "aborted" | "answers" | "want" | "piece";
   }
 >;
 export type StrayMessage = Extract<FromChild, { type: "stray" }>;
@@ -49,6 +50,10 @@ export class ScriptProcess {
   /** Calls that are sent at the end of this turn. */
   readonly #invocations: Invocation[] = [];
   #isClosed = false;
+  readonly #port: RequestPort = {
+    want: (attempt) => this.#host.send({ type: "want", attempt }),
+    give: (attempt, bytes) => this.#host.send({ type: "piece", attempt, bytes }),
+  };
 
   constructor(options: ScriptProcessOptions, listener: ProcessListener) {
     this.#listener = listener;
@@ -100,7 +105,10 @@ export class ScriptProcess {
   run(attempt: Attempt): void {
     const { path, handler, input } = attempt.task;
     const invocation: Invocation = { attempt: attempt.id, path, handler, input: JSON.stringify(input) };
-    if (attempt instanceof CallAttempt) this.#invoke(invocation);
+    if (attempt instanceof RequestAttempt) {
+      attempt.port = this.#port;
+      this.#invoke({ ...invocation, request: attempt.request });
+    } else if (attempt instanceof CallAttempt) this.#invoke(invocation);
     else this.#host.send({ type: "run", ...invocation });
   }
 

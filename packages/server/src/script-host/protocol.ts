@@ -8,7 +8,7 @@ import type { ErrorCode, ErrorDetail, JsonValue } from "@socle/protocol";
 export interface ScriptExports {
   /** Names of the exported functions; `default` is one of them. */
   readonly functions: readonly string[];
-  /** The other exports: `schedule`, `queue` and `options` as JSON, of each other one its type. */
+  /** The other exports: `schedule`, `queue`, `access` and `options` as JSON, of each other one its type. */
   readonly values: { readonly [name: string]: unknown };
 }
 
@@ -27,6 +27,41 @@ export interface Invocation {
   /** The name of the export. */
   readonly handler: string;
   readonly input: string;
+  /** For the handler of an endpoint, which gets it before its context and answers a response. */
+  readonly request?: RequestData;
+}
+
+/** A name and a value; a name may come twice. */
+export type HeaderList = readonly (readonly [name: string, value: string])[];
+
+/** A body: all of it, `pieces` that are asked for with `want`, or null for none. */
+export type BodyData = Uint8Array | "pieces" | null;
+
+export interface RequestData {
+  readonly method: string;
+  readonly url: string;
+  readonly headers: HeaderList;
+  readonly body: BodyData;
+}
+
+/** With `pieces`, the attempt goes on until the last of them. */
+export interface ResponseData {
+  readonly status: number;
+  readonly headers: HeaderList;
+  readonly body: BodyData;
+}
+
+/** The next piece of a body is wanted: of the request by the process, of the response by the service. */
+interface WantMessage {
+  readonly type: "want";
+  readonly attempt: number;
+}
+
+/** A piece that was wanted; null after the last. */
+interface PieceMessage {
+  readonly type: "piece";
+  readonly attempt: number;
+  readonly bytes: Uint8Array | null;
 }
 
 /** Calls a handler whose value nobody waits for. */
@@ -34,8 +69,9 @@ export interface RunMessage extends Invocation {
   readonly type: "run";
 }
 
-/** The answer of a handler that was invoked: its value as JSON, a refusal, or its error. */
+/** The answer of a handler that was invoked: its value as JSON, its response, a refusal, or its error. */
 export type InvocationAnswer =
+  | { readonly attempt: number; readonly response: ResponseData }
   | { readonly attempt: number; readonly value: string }
   | { readonly attempt: number; readonly refusal: RefusalData }
   | { readonly attempt: number; readonly error: ScriptError };
@@ -57,6 +93,8 @@ export interface RunInput {
   readonly event?: object;
   readonly record?: object | null;
   readonly previous?: object | null;
+  /** Of a request to an endpoint: the parts of the path that the file leaves open. */
+  readonly params?: { readonly [name: string]: string };
   /** The payload of a queue's run. */
   readonly payload?: JsonValue;
 }
@@ -75,6 +113,8 @@ export type ToChild =
   | RunMessage
   /** Calls handlers whose values are waited for. Those of one turn of the event loop share a message. */
   | { readonly type: "invoke"; readonly calls: readonly Invocation[] }
+  | WantMessage
+  | PieceMessage
   /** The attempt's time is up: its signal is aborted, and its further calls are refused. */
   | { readonly type: "abort"; readonly attempt: number }
   | { readonly type: "answer"; readonly call: number; readonly value: unknown }
@@ -118,6 +158,8 @@ export type FromChild =
   /** The same, for handlers that are invoked. */
   | { readonly type: "entered"; readonly attempts: readonly number[] }
   | { readonly type: "answers"; readonly answers: readonly InvocationAnswer[] }
+  | WantMessage
+  | PieceMessage
   | { readonly type: "completed"; readonly attempt: number }
   | { readonly type: "failed"; readonly attempt: number; readonly error: ScriptError }
   /** Confirms `abort`. */

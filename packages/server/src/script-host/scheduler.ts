@@ -19,7 +19,8 @@ import { AttemptLog } from "./attempt-log.ts";
 import type { ProcessEnd } from "./host-process.ts";
 import { type LimitName, RunLimits } from "./limits.ts";
 import type { ProcessListener, ProgressMessage, ScriptProcess, StrayMessage } from "./process.ts";
-import type { LogMessage } from "./protocol.ts";
+import type { InvocationAnswer, LogMessage } from "./protocol.ts";
+import { RequestAttempt } from "./request-attempt.ts";
 
 /** A process that was lost with the attempts that it had started. */
 export interface Loss {
@@ -146,10 +147,14 @@ export class Scheduler implements ProcessListener {
         this.#started(message.attempts);
         return;
       case "answers":
-        for (const answer of message.answers) {
-          const isFine = !("error" in answer);
-          this.#end(answer.attempt, isFine, (attempt) => attempt instanceof CallAttempt && attempt.answer(answer));
-        }
+        for (const answer of message.answers) this.#answered(answer);
+        return;
+      case "want":
+        void this.#requestOf(message.attempt)?.wanted();
+        return;
+      case "piece":
+        this.#requestOf(message.attempt)?.piece(message.bytes);
+        if (message.bytes === null) this.#end(message.attempt, true, () => undefined);
         return;
       case "completed":
         this.#end(message.attempt, true, (attempt) => {
@@ -164,8 +169,21 @@ export class Scheduler implements ProcessListener {
     }
   }
 
+  #answered(answer: InvocationAnswer): void {
+    const request = this.#requestOf(answer.attempt);
+    // A response may have a body to come.
+    if (request !== null && !request.answer(answer)) return;
+    const isFine = !("error" in answer);
+    this.#end(answer.attempt, isFine, (attempt) => attempt instanceof CallAttempt && attempt.answer(answer));
+  }
+
+  #requestOf(id: number): RequestAttempt | null {
+    const attempt = this.#underWay.get(id);
+    return attempt instanceof RequestAttempt ? attempt : null;
+  }
+
   /** Nobody waits for a call any more: it is not sent, or is aborted. */
-  cancel(call: CallAttempt): void {
+  cancel(call: Attempt): void {
     const waiting = this.#waiting.indexOf(call);
     if (waiting >= 0) this.#waiting.splice(waiting, 1);
     if (!this.#underWay.has(call.id) || call.isAborted) return;

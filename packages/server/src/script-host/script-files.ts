@@ -3,10 +3,10 @@ import { type Dirent, readdirSync, readFileSync, type Stats, statSync } from "no
 import { join } from "node:path";
 import type { CodeFile } from "./protocol.ts";
 
-const scriptFolders = ["functions", "jobs"] as const;
+export const scriptFolders = ["functions", "jobs", "endpoints"] as const;
 export type ScriptFolder = (typeof scriptFolders)[number];
 
-/** The module of a function or a job (spec, "Startup rules" 3). */
+/** The module of a function, a job (spec, "Startup rules" 3) or an endpoint. */
 export interface ScriptFile {
   readonly folder: ScriptFolder;
   /** Relative to the project, with forward slashes. */
@@ -42,7 +42,20 @@ function isFolder(folder: string, entry: Dirent): boolean {
   return stat(join(folder, entry.name))?.isDirectory() === true;
 }
 
-/** The functions and jobs of a project: `functions/<collection>/<file>.ts` and `jobs/<file>.ts`, by path. */
+/** The modules of endpoints in a folder and below it. Links to folders are not followed: they may lead back here. */
+function listEndpoints(root: string, folder: string): ScriptFile[] {
+  return entries(join(root, folder)).flatMap((entry): ScriptFile[] => {
+    const path = `${folder}/${entry.name}`;
+    if (entry.name.startsWith("_") || entry.name.startsWith(".") || entry.name === "node_modules") return [];
+    if (entry.isDirectory()) return listEndpoints(root, path);
+    return isScript(entry.name) ? [{ folder: "endpoints", path, collection: null }] : [];
+  });
+}
+
+/**
+ * The functions, jobs and endpoints of a project: `functions/<collection>/<file>.ts`, `jobs/<file>.ts` and
+ * `endpoints/…/<file>.ts`, by path.
+ */
 export function listScripts(root: string): ScriptFile[] {
   const files: ScriptFile[] = [];
   const functions = join(root, "functions");
@@ -53,10 +66,11 @@ export function listScripts(root: string): ScriptFile[] {
   }
   for (const { name } of entries(join(root, "jobs")).filter((entry) => isScript(entry.name)))
     files.push({ folder: "jobs", path: `jobs/${name}`, collection: null });
+  files.push(...listEndpoints(root, "endpoints"));
   return files;
 }
 
-/** Files that look like functions or jobs and are none, for their folder or their ending. */
+/** Files that look like functions, jobs or endpoints and are none, for their folder or their ending. */
 export function listStrays(root: string): string[] {
   const strays: string[] = [];
   const isCode = ({ name }: Dirent): boolean => /\.[cm]?[jt]sx?$/.test(name) && !name.startsWith("_");
@@ -68,6 +82,11 @@ export function listStrays(root: string): string[] {
   for (const folder of ["jobs", ...folders.map(({ name }) => `functions/${name}`)])
     for (const entry of entries(join(root, folder)))
       if (entry.isFile() && isCode(entry) && !entry.name.endsWith(".ts")) strays.push(`${folder}/${entry.name}`);
+  walkFolder(root, "endpoints", (path) => {
+    const names = path.split("/");
+    const isShared = names.some((name) => name.startsWith("_"));
+    if (!isShared && /\.[cm]?[jt]sx?$/.test(path) && !path.endsWith(".ts")) strays.push(path);
+  });
   return strays;
 }
 
@@ -78,16 +97,17 @@ const modulePattern = /\.m?tsx?$/;
 
 /** Calls `visit` with every file in the folders of scripts, shared code included. */
 function walk(root: string, visit: (path: string) => void): void {
-  const walkFolder = (folder: string): void => {
-    for (const entry of entries(join(root, folder))) {
-      if (entry.name === "node_modules" || entry.name.startsWith(".")) continue;
-      const path = `${folder}/${entry.name}`;
-      // Links to folders are not followed further: they may lead back here.
-      if (entry.isDirectory()) walkFolder(path);
-      else visit(path);
-    }
-  };
-  for (const folder of scriptFolders) walkFolder(folder);
+  for (const folder of scriptFolders) walkFolder(root, folder, visit);
+}
+
+function walkFolder(root: string, folder: string, visit: (path: string) => void): void {
+  for (const entry of entries(join(root, folder))) {
+    if (entry.name === "node_modules" || entry.name.startsWith(".")) continue;
+    const path = `${folder}/${entry.name}`;
+    // Links to folders are not followed further: they may lead back here.
+    if (entry.isDirectory()) walkFolder(root, path, visit);
+    else visit(path);
+  }
 }
 
 /** The folder, and the names, times and sizes of all files of the user's code: it differs when the code has changed. */

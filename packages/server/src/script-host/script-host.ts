@@ -5,6 +5,7 @@ import { type FileState, FileStates } from "./file-states.ts";
 import { SpawnedProcess, type SpawnOptions } from "./host-process.ts";
 import { LANES, type Lane, laneOptions } from "./lanes.ts";
 import type { CodeFile, FromChild, ScriptError, ScriptExports, ToChild } from "./protocol.ts";
+import type { RequestOutcome, ScriptRequest } from "./request-attempt.ts";
 import { listScripts, listStrays, readCode, type ScriptFile, type ScriptFolder } from "./script-files.ts";
 import { Supervisor, type SupervisorOptions } from "./supervisor.ts";
 
@@ -28,8 +29,8 @@ export interface ScriptKind {
   readonly firstLane: Lane;
   /** The lanes that a file with these exports is needed in. */
   lanesOf(exports: ScriptExports): readonly Lane[];
-  /** Checks the exports of a file. @throws Error that names the fault. */
-  check(script: Script): void;
+  /** Checks the exports of a file. @param files the paths of all files. @throws Error that names the fault. */
+  check(script: Script, files: readonly string[]): void;
   /** Replaces all scripts of the kind. `broken` are the other files. */
   use(scripts: readonly Script[], broken: readonly BrokenScript[]): Awaitable<void>;
 }
@@ -110,6 +111,12 @@ export class ScriptHost {
     return this.#supervisorOf(call.path, lane)?.call(call) ?? { status: "gone" };
   }
 
+  /** Calls the handler of an endpoint; null where its file is not loaded. Never rejects. */
+  async request(request: ScriptRequest): Promise<RequestOutcome | null> {
+    if (this.#change !== null) await this.#change.promise;
+    return this.#supervisorOf(request.path, "endpoints")?.request(request) ?? null;
+  }
+
   /** Of the processes that have loaded a file, the one with the least to do; undefined when none has. */
   #supervisorOf(path: string, lane: Lane): Supervisor | undefined {
     const [first, ...others] = this.#scripts.get(path)?.generation.lanes.get(lane) ?? [];
@@ -127,7 +134,7 @@ export class ScriptHost {
     const files = listScripts(root);
     for (const path of listStrays(root))
       this.#options.logger.warn(
-        `${path} has no effect: functions are functions/<collection>/<file>.ts, jobs are jobs/<file>.ts, shared code starts with _`,
+        `${path} has no effect: functions are functions/<collection>/<file>.ts, jobs are jobs/<file>.ts, endpoints end in .ts, shared code starts with _`,
       );
     const code = files.length === 0 ? [] : readCode(root);
     const { generation, loaded } = await this.#open(root, files, code);
@@ -135,8 +142,9 @@ export class ScriptHost {
     const scripts = new Map<string, LoadedScript>();
     const broken: BrokenScript[] = [];
     this.#states.keep(files);
+    const paths = files.map(({ path }) => path);
     for (const file of files) {
-      const script = this.#scriptOf(file, loaded.get(file.path), generation);
+      const script = this.#scriptOf(file, loaded.get(file.path), { generation, paths });
       if (script === null) broken.push({ file, source: code.find(({ path }) => path === file.path)?.content ?? null });
       else scripts.set(file.path, script);
     }
@@ -218,9 +226,13 @@ export class ScriptHost {
   /**
    * The newest version of a file that loads; null when there is none. The reason why the file does not load is logged.
    */
-  #scriptOf(file: ScriptFile, loaded: Loaded | undefined, generation: Generation): LoadedScript | null {
+  #scriptOf(
+    file: ScriptFile,
+    loaded: Loaded | undefined,
+    { generation, paths }: { generation: Generation; paths: readonly string[] },
+  ): LoadedScript | null {
     const { logger } = this.#options;
-    const problem = this.#findProblem(file, loaded);
+    const problem = this.#findProblem(file, loaded, paths);
     if (problem === null && loaded !== undefined && "exports" in loaded) {
       this.#states.loaded(file);
       return { file, exports: loaded.exports, generation };
@@ -232,11 +244,11 @@ export class ScriptHost {
     return old ?? null;
   }
 
-  #findProblem(file: ScriptFile, loaded: Loaded | undefined): ScriptError | null {
+  #findProblem(file: ScriptFile, loaded: Loaded | undefined, paths: readonly string[]): ScriptError | null {
     if (loaded === undefined) return { message: "was not loaded" };
     if ("error" in loaded) return loaded.error;
     try {
-      this.#kindOf(file).check({ file, exports: loaded.exports });
+      this.#kindOf(file).check({ file, exports: loaded.exports }, paths);
       return null;
     } catch (thrown) {
       return { message: messageOf(thrown) };

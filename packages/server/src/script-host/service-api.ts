@@ -1,7 +1,7 @@
 /** The service's API for the user's code: `db`, `auth.users`, `storage` and `jobs` of a handler's context. */
 import { type StoredRecord, VISIBILITIES, type Visibility } from "@socle/protocol";
 import { type Auth, readCredentials, readRole } from "../auth/index.ts";
-import type { Database } from "../database/index.ts";
+import type { Database, Transactor } from "../database/index.ts";
 import { AppError, actorOf, isObject, oneOf, quote, type System } from "../kernel/index.ts";
 import type { Logger } from "../logging/index.ts";
 import type { Queries } from "../queries/index.ts";
@@ -13,6 +13,9 @@ import type { QueryPool } from "./query-pool.ts";
 
 /** Adds a run to a queue, with a payload as JSON. Answers the id of the run. */
 type Enqueue = (name: string, run: { payload: string; options: unknown }, principal: System) => Promise<string>;
+
+/** The runs that a batch adds to queues, as work of its transaction. */
+type BatchRuns = (value: unknown, principal: System) => (tx: Transactor, ids: readonly string[]) => Promise<void>;
 
 type Method = (principal: System, args: readonly unknown[], caller: Caller) => Promise<unknown>;
 
@@ -33,6 +36,7 @@ export class ServiceApi {
   readonly #storage: Storage;
   readonly #queries: QueryPool;
   readonly #enqueue: Enqueue;
+  readonly #batchRuns: BatchRuns;
   readonly #logger: Logger;
   readonly #methods: ReadonlyMap<string, Method>;
 
@@ -44,6 +48,7 @@ export class ServiceApi {
     storage: Storage;
     queries: QueryPool;
     enqueue: Enqueue;
+    batchRuns: BatchRuns;
     logger: Logger;
   }) {
     this.#database = options.database;
@@ -53,6 +58,7 @@ export class ServiceApi {
     this.#storage = options.storage;
     this.#queries = options.queries;
     this.#enqueue = options.enqueue;
+    this.#batchRuns = options.batchRuns;
     this.#logger = options.logger;
     this.#methods = new Map(
       Object.entries({
@@ -122,8 +128,10 @@ export class ServiceApi {
         });
         return deleted !== null;
       },
-      "db.batch": async (principal, [operations], { part }) => {
-        await part((await records.batch(principal, parseBatch(parsedObject(operations, "operations")))).text);
+      "db.batch": async (principal, [given], { part }) => {
+        const { enqueue, ...batch } = parsedObject(given, "operations");
+        const runs = enqueue === undefined ? undefined : this.#batchRuns(enqueue, principal);
+        await part((await records.batch(principal, parseBatch(batch), runs)).text);
         return null;
       },
       "db.query": async (_principal, [sql, params], { part, remainingMs }) => {

@@ -21,6 +21,7 @@ import {
 import type { ProcessEnd } from "./host-process.ts";
 import { loadFiles, type ProcessListener, ScriptProcess, type ScriptProcessOptions } from "./process.ts";
 import { culpritOf, Quarantine } from "./quarantine.ts";
+import { RequestAttempt, type RequestOutcome, type ScriptRequest } from "./request-attempt.ts";
 import { type Loss, Scheduler } from "./scheduler.ts";
 
 /** Times that an attempt goes back among the others because its file does not load in quarantine. */
@@ -103,24 +104,43 @@ export class Supervisor {
 
   /** Calls a handler for somebody who waits. The outcome comes within the timeout, whatever the process does. */
   async call(call: ScriptCall): Promise<CallOutcome> {
-    const { caller, timeoutMs } = call;
-    if (caller?.aborted === true) return { status: "left" };
+    if (call.caller?.aborted === true) return { status: "left" };
     this.#lastId += 1;
     const attempt = new CallAttempt(this.#lastId, call);
+    this.#await(attempt, call, (status) => attempt.settle({ status }));
+    return attempt.outcome;
+  }
+
+  /** Calls the handler of an endpoint. Within the timeout the response is whole, or broken off. */
+  request(request: ScriptRequest): RequestOutcome {
+    this.#lastId += 1;
+    const attempt = new RequestAttempt(this.#lastId, request);
+    const { response, outcome: over } = attempt;
+    const give = this.#await(attempt, request, (status) => attempt.settle({ status }));
+    attempt.onLeave = () => give("left");
+    if (request.caller?.aborted === true) give("left");
+    return { response, over };
+  }
+
+  /** Adds an attempt that somebody waits for: until it is over, its time runs, and the caller may leave. Answers how to give it up. */
+  #await(
+    attempt: CallAttempt | RequestAttempt,
+    { caller, timeoutMs }: Pick<ScriptCall, "caller" | "timeoutMs">,
+    settle: (status: "late" | "left") => void,
+  ): (status: "late" | "left") => void {
     const give = (status: "late" | "left"): void => {
-      attempt.settle({ status });
+      settle(status);
       this.#scheduler.cancel(attempt);
     };
     const leave = (): void => give("left");
     const timer = setTimeout(() => give("late"), timeoutMs);
     caller?.addEventListener("abort", leave, { once: true });
     this.#add(attempt);
-    try {
-      return await attempt.outcome;
-    } finally {
+    void attempt.outcome.then(() => {
       clearTimeout(timer);
       caller?.removeEventListener("abort", leave);
-    }
+    });
+    return give;
   }
 
   #add(attempt: Attempt): void {

@@ -112,7 +112,7 @@ function Details({ run, earlier }: { run: FunctionRun; earlier: readonly Functio
 
 /** The record that the run is for: its event knows it. */
 function useRecordLink({ eventId }: FunctionRun): ReactNode {
-  const { data } = useQuery(eventQuery(eventId));
+  const { data } = useQuery({ ...eventQuery(eventId), enabled: eventId !== "" });
   const id = data?.payload["id"];
   const collection = data === undefined || data === null ? null : collectionOf(data);
   if (typeof id !== "string" || collection === null) return null;
@@ -151,13 +151,15 @@ function RunFacts({ run }: { run: FunctionRun }) {
           text.functions.event,
           <span key="event">
             {eventType}{" "}
-            <Anchor
-              renderRoot={(props) => <Link to="/events" search={{ event: eventId }} {...props} />}
-              size="sm"
-              className="mono"
-            >
-              {eventId}
-            </Anchor>
+            {eventId !== "" && (
+              <Anchor
+                renderRoot={(props) => <Link to="/events" search={{ event: eventId }} {...props} />}
+                size="sm"
+                className="mono"
+              >
+                {eventId}
+              </Anchor>
+            )}
           </span>,
         ],
         [text.functions.record, record],

@@ -1,6 +1,7 @@
 /** Every route of the API, in the order in which paths are matched. */
 import type { Admin } from "../../admin/index.ts";
 import type { Auth } from "../../auth/index.ts";
+import type { Endpoints } from "../../endpoints/index.ts";
 import type { Secret } from "../../kernel/index.ts";
 import type { Queries } from "../../queries/index.ts";
 import type { Realtime } from "../../realtime/index.ts";
@@ -16,6 +17,7 @@ import type { StaticFiles } from "../static-files.ts";
 import { adminRoutes } from "./admin/index.ts";
 import { authRoutes } from "./auth.ts";
 import { batchRoutes } from "./batch.ts";
+import { endpointRoutes } from "./endpoints.ts";
 import { firstAdminRoutes } from "./first-admin.ts";
 import { healthRoutes } from "./health.ts";
 import { metricsRoutes } from "./metrics.ts";
@@ -45,6 +47,11 @@ export interface RouteOptions {
   batchBodyLimit: number;
   /** Large batches that may wait for their turn. */
   maxBatches: number;
+  endpoints: Endpoints;
+  /** Bytes of the body of a request to an endpoint. */
+  endpointBodyLimit: number;
+  /** Requests to endpoints under way. */
+  maxEndpointRequests: number;
   rates: RateLimiter;
   /** Bytes of answers to lists that are kept. */
   listCacheSize: number;
@@ -66,6 +73,7 @@ export function allRoutes(options: RouteOptions): Route[] {
     ...realtimeRoutes(options),
     ...batchRoutes(options),
     ...transferRoutes(options),
+    ...endpointRoutes(options),
     ...recordRoutes(options),
   ];
 }

@@ -17,6 +17,8 @@ export function makeContext(parts: ContextParts): object {
   const { runId, attempt, user, ...about } = input;
   return {
     ...about,
+    // The caller of an endpoint.
+    ...(input.params !== undefined && { user }),
     runId,
     attempt,
     signal,
@@ -50,8 +52,8 @@ function databaseOf({ calls }: ContextParts): object {
         delete: (id: string, options?: VersionOptions) => call("delete", id, tagOf(options)),
       };
     },
-    batch: async (operations: unknown) => {
-      const results = parsed(await whole(calls, "db.batch", [jsonOf({ operations })])) as { body: unknown }[];
+    batch: async (operations: unknown, { enqueue }: { enqueue?: unknown } = {}) => {
+      const results = parsed(await whole(calls, "db.batch", [jsonOf({ operations, enqueue })])) as { body: unknown }[];
       return results.map(({ body }) => body);
     },
     query: async (sql: string, params: unknown = []) => parsed(await whole(calls, "db.query", [sql, jsonOf(params)])),

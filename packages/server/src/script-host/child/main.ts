@@ -9,6 +9,7 @@ import type {
   FromChild,
   Invocation,
   InvocationAnswer,
+  RequestData,
   RunInput,
   RunMessage,
   ScriptExports,
@@ -16,6 +17,7 @@ import type {
 } from "../protocol.ts";
 import { useCode } from "./code.ts";
 import { makeContext } from "./context.ts";
+import { defineResponse, RequestBody, type ResponseBody, requestOf, responseOf } from "./endpoint-io.ts";
 import { Errors } from "./errors.ts";
 import { boundFetch } from "./fetch.ts";
 import { guardProcess, loadEnvironment } from "./guards.ts";
@@ -27,6 +29,11 @@ interface Active {
   readonly path: string;
   readonly controller: AbortController;
   readonly calls: ServiceClient;
+  readonly scope: Scope;
+  /** Of a request whose body comes in pieces. */
+  requestBody: RequestBody | null;
+  /** Of a request whose response goes in pieces. */
+  responseBody: ResponseBody | null;
 }
 
 /** The time after the end of an attempt in which an error may still be the attempt's. */
@@ -35,7 +42,7 @@ const recentMs = 60_000;
 const maxStrays = 20;
 
 /** Exports that the service reads: the description of a handler, which has a JSON form. */
-const plainExports: readonly string[] = ["schedule", "queue", "options"];
+const plainExports: readonly string[] = ["schedule", "queue", "access", "options"];
 
 type Module = { readonly [name: string]: unknown };
 
@@ -54,6 +61,7 @@ export function runScripts(options: ChildOptions): void {
   guardProcess();
   defineRefusal();
   boundFetch();
+  defineResponse();
 }
 
 class Child {
@@ -96,6 +104,13 @@ class Child {
       case "invoke":
         this.#send({ type: "entered", attempts: message.calls.map(({ attempt }) => attempt) });
         for (const call of message.calls) void this.#invoke(call);
+        return;
+      case "want":
+        void this.#give(message.attempt);
+        return;
+      case "piece":
+        this.#entered = null;
+        this.#active.get(message.attempt)?.requestBody?.give(message.bytes);
         return;
       case "abort":
         this.#abort(message.attempt);
@@ -182,8 +197,12 @@ class Child {
 
   /** Calls a handler whose value is waited for. */
   async #invoke(call: Invocation): Promise<void> {
-    const { attempt, path } = call;
+    const { attempt, path, request } = call;
     try {
+      if (request !== undefined) {
+        await this.#respond(call, request);
+        return;
+      }
       const value = jsonOf(await this.#call(call), this.#options.bodyLimit);
       this.#answer({ attempt, value });
     } catch (thrown) {
@@ -193,19 +212,55 @@ class Child {
     }
   }
 
-  /** Answers of one turn of the loop share a message. */
+  /** Calls the handler of an endpoint. Its attempt is over with the last piece of the response. */
+  async #respond(call: Invocation, request: RequestData): Promise<void> {
+    const { attempt } = call;
+    const { data, rest } = await responseOf(await this.#call(call, request));
+    if (rest === null) {
+      this.#answer({ attempt, response: data });
+      return;
+    }
+    const active = this.#active.get(attempt);
+    if (active === undefined) rest.cancel();
+    else {
+      active.responseBody = rest;
+      this.#say({ attempt, response: data });
+    }
+  }
+
+  /** Sends the piece of a response that the service asks for. */
+  async #give(attempt: number): Promise<void> {
+    const active = this.#active.get(attempt);
+    const body = active?.responseBody ?? null;
+    if (active === undefined || body === null) return;
+    try {
+      const bytes = await scopes.run(active.scope, () => body.next());
+      if (bytes === null) this.#end(attempt, { type: "piece", attempt, bytes });
+      else if (this.#active.has(attempt)) this.#send({ type: "piece", attempt, bytes });
+    } catch (thrown) {
+      this.#end(attempt, { type: "failed", attempt, error: this.#errors.describe(thrown, active.path) });
+    }
+  }
+
   #answer(answer: InvocationAnswer): void {
-    if (!this.#close(answer.attempt)) return;
+    if (this.#close(answer.attempt)) this.#say(answer);
+  }
+
+  /** Answers of one turn of the loop share a message. */
+  #say(answer: InvocationAnswer): void {
     this.#answers.push(answer);
     if (this.#answers.length > 1) return;
     setImmediate(() => this.#send({ type: "answers", answers: this.#answers.splice(0) }));
   }
 
-  async #call({ attempt, path, handler, input }: Invocation): Promise<unknown> {
+  /** @param request the one that the handler gets before its context, if any. */
+  async #call({ attempt, path, handler, input }: Invocation, request?: RequestData): Promise<unknown> {
     const controller = new AbortController();
     const scope: Scope = newScope(attempt, controller.signal);
     const calls = new ServiceClient({ attempt, send: this.#send, limits: this.#options });
-    this.#active.set(attempt, { path, controller, calls });
+    const requestBody =
+      request?.body === "pieces" ? new RequestBody(() => this.#send({ type: "want", attempt })) : null;
+    this.#active.set(attempt, { path, controller, calls, scope, requestBody, responseBody: null });
     const target = this.#modules.get(path)?.[handler];
     if (typeof target !== "function") throw new Error(`${path} does not export ${handler}`);
     const context = makeContext({
@@ -216,7 +271,9 @@ class Child {
       output: this.#output,
       signal: controller.signal,
     });
-    return await scopes.run(scope, () => target(context));
+    if (request === undefined) return await scopes.run(scope, () => target(context));
+    const given = requestOf(request, { pieces: requestBody, signal: controller.signal });
+    return await scopes.run(scope, () => target(given, context));
   }
 
   #end(attempt: number, message: FromChild): void {
@@ -230,6 +287,7 @@ class Child {
     this.#active.delete(attempt);
     this.#last.set(active.path, { attempt, endedAt: performance.now() });
     active.calls.end("its handler has returned");
+    letGo(active);
     return true;
   }
 
@@ -239,6 +297,7 @@ class Child {
     active?.calls.end("its time was up");
     this.#send({ type: "aborted", attempt });
     active?.controller.abort(new DOMException("The run's time was up", "TimeoutError"));
+    if (active !== undefined) letGo(active);
   }
 
   #describeStray(thrown: unknown): { message: string; stack?: string } {
@@ -248,6 +307,12 @@ class Child {
       message: `Uncaught error in a timer or in a promise without await: ${error.message}`,
     };
   }
+}
+
+/** The bodies of an attempt that is over are read no further. */
+function letGo({ requestBody, responseBody }: Active): void {
+  requestBody?.fail(new Error("The request is over"));
+  responseBody?.cancel();
 }
 
 function exportsOf(module: Module): ScriptExports {

@@ -15,6 +15,10 @@ export function scriptRoutes({ scripts }: Admin, bodyLimit: number): AdminRoute[
       methods: { GET: (exchange) => exchange.json(200, pageOf(scripts.functions(), pageQuery(exchange))) },
     },
     {
+      path: "/api/admin/endpoints",
+      methods: { GET: (exchange) => exchange.json(200, pageOf(scripts.endpoints(), pageQuery(exchange))) },
+    },
+    {
       path: "/api/admin/functions/runs",
       methods: {
         async GET(exchange, admin) {

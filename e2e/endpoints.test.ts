@@ -1,0 +1,203 @@
+/** Endpoints over sockets: bodies that stream, clients that leave, handlers that misbehave, and the rest of the API meanwhile. */
+import { afterAll, describe, expect, test } from "bun:test";
+import { join } from "node:path";
+import { serve, until } from "./kit.ts";
+import { collection, scriptProject, write } from "./scripts-kit.ts";
+
+const open = 'export const access = "public";\n';
+const hasty = `${open}export const options = { timeout: "700ms" };\n`;
+/** Each misbehaves in its own file, for a caller who gets this status. */
+const faults: { readonly [name: string]: readonly [code: string, statuses: readonly number[]] } = {
+  loop: ["while (true) {}", [504, 502]],
+  asyncLoop: ["while (true) await null;", [504, 502]],
+  exit: ["process.exit(0);", [500]],
+  abort: ["process.abort();", [500]],
+  killed: ["Bun.spawnSync(['sh', '-c', 'kill -9 ' + process.pid]); await new Promise(() => {});", [502]],
+  memory: [
+    "const kept = []; while (true) { kept.push(new Uint8Array(8_000_000).fill(1)); await Bun.sleep(1); }",
+    [502, 504],
+  ],
+  // The one before may still end the process.
+  never: ["await new Promise(() => {});", [504, 502]],
+  later: ["setTimeout(() => { throw new Error('later'); }, 20); await Bun.sleep(300); return new Response('');", [500]],
+  rejection: ["Promise.reject(new Error('nobody')); await Bun.sleep(200); return new Response('');", [500, 200]],
+  deep: ["const again = () => 1 + again(); again();", [500]],
+  rubbish: ["return 5;", [500]],
+  floods: ["for (;;) console.log('flood');", [504, 502]],
+  unhooks: [
+    "process.removeAllListeners('message'); process.send = undefined; await new Promise(() => {});",
+    [504, 502],
+  ],
+  headers: ["return new Response('', { headers: { 'x-a': 'a\\r\\nb: c' } });", [500]],
+};
+
+const files: Record<string, string> = {
+  "functions/items/note.ts":
+    "export const onCreate = async ({ db }: any) => void (await db.collection('done').create({ n: 1 }));\n",
+  "endpoints/ok.ts": `${open}export const GET = () => new Response("ok");\nexport const POST = async (request: Request) => new Response(String((await request.bytes()).length));\n`,
+  "endpoints/echo.ts": `${open}export const POST = (request: Request) => new Response(request.body);\n`,
+  "endpoints/sleep.ts": `${open}export const GET = async () => { await Bun.sleep(1500); return new Response("slept"); };\n`,
+  "endpoints/ticks.ts": `${open}export const GET = (_: Request, { signal, logger }: any) => new Response(new ReadableStream({
+    async pull(controller) {
+      await Bun.sleep(50);
+      if (signal.aborted) logger.info("ticks aborted");
+      controller.enqueue(new TextEncoder().encode("tick\\n"));
+    },
+    cancel() { logger.info("ticks cancelled"); },
+  }), { headers: { "Content-Type": "text/event-stream" } });\n`,
+  "endpoints/silent.ts": `${hasty}export const GET = () => new Response(new ReadableStream({ start: () => new Promise(() => {}) }));\n`,
+  "endpoints/broken-at-once.ts": `${open}export const GET = () => new Response(new ReadableStream({ pull() { throw new Error("at once"); } }));\n`,
+  "endpoints/endless.ts": `${hasty}export const GET = () => new Response(new ReadableStream({ async pull(c) { await Bun.sleep(20); c.enqueue(new Uint8Array(10)); } }));\n`,
+  "endpoints/breaks.ts": `${open}export const GET = () => new Response(new ReadableStream({ async pull(c) { c.enqueue(new Uint8Array(100_000)); await Bun.sleep(20); throw new Error("half way"); } }));\n`,
+  "endpoints/gone.ts": `${open}export const GET = async (_: Request, { signal, logger }: any) => { signal.addEventListener("abort", () => logger.info("client gone")); await Bun.sleep(2000); return new Response(""); };\n`,
+};
+for (const [name, [code]] of Object.entries(faults))
+  files[`endpoints/bad/${name}.ts`] =
+    `${hasty}export const GET = async (_request: Request, _context: any) => {\n  ${code}\n};\n`;
+
+const collections = ["items", "done"].map(collection);
+const cwd = await scriptProject({ collections, files, scripts: { memory: "256MiB" } });
+const server = await serve(cwd);
+const url = `${server.url}/api/function`;
+afterAll(() => server.stop());
+
+async function othersAnswer(): Promise<void> {
+  const body = JSON.stringify({ n: 1 });
+  const headers = { "Content-Type": "application/json" };
+  expect((await fetch(`${server.url}/api/items`, { method: "POST", headers, body })).status).toBe(201);
+  expect((await fetch(`${server.url}/api/items`)).status).toBe(200);
+}
+
+/** Once the process is there again. */
+async function endpointsAnswer(): Promise<void> {
+  for (const end = performance.now() + 10_000; performance.now() < end; await Bun.sleep(20)) {
+    const answer = await fetch(`${url}/ok`);
+    if (answer.status === 200 && (await answer.text()) === "ok") return;
+  }
+  throw new Error("Endpoints do not answer any more");
+}
+
+describe("streams", () => {
+  test("of megabytes go both ways, whole, without being kept", async () => {
+    const piece = crypto.getRandomValues(new Uint8Array(60_000));
+    const body = new Uint8Array(8_000_000);
+    for (let at = 0; at < body.length; at += piece.length) body.set(piece.subarray(0, body.length - at), at);
+    const hash = Bun.hash(body);
+    const whole = await (await fetch(`${url}/echo`, { method: "POST", body })).bytes();
+    expect([whole.length, Bun.hash(whole)]).toEqual([body.length, hash]);
+    const chunks = async function* () {
+      for (let at = 0; at < body.length; at += 100_000) yield body.slice(at, at + 100_000);
+    };
+    const chunked = await (await fetch(`${url}/echo`, { method: "POST", body: chunks() })).bytes();
+    expect([chunked.length, Bun.hash(chunked)]).toEqual([body.length, hash]);
+    const tooLarge = await fetch(`${url}/ok`, { method: "POST", body: new Uint8Array(10 * 1024 ** 2 + 1) });
+    expect(tooLarge.status).toBe(413);
+  });
+
+  test("begin before they end, and end when the client leaves", async () => {
+    const leaving = new AbortController();
+    const answer = await fetch(`${url}/ticks`, { signal: leaving.signal });
+    expect(answer.headers.get("content-type")).toBe("text/event-stream");
+    const reader = answer.body?.getReader();
+    expect(new TextDecoder().decode((await reader?.read())?.value)).toStartWith("tick");
+    leaving.abort();
+    await until(() => server.output().includes("ticks cancelled"));
+  });
+
+  test("of which nothing comes are an error like any other", async () => {
+    expect((await fetch(`${url}/silent`)).status).toBe(504);
+    expect((await fetch(`${url}/broken-at-once`)).status).toBe(500);
+  });
+
+  test("that never end are cut off at the timeout, those that fail break off: no client takes a part for the whole", async () => {
+    for (const path of ["endless", "breaks"]) {
+      const answer = await fetch(`${url}/${path}`);
+      expect(answer.status).toBe(200);
+      const error = await answer.bytes().then(
+        () => null,
+        (thrown: unknown) => thrown,
+      );
+      expect(error).not.toBeNull();
+    }
+    await until(() => server.output().includes("half way"));
+  });
+});
+
+test("a client that leaves aborts the signal", async () => {
+  await fetch(`${url}/gone`, { signal: AbortSignal.timeout(200) }).catch(() => null);
+  await until(() => server.output().includes("client gone"));
+});
+
+test("100 that sleep keep no other request waiting", async () => {
+  const sleeping = Array.from({ length: 100 }, () => fetch(`${url}/sleep`).then((answer) => answer.text()));
+  let answered = 0;
+  let isOver = false;
+  const asking = (async () => {
+    while (!isOver) {
+      await endpointsAnswer();
+      await othersAnswer();
+      answered += 1;
+    }
+  })();
+  expect(new Set(await Promise.all(sleeping))).toEqual(new Set(["slept"]));
+  isOver = true;
+  await asking;
+  expect(answered).toBeGreaterThan(10);
+});
+
+test("1,000 at once get 1,000 answers", async () => {
+  const answers = await Promise.all(Array.from({ length: 1_000 }, async () => (await fetch(`${url}/ok`)).status));
+  expect(answers.filter((status) => status !== 200)).toEqual([]);
+});
+
+describe("faults", () => {
+  test.each(Object.keys(faults))("%s", async (name) => {
+    const [, statuses] = faults[name] ?? ["", []];
+    const start = performance.now();
+    const bad = fetch(`${url}/bad/${name}`);
+    await othersAnswer();
+    const answer = await bad;
+    const ms = performance.now() - start;
+    expect(statuses).toContain(answer.status);
+    if (answer.status !== 200) {
+      const { error } = (await answer.json()) as { error: { code: string } };
+      expect(error.code).toBe(answer.status === 500 ? "internal_error" : "unavailable");
+    }
+    expect(ms).toBeLessThan(10_000);
+    await endpointsAnswer();
+  });
+
+  test("all at once: each caller gets an error, and the rest of the API answers", async () => {
+    let isOver = false;
+    const watching = (async () => {
+      while (!isOver) await othersAnswer();
+    })();
+    const names = Object.keys(faults);
+    const statuses = await Promise.all(
+      Array.from({ length: 100 }, async (_, n) => (await fetch(`${url}/bad/${names[n % names.length]}`)).status),
+    );
+    isOver = true;
+    await watching;
+    expect(statuses.filter((status) => ![200, 500, 502, 504].includes(status))).toEqual([]);
+    await endpointsAnswer();
+  });
+});
+
+test("a reload is one moment: each answer is of the old or of the new code, and none fails", async () => {
+  const code = (word: string): string =>
+    `${open}export const GET = async () => { await Bun.sleep(5); return new Response("${word}"); };\n`;
+  await write(cwd, { "endpoints/word.ts": code("old") });
+  server.signal("SIGHUP");
+  for (;;) if ((await fetch(`${url}/word`)).status === 200) break;
+  const words: string[] = [];
+  let isOver = false;
+  const asking = Array.from({ length: 8 }, async () => {
+    while (!isOver) words.push(await (await fetch(`${url}/word`)).text());
+  });
+  await Bun.write(join(cwd, "endpoints/word.ts"), code("new"));
+  server.signal("SIGHUP");
+  await until(() => words.includes("new"), 15_000);
+  isOver = true;
+  await Promise.all(asking);
+  expect(new Set(words)).toEqual(new Set(["old", "new"]));
+});
