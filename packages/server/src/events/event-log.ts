@@ -4,6 +4,7 @@ import {
   type Awaitable,
   actorOf,
   type Clock,
+  chainOf,
   depthOf,
   inTurn,
   JsonText,
@@ -55,6 +56,8 @@ export interface AppendedEvent {
   readonly previous: StoredRecord | null;
   /** How many functions led to it. */
   readonly depth: number;
+  /** The functions, jobs and hooks that led to it. */
+  readonly chain: readonly string[];
 }
 
 /**
@@ -206,7 +209,12 @@ export class EventLog {
     const write = () => insertEvent(tx, { ...row, ...kept, basis });
     const written = isMarkDue ? inTurn([write, () => this.size.mark(tx, seq)], (each) => each()) : write();
     if (recorder === null || logged === null) return written;
-    const appended = { event: logged, previous: event.previous ?? null, depth: depthOf(event.principal) };
+    const appended = {
+      event: logged,
+      previous: event.previous ?? null,
+      depth: depthOf(event.principal),
+      chain: chainOf(event.principal),
+    };
     return written instanceof Promise
       ? written.then(() => recorder.record(tx, appended))
       : recorder.record(tx, appended);

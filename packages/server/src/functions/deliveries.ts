@@ -32,6 +32,8 @@ export interface Delivery extends DeliveryHead {
   readonly previous: string | null;
   /** Functions that have caused this delivery, one after the other, itself included. */
   readonly depth: number;
+  /** The functions, jobs and hooks that led to its event, as `path:handler`. */
+  readonly chain: readonly string[];
 }
 
 export class Deliveries {
@@ -67,9 +69,10 @@ export class Deliveries {
     const digest = this.#records.digestOf(json);
     const result = json === null ? null : this.#records.digestOf(event.toRow().payload);
     const subject = event.subject ?? "";
+    const chain = appended.chain.length === 0 ? null : JSON.stringify(appended.chain);
     let id = firstIdOf(event.seq);
     const insert = (handler: number, record: PreviousRecord): Awaitable<unknown> =>
-      insertDelivery(tx, { id: id++, handler, subject, depth, ...record, result });
+      insertDelivery(tx, { id: id++, handler, subject, depth, chain, ...record, result });
     return inTurn(triggers, ({ path, handler }) => {
       const number = this.#handlers.of(`${path}:${handler}`);
       if (json === null || digest === null) return insert(number, { previous: json, follows: null });
@@ -97,7 +100,10 @@ export class Deliveries {
       if (row === null) return null;
       const event = await eventOf(this.#events, { id: head.id, event: row.event }, reader);
       const previous = await this.#records.read(reader, row);
-      if (previous !== undefined) return event === null ? null : { ...head, event, previous, depth: row.depth };
+      if (previous === undefined) continue;
+      // The service has written it.
+      const chain = row.chain === null ? [] : (JSON.parse(row.chain) as string[]);
+      return event === null ? null : { ...head, event, previous, depth: row.depth, chain };
     }
     throw new Error(`The record before the change is missing for run ${head.id}`);
   }

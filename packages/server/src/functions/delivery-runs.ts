@@ -42,7 +42,7 @@ export class DeliveryRuns implements RunStore<FunctionRunState> {
 
   /** The run of a delivery; null when it is about a user who has been deleted. */
   async prepare(delivery: Delivery, trigger: Trigger): Promise<PreparedRun | null> {
-    const { event, depth, failures } = delivery;
+    const { event, depth, chain, failures } = delivery;
     const runId = runIdOf(event.id, delivery.id);
     const input = await this.#inputOf(delivery, runId);
     if (input === null) return null;
@@ -58,7 +58,7 @@ export class DeliveryRuns implements RunStore<FunctionRunState> {
       eventId: event.id,
       actor: event.actor,
     };
-    return { run, task: taskOf(trigger, input, { actor: event.actor, depth }) };
+    return { run, task: taskOf(trigger, input, { actor: event.actor, depth, chain }) };
   }
 
   /** A run by hand, as if its event had just happened. It has one attempt. */
@@ -93,7 +93,7 @@ export class DeliveryRuns implements RunStore<FunctionRunState> {
       eventId: event.id,
       actor: null,
     };
-    return { run, task: taskOf(trigger, input, { actor: null, depth: 1 }) };
+    return { run, task: taskOf(trigger, input, { actor: null, depth: 1, chain: [] }) };
   }
 
   begin(run: FunctionRunState): ((tx: Transactor) => Awaitable<unknown>) | null {
@@ -143,7 +143,16 @@ export class DeliveryRuns implements RunStore<FunctionRunState> {
     const changed = delivery.handler === "onDelete" ? before : payload;
     const record = source === "auth" ? await this.#auth.users.find(subject) : changed;
     if (record === null) return null;
-    return { runId, attempt: failures + 1, user, event, record, ...(before === null ? {} : { previous: before }) };
+    const { chain } = delivery;
+    return {
+      runId,
+      attempt: failures + 1,
+      user,
+      chain,
+      event,
+      record,
+      ...(before === null ? {} : { previous: before }),
+    };
   }
 
   /** `function.started`, `.completed`, `.failed` (spec, "Events"). */
@@ -163,7 +172,7 @@ export class DeliveryRuns implements RunStore<FunctionRunState> {
 function taskOf(
   { path, handler, timeoutMs }: Trigger,
   input: RunInput,
-  { actor, depth }: { actor: string | null; depth: number },
+  { actor, depth, chain }: { actor: string | null; depth: number; chain: readonly string[] },
 ): RunTask {
-  return { path, handler, timeoutMs, input, principal: actingFor(actor, depth) };
+  return { path, handler, timeoutMs, input, principal: actingFor(actor, depth, [...chain, `${path}:${handler}`]) };
 }

@@ -29,6 +29,8 @@ export const functionSchema: ModuleSchema = {
     "ALTER TABLE _deliveries ADD COLUMN result TEXT",
     "CREATE INDEX _deliveries_follows ON _deliveries (follows) WHERE follows IS NOT NULL",
     "CREATE INDEX _deliveries_result ON _deliveries (result, handler) WHERE result IS NOT NULL",
+    // JSON of the functions, jobs and hooks that led to the event; null for none.
+    "ALTER TABLE _deliveries ADD COLUMN chain TEXT",
   ],
 };
 
@@ -49,6 +51,8 @@ interface NewDelivery extends PreviousRecord {
   readonly handler: number;
   readonly subject: string;
   readonly depth: number;
+  /** JSON; null for none. */
+  readonly chain: string | null;
   readonly result: string | null;
 }
 
@@ -82,9 +86,9 @@ export const failedDeliveries = (): FailedRuns =>
 const headColumns = `${deliveryTable.headColumns}, r.subject`;
 
 export function insertDelivery(tx: Transactor, row: NewDelivery): Awaitable<unknown> {
-  const { id, handler, subject, depth, previous, follows, result } = row;
+  const { id, handler, subject, depth, previous, follows, result, chain } = row;
   return tx.run(
-    "INSERT INTO _deliveries (id, handler, subject, depth, previous, follows, result) VALUES (?, ?, ?, ?, ?, ?, ?)",
+    "INSERT INTO _deliveries (id, handler, subject, depth, previous, follows, result, chain) VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
     id,
     handler,
     subject,
@@ -92,6 +96,7 @@ export function insertDelivery(tx: Transactor, row: NewDelivery): Awaitable<unkn
     previous,
     follows,
     result,
+    chain,
   );
 }
 
@@ -120,8 +125,11 @@ export function openHeads(
 export function openDelivery(
   reader: Reader,
   id: number,
-): Awaitable<(PreviousRecord & WithEvent & { readonly depth: number }) | null> {
-  return reader.get("SELECT depth, previous, follows, event FROM _deliveries WHERE id = ? AND failedAt IS NULL", id);
+): Awaitable<(PreviousRecord & WithEvent & { readonly depth: number; readonly chain: string | null }) | null> {
+  return reader.get(
+    "SELECT depth, chain, previous, follows, event FROM _deliveries WHERE id = ? AND failedAt IS NULL",
+    id,
+  );
 }
 
 /** The one that has waited longest. */

@@ -7,6 +7,8 @@ import {
   AppError,
   actorOf,
   type Clock,
+  chainOf,
+  depthOf,
   FairGate,
   hookFor,
   isObject,
@@ -175,8 +177,8 @@ export class Hooks implements RecordHooks, AuthHooks {
   async #ask(question: Question, deadline: number): Promise<void> {
     const { collection, operation, previous } = question;
     const handler = hookBefore(operation);
-    const principal = hookFor(question.principal);
-    if (principal.depth > maxDepth) throw chainTooLong(question, handler);
+    if (depthOf(question.principal) >= maxDepth) throw chainTooLong(question, handler);
+    const chain = chainOf(question.principal);
     const actor = actorOf(question.principal);
     const user = actor === null ? null : await this.#options.auth.users.find(actor);
     let { record } = question;
@@ -188,8 +190,8 @@ export class Hooks implements RecordHooks, AuthHooks {
         path,
         handler,
         timeoutMs: Math.max(1, deadline - performance.now()),
-        input: { runId, attempt: 1, user, record, previous },
-        principal,
+        input: { runId, attempt: 1, user, chain, record, previous },
+        principal: hookFor(question.principal, `${path}:${handler}`),
         isRepeatable: true,
       });
       // Its file was deleted a moment ago.

@@ -39,7 +39,7 @@ async function open() {
     const payload = event.payload instanceof JsonText ? event.payload.text : JSON.stringify(event.payload);
     expected.set(row.seq, { previous, record: JSON.parse(payload) });
     const logged = new LoggedEvent({ ...row, payload, partial: 0 });
-    await deliveries.add(tx, { event: logged, previous, depth: 0 }, [trigger, other]);
+    await deliveries.add(tx, { event: logged, previous, depth: 0, chain: [] }, [trigger, other]);
   };
   const bytes = async () =>
     (await database.reader.get<{ n: number }>("SELECT coalesce(sum(octet_length(previous)), 0) AS n FROM _deliveries"))

@@ -251,7 +251,7 @@ export class Jobs implements ScriptKind {
       handler: jobHandler,
       timeoutMs: job.timeoutMs,
       input: { runId, attempt: failures + 1, user: null },
-      principal: system,
+      principal: { ...system, chain: [`${job.path}:${jobHandler}`] },
       ...(onLog && { onLog }),
     });
     const outcome = this.#settle(run, end);

@@ -23,7 +23,7 @@ export function queueRun(
   by: { startedAt: number; actor: string | null; depth: number },
 ): QueueRunState {
   const { runId, failures } = head;
-  const principal = actingFor(by.actor, by.depth);
+  const principal = actingFor(by.actor, by.depth, [`${queue.path}:default`]);
   const label = `The job ${queue.name}`;
   return { runId, failures, policy: queue.policy, label, queue, head, startedAt: by.startedAt, principal };
 }

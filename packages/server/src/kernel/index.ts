@@ -14,6 +14,7 @@ export { callerGone, LIMITS, type LimitName, overloaded } from "./limits.ts";
 export {
   actingFor,
   actorOf,
+  chainOf,
   depthOf,
   hookFor,
   isAdmin,

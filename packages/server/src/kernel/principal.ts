@@ -17,11 +17,13 @@ export interface System {
   readonly actor: string | null;
   /** How many functions made each other run, up to the one that asks; 0 where none did. */
   readonly depth: number;
+  /** The functions, jobs and hooks that led to the one that asks, and that one, as `path:handler`; the first comes first. */
+  readonly chain: readonly string[];
   /** Whether it is a hook, for which a write waits. */
   readonly isHook: boolean;
 }
 
-export const system: System = { userId: null, role: "admin", actor: null, depth: 0, isHook: false };
+export const system: System = { userId: null, role: "admin", actor: null, depth: 0, chain: [], isHook: false };
 
 /** Functions and hooks that lead to each other; one more is refused, so that an endless chain ends. */
 export const maxDepth = 16;
@@ -32,13 +34,13 @@ export function systemFor(userId: string): System {
 }
 
 /** A function that runs because of somebody's change. */
-export function actingFor(actor: string | null, depth: number): System {
-  return { ...system, actor, depth };
+export function actingFor(actor: string | null, depth: number, chain: readonly string[] = []): System {
+  return { ...system, actor, depth, chain };
 }
 
-/** A hook that runs before somebody's change. */
-export function hookFor(principal: Principal): System {
-  return { ...system, actor: actorOf(principal), depth: depthOf(principal) + 1, isHook: true };
+/** A hook that runs before somebody's change. @param name as `path:handler`. */
+export function hookFor(principal: Principal, name: string): System {
+  return { ...actingFor(actorOf(principal), depthOf(principal) + 1, [...chainOf(principal), name]), isHook: true };
 }
 
 /** A user as whom an admin tries out the rules. No session of theirs stands behind it. */
@@ -64,4 +66,9 @@ export function actorOf(principal: Principal): string | null {
 /** How many functions led to a change. */
 export function depthOf(principal: Principal): number {
   return principal !== null && "depth" in principal ? principal.depth : 0;
+}
+
+/** The functions, jobs and hooks that led to a change; see `System`. */
+export function chainOf(principal: Principal): readonly string[] {
+  return principal !== null && "chain" in principal ? principal.chain : [];
 }

@@ -90,6 +90,8 @@ export interface RunInput {
   readonly attempt: number;
   /** The user who caused the run, or null. */
   readonly user: object | null;
+  /** The functions, jobs and hooks that led to the run, as `path:handler`. */
+  readonly chain?: readonly string[];
   readonly event?: object;
   readonly record?: object | null;
   readonly previous?: object | null;

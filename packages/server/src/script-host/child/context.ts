@@ -14,7 +14,7 @@ export interface ContextParts {
 
 export function makeContext(parts: ContextParts): object {
   const { input, scope, calls, output, signal } = parts;
-  const { runId, attempt, user, ...about } = input;
+  const { runId, attempt, user, chain = [], ...about } = input;
   return {
     ...about,
     // The caller of an endpoint.
@@ -24,6 +24,7 @@ export function makeContext(parts: ContextParts): object {
     signal,
     logger: output.loggerOf(scope),
     db: databaseOf(parts),
+    cause: { user, chain },
     auth: { user, users: usersOf(calls) },
     storage: storageOf(calls),
     jobs: jobsOf(calls),
