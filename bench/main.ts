@@ -14,6 +14,7 @@ import { generator, type Load, type LoadRequest, type LoadResult, runLoad } from
 import { median } from "./median.ts";
 import { measureQueries } from "./queries.ts";
 import { measureRealtime } from "./realtime.ts";
+import { measureRules } from "./rules.ts";
 import { measureScripts } from "./scripts.ts";
 import { type ServerProcess, startServer } from "./server.ts";
 import { measureWrites } from "./writes.ts";
@@ -217,5 +218,11 @@ async function writes(): Promise<void> {
   console.log(await measured.finally(() => rm(folder, { recursive: true })));
 }
 
-const alone: { readonly [name: string]: () => Promise<void> } = { backups, writes };
+/** Rules, measured alone: `BENCH_ONLY=rules npm run bench`. */
+async function rules(): Promise<void> {
+  const folder = await mkdtemp(`${tmpdir()}/socle-bench-`);
+  await measureRules({ folder, rounds, seconds }).finally(() => rm(folder, { recursive: true }));
+}
+
+const alone: { readonly [name: string]: () => Promise<void> } = { backups, writes, rules };
 await (alone[only ?? ""] ?? main)();

@@ -71,9 +71,17 @@ async function write({ server, listeners, tokens }: Target, writing: Writing): P
   const headers = tokens.map((token) => ({ Authorization: `Bearer ${token}` }));
   const defaults = { window: 16, intervalMs: 0 };
   const result = await listeners.tell({ do: "write", url: server.url, body, headers, ...defaults, ...writing });
-  const { writesPerSecond = 0, deliveriesPerSecond = 0, missing = 0, closed = 0, p50 = 0, p99 = 0 } = result;
+  const {
+    writesPerSecond = 0,
+    deliveriesPerSecond = 0,
+    missing = 0,
+    closed = 0,
+    p50 = 0,
+    p99 = 0,
+    latest = 0,
+  } = result;
   if (missing > 0 || closed > 0) throw new Error(`${missing} events are missing, ${closed} sockets were closed`);
-  return { ready: 0, writesPerSecond, deliveriesPerSecond, missing, closed, p50, p99 };
+  return { ready: 0, writesPerSecond, deliveriesPerSecond, missing, closed, p50, p99, latest };
 }
 
 /** One row: full speed in turns, then latency at a pace that leaves the machine half idle. */

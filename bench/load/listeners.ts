@@ -30,7 +30,7 @@ function onProbe(probe: Probe, bytes: Buffer): void {
 }
 
 async function connect(command: ListenerCommand & { do: "connect" }): Promise<ListenerResult> {
-  const { url, tokens, count, channel, reads } = command;
+  const { url, tokens, count, channel, reads, filters = [] } = command;
   const every = Math.max(1, Math.floor(count / maxProbes));
   for (let start = 0; start < count; start += 100) {
     const batch = Array.from({ length: Math.min(100, count - start) }, (_, i) => start + i);
@@ -41,6 +41,7 @@ async function connect(command: ListenerCommand & { do: "connect" }): Promise<Li
           url,
           channel,
           token: tokens[n % Math.max(1, tokens.length)] ?? null,
+          filter: filters[n % Math.max(1, filters.length)] ?? null,
           onBytes(bytes) {
             received += bytes.length;
             if (probe !== null) onProbe(probe, bytes);
@@ -88,12 +89,12 @@ async function calibrate(send: (n: number) => Promise<void>, perEvent: number): 
 
 /** Writes as fast as the listeners take it: at most `window` events are on their way, so that no socket is cut off. */
 async function write(command: ListenerCommand & { do: "write" }): Promise<ListenerResult> {
-  const { url, seconds, window, perEvent, body, headers, intervalMs } = command;
+  const { url, seconds, window, perEvent, body, headers, intervalMs, path = "/api/items" } = command;
   const sends = await Promise.all(Array.from({ length: writers }, () => openWriter(url)));
   async function send(writer: (request: LoadRequest) => Promise<void>, n: number): Promise<void> {
     const count = 1_000_000 + n;
     sentAt.set(count, performance.now());
-    const request = { method: "POST", path: "/api/items", body: body.replace("COUNT", String(count)) } as const;
+    const request = { method: "POST", path, body: body.replace("COUNT", String(count)) } as const;
     await writer({ ...request, headers: headers[n % Math.max(1, headers.length)] ?? {} });
   }
   sentAt.clear();
@@ -130,6 +131,7 @@ async function write(command: ListenerCommand & { do: "write" }): Promise<Listen
     closed: closed - before.closed,
     p50: at(0.5),
     p99: at(0.99),
+    latest: latencies.at(-1) ?? Number.NaN,
   };
 }
 

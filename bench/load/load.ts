@@ -37,6 +37,8 @@ export type ListenerCommand =
       tokens: string[];
       /** Whether the sockets read what comes. */
       reads: boolean;
+      /** One for each socket in turn; none for a channel without. */
+      filters?: string[];
     }
   | {
       do: "write";
@@ -48,6 +50,8 @@ export type ListenerCommand =
       intervalMs: number;
       /** Sockets that each event goes to. */
       perEvent: number;
+      /** The collection; `/api/items` without one. */
+      path?: string;
       /** A record, with COUNT where a number is to stand. */
       body: string;
       /** Of each request in turn. */
@@ -67,6 +71,7 @@ export interface ListenerResult {
   /** Milliseconds from a write's request to its event at a socket. */
   p50?: number;
   p99?: number;
+  latest?: number;
 }
 
 /** One request as it goes over the wire. */

@@ -31,13 +31,22 @@ export interface Listening {
   url: string;
   token: string | null;
   channel: string;
+  /** Null for none. */
+  filter: string | null;
   /** Called with what comes after the subscription was answered. */
   onBytes: (bytes: Buffer) => void;
   onClose: () => void;
 }
 
 /** Connects and subscribes; resolves when the subscription is answered. */
-export async function listen({ url, token, channel, onBytes, onClose }: Listening): Promise<Bun.Socket<undefined>> {
+export async function listen({
+  url,
+  token,
+  channel,
+  filter,
+  onBytes,
+  onClose,
+}: Listening): Promise<Bun.Socket<undefined>> {
   const { hostname, port } = new URL(url);
   const { promise, resolve, reject } = Promise.withResolvers<void>();
   let phase: "upgrading" | "subscribing" | "listening" = "upgrading";
@@ -60,7 +69,7 @@ export async function listen({ url, token, channel, onBytes, onClose }: Listenin
           else reject(new Error(`Not subscribed: ${data.toString()}`));
         } else if (data.includes("101 Switching")) {
           phase = "subscribing";
-          opened.write(textFrame(JSON.stringify({ action: "subscribe", channel })));
+          opened.write(textFrame(JSON.stringify({ action: "subscribe", channel, filter })));
         } else {
           reject(new Error(`Not upgraded: ${data.toString()}`));
         }

@@ -127,7 +127,13 @@ export async function buildService({ config, logger, onFatal }: ServiceOptions):
   try {
     const clock = new Clock(warnOfStepsBack(logger.for("clock")));
     const events = new EventLog({ database, clock, logger: logger.for("events") });
-    const collections = new Collections({ database, events, clock, users: userTable });
+    const collections = new Collections({
+      database,
+      events,
+      clock,
+      users: userTable,
+      logger: logger.for("collections"),
+    });
     const auth = new Auth({
       database,
       events,

@@ -4,6 +4,7 @@ import type { Database, MigrationSite, Reader, Transactor } from "../database/in
 import type { EventLog } from "../events/index.ts";
 import { type Expression, type ExpressionPart, parseParts } from "../expressions/index.ts";
 import { type Clock, type Principal, toTimestamp } from "../kernel/index.ts";
+import type { Logger } from "../logging/index.ts";
 import { isWord, narrowerThan, resolveRules } from "../permissions/index.ts";
 import { type ExpressionOf, placesAfter, toCollection } from "./build-collection.ts";
 import type { Collection, Places } from "./collection.ts";
@@ -19,6 +20,7 @@ import {
 import { expressionSchema, type UserTable } from "./expression-schema.ts";
 import type { Plan } from "./plan.ts";
 import { type Definitions, planChange, rethrow, type SchemaChange } from "./plan-change.ts";
+import { readRuleAdvice } from "./rule-advice.ts";
 import { ruleAt } from "./rule-sites.ts";
 import { parseRule, ruleSource } from "./rules.ts";
 import { DataCheck } from "./sql/data-check.ts";
@@ -41,7 +43,10 @@ export class Collections {
   #expressions = new Map<CollectionDefinition, Map<Rule, Expression>>();
   #epoch = 0;
 
-  constructor(options: { database: Database; events: EventLog; clock: Clock; users: UserTable }) {
+  readonly #logger: Logger;
+
+  constructor(options: { database: Database; events: EventLog; clock: Clock; users: UserTable; logger: Logger }) {
+    this.#logger = options.logger;
     this.#users = options.users;
     this.#database = options.database;
     this.#events = options.events;
@@ -80,6 +85,15 @@ export class Collections {
    */
   completeIndexes({ name, definition }: Collection): Promise<boolean> {
     return this.#database.transact((tx) => new Table(tx, name, this.#now()).completeIndexes(definition));
+  }
+
+  /** Logs the indexes that lists under the read rule of a new or changed collection need and do not have. */
+  #advise(collection: Collection): void {
+    const advice = readRuleAdvice(collection);
+    if (advice.length === 0) return;
+    const { name: own, policies } = collection;
+    const context = { collection: own, rule: policies.read.rule, index: advice.join("; ") };
+    this.#logger.warn("A read rule compares a field that has no index: lists look at every record", context);
   }
 
   /** Rises with each migration: values derived from definitions are valid while it stays the same. */
@@ -179,6 +193,7 @@ export class Collections {
       this.#expressions = new Map();
       for (const name of change.drop) this.#byName.delete(name);
       for (const [name, collection] of changed) this.#byName.set(name, collection);
+      for (const collection of changed.values()) this.#advise(collection);
     });
     return plans;
   }

@@ -277,10 +277,11 @@ export class Queries {
     const waiter = { principal, caller, signal: signal() };
     for (let attempt = 1; ; attempt++) {
       let entered: Planned<QueryInput>["entered"] = new Map();
-      const makeInput = (): QueryInput => {
+      // As JSON: a text is sent to a thread in a sixth of the time of an object.
+      const makeInput = (): string => {
         const planned = plan();
         entered = planned.entered;
-        return planned.input;
+        return JSON.stringify(planned.input);
       };
       try {
         const reported = await database.task<Reported<T>>(makeInput, waiter);

@@ -3,5 +3,5 @@ import { serveThread } from "../database/index.ts";
 import type { QueryInput } from "./plan.ts";
 import { runQuery } from "./run.ts";
 
-// The inputs come from `Queries` alone.
-serveThread((reader, input) => runQuery(reader, input as QueryInput, true));
+// The inputs come from `Queries` alone, as JSON.
+serveThread((reader, input) => runQuery(reader, JSON.parse(String(input)) as QueryInput, true));

@@ -64,7 +64,7 @@ export class Connection implements Replayed, Buffered {
 
   open(socket: Socket): void {
     this.#socket = socket;
-    this.#feed.listens(this.#listener, true);
+    this.#feed.listens(this, true);
   }
 
   /** Frames are followed one after the other, in the order in which they came. */
@@ -162,9 +162,9 @@ export class Connection implements Replayed, Buffered {
     const live = [...this.#types.values()].filter(({ isLive }) => isLive);
     for (const subscription of live) this.pause(subscription);
     const resume = this.#filtered.suspend();
-    this.#feed.listens(this.#listener, false);
+    this.#feed.listens(this, false);
     this.#listener = listener;
-    this.#feed.listens(listener, true);
+    this.#feed.listens(this, true);
     for (const subscription of live) this.goLive(subscription);
     resume();
   }
@@ -196,7 +196,7 @@ export class Connection implements Replayed, Buffered {
     this.#types.clear();
     this.#channels.clear();
     this.#inbox.clear();
-    if (this.#socket !== null) this.#feed.listens(this.#listener, false);
+    if (this.#socket !== null) this.#feed.listens(this, false);
     this.#socket = null;
     this.drain();
   }

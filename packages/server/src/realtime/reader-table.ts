@@ -39,8 +39,8 @@ interface Row {
 
 type Sql = ReturnType<typeof toSql>;
 
-/** The key of a listener in memory. */
-function keyOf(listener: Listener): string {
+/** The name of a listener in the sets of `Readers`: sockets of one user in one role have the same. */
+export function nameOf(listener: Listener): string {
   return listener === null ? "" : `${listener.userId} ${listener.role}`;
 }
 
@@ -106,7 +106,7 @@ export class Readers {
 
   /** Whether a listener is in such a set. */
   static includes(readers: ReadonlySet<string>, listener: Listener): boolean {
-    return readers.has(keyOf(listener));
+    return readers.has(nameOf(listener));
   }
 
   #all<T>(
@@ -174,7 +174,7 @@ export class ListenerGroup {
   }
 
   add(listener: Listener): void {
-    const name = keyOf(listener);
+    const name = nameOf(listener);
     const known = this.#rows.get(name);
     if (known !== undefined) {
       known.sockets += 1;
@@ -187,7 +187,7 @@ export class ListenerGroup {
   }
 
   remove(listener: Listener): void {
-    const name = keyOf(listener);
+    const name = nameOf(listener);
     const row = this.#rows.get(name);
     if (row === undefined) return;
     row.sockets -= 1;

@@ -15,11 +15,11 @@ import { Connection } from "./connection.ts";
 import { FilterTable } from "./filter-table.ts";
 import { eventText } from "./frames.ts";
 import { Inboxes } from "./inbox.ts";
-import { Readers } from "./reader-table.ts";
+import { nameOf, Readers } from "./reader-table.ts";
 import { SessionWatch } from "./session-watch.ts";
 import { type Publisher, SocketBuffers } from "./socket-buffers.ts";
 import { changeTypes, Telling } from "./tellings.ts";
-import type { Feed } from "./types.ts";
+import type { Feed, ListeningSocket } from "./types.ts";
 import { Visibility } from "./visibility.ts";
 
 /** Seconds after which a socket that does not even answer pings is closed. */
@@ -52,6 +52,8 @@ export class Realtime {
   readonly #filters: FilterTable;
   readonly #buffers: SocketBuffers;
   readonly #connections = new Set<Connection>();
+  /** The sockets that are open, by the names of their listeners. */
+  readonly #byListener = new Map<string, Set<ListeningSocket>>();
   readonly #sessions: SessionWatch;
   /** The types that at least one socket hears live, and the collection that each is about. */
   readonly #heard = new Map<string, { sockets: number; readonly collection: string | null }>();
@@ -190,11 +192,11 @@ export class Realtime {
    */
   #publishSingly(event: LoggedEvent, telling: Telling): Awaitable<unknown> {
     const sending = this.#send(eventText(event.toText()), [`${event.type}/admins`]);
-    for (const connection of this.#connections) {
-      const { listener } = connection;
+    for (const socket of this.#candidates(telling)) {
+      const { listener } = socket;
       if (isAdmin(listener)) continue;
       const type = telling.typeFor(listener);
-      if (type !== null && connection.isLive(type)) connection.send(telling.frame(type, listener));
+      if (type !== null && socket.isLive(type)) socket.send(telling.frame(type, listener));
     }
     return sending;
   }
@@ -233,6 +235,27 @@ export class Realtime {
       for (const each of changeTypes(name)) all.add(each);
     }
     return [...all];
+  }
+
+  /** The sockets to which a change may be told. */
+  *#candidates(telling: Telling): Iterable<ListeningSocket> {
+    const readers = telling.readers();
+    if (readers === null) yield* this.#connections;
+    else for (const name of readers) yield* this.#byListener.get(name) ?? [];
+  }
+
+  #listens(socket: ListeningSocket, isHere: boolean): void {
+    const { everybody } = this.#readers;
+    const name = nameOf(socket.listener);
+    const sockets = this.#byListener.get(name) ?? new Set();
+    if (isHere) {
+      everybody.add(socket.listener);
+      this.#byListener.set(name, sockets.add(socket));
+    } else {
+      everybody.remove(socket.listener);
+      sockets.delete(socket);
+      if (sockets.size === 0) this.#byListener.delete(name);
+    }
   }
 
   #makeFeed(): Feed {
@@ -275,8 +298,7 @@ export class Realtime {
         heard.sockets -= 1;
         if (heard.sockets === 0) this.#heard.delete(type);
       },
-      listens: (listener, isHere) =>
-        isHere ? this.#readers.everybody.add(listener) : this.#readers.everybody.remove(listener),
+      listens: (socket, isHere) => this.#listens(socket, isHere),
       report: (error) => logger.error("A socket failed and was closed", { error }),
     };
   }

@@ -59,6 +59,8 @@ export class Telling {
   readonly after: RecordState | null;
   readonly #told: Told;
   readonly #table: RecordTable;
+  /** The listeners who fulfil the read rule, by the state of the record. */
+  readonly #names = new Map<RecordState, ReadonlySet<string>>();
   /** The listeners for whom the condition of a field holds. */
   readonly #fulfilling = new Map<Expression, ReadonlySet<string>>();
   readonly #texts = new Map<string, string>();
@@ -84,6 +86,12 @@ export class Telling {
   canRead(listener: Listener): boolean {
     this.#canRead ??= this.#readOf(this.after);
     return this.#canRead(listener);
+  }
+
+  /** The names of those who could read the record before the change or can after it; null where a word says who they are. */
+  readers(): ReadonlySet<string> | null {
+    if (this.#told.audience !== "condition") return null;
+    return this.#namesOf(this.before).union(this.#namesOf(this.after));
   }
 
   /** The type as which a listener without a filter is told of the change; null where they are not. */
@@ -138,11 +146,21 @@ export class Telling {
   #readOf(state: RecordState | null): Read {
     if (state === null) return () => false;
     const { audience } = this.#told;
+    if (audience !== "condition") return (listener) => mayHear(listener, audience, state.owner);
+    const names = this.#namesOf(state);
+    return (listener) => isAdmin(listener) || Readers.includes(names, listener);
+  }
+
+  /** The names of the listeners who fulfil the read rule, which is an expression, for the record before or after the change. */
+  #namesOf(state: RecordState | null): ReadonlySet<string> {
     const decision = this.collection.policies.read.decide(null);
-    if (audience !== "condition" || decision.access !== "where")
-      return (listener) => mayHear(listener, audience, state.owner);
-    const readers = this.#readersOf(decision.condition, state);
-    return (listener) => isAdmin(listener) || Readers.includes(readers, listener);
+    if (state === null || decision.access !== "where") return nobody;
+    let names = this.#names.get(state);
+    if (names === undefined) {
+      names = this.#readersOf(decision.condition, state);
+      this.#names.set(state, names);
+    }
+    return names;
   }
 
   #readersOf(expression: Expression, state: RecordState): ReadonlySet<string> {

@@ -32,6 +32,13 @@ export interface Buffered {
   cutOff(): void;
 }
 
+/** A socket with the caller behind it. */
+export interface ListeningSocket {
+  readonly listener: Listener;
+  isLive(type: string): boolean;
+  send(text: string): void;
+}
+
 /**
  * The feed of events, as a connection sees it: the position of the log, its events, and the permission to hear them.
  */
@@ -71,7 +78,7 @@ export interface Feed {
   join(type: string, collection: string | null): void;
   leave(type: string): void;
   /** A socket's listener has come or gone. */
-  listens(listener: Listener, isHere: boolean): void;
+  listens(socket: ListeningSocket, isHere: boolean): void;
   /** Logs a failure that no client caused. */
   report(thrown: unknown): void;
 }

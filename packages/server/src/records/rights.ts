@@ -41,7 +41,7 @@ export class Rights {
   condition(table: RecordTable, condition: Expression): Sql {
     let sql = this.#texts.get(condition);
     if (sql === undefined) {
-      sql = toSql(condition, table.sqlName, { users: this.#users });
+      sql = toSql(condition, table.sqlName, { users: this.#users, isOfOneRecord: true });
       this.#texts.set(condition, sql);
     }
     return sql;
@@ -75,7 +75,9 @@ export class Rights {
   ): Promise<(boolean | null)[]> {
     if (conditions.length === 0) return [];
     const context = { now: Date.now(), user: callerOf(principal) };
-    const sql = conditions.map((condition) => toSql(condition, table.sqlName, { users: this.#users }));
+    const sql = conditions.map((condition) =>
+      toSql(condition, table.sqlName, { users: this.#users, isOfOneRecord: true }),
+    );
     const columns = sql.map(({ text }, i) => `(${text}) AS _${i}`);
     const values = sql.flatMap((each) => bind(each.values, context));
     const text = table.select(columns);
@@ -127,7 +129,7 @@ export class Rights {
   #stateCondition(condition: Expression): Sql {
     let sql = this.#stateTexts.get(condition);
     if (sql === undefined) {
-      sql = toSql(condition, stateAlias, { users: this.#users });
+      sql = toSql(condition, stateAlias, { users: this.#users, isOfOneRecord: true });
       this.#stateTexts.set(condition, sql);
     }
     return sql;
