@@ -50,10 +50,10 @@ test("signs of life come while the event loop turns, and no longer", async () =>
 test("a manager that is not there, or does not read, is no obstacle", async () => {
   const gone = await serve(await project(), { env: { NOTIFY_SOCKET: "/nowhere/notify", WATCHDOG_USEC: "1000000" } });
   expect(await gone.stop()).toBe(0);
-  expect(gone.output()).toMatch(/WARN +The service manager was not told message=READY=1|WARN .*READY=1/);
+  expect(gone.output()).toMatch(/WARN +The service manager did not get a message message=READY=1|WARN .*READY=1/);
   const { path } = receiver();
   const unread = await serve(await project(), { env: { NOTIFY_SOCKET: path, WATCHDOG_USEC: "2000" } });
-  await until(() => unread.output().includes("The service manager was not told"));
+  await until(() => unread.output().includes("The service manager did not get a message"));
   expect((await fetch(`${unread.url}/health/ready`)).status).toBe(200);
   expect(await unread.stop()).toBe(0);
 });

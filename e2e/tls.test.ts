@@ -82,7 +82,7 @@ test("the API, sockets and health over HTTPS; the log says https; plain HTTP is 
 test("plain HTTP on tls.redirectPort leads to the same address under HTTPS, with method and body", async () => {
   const pair = await newCertificate("first");
   const server = await serve(await secureProject(pair, { redirectPort: 0 }));
-  const port = /Plain HTTP on port (\d+) leads to HTTPS/.exec(server.output())?.[1];
+  const port = /Plain HTTP on port (\d+) redirects to HTTPS/.exec(server.output())?.[1];
   const at = (host: string, init: RequestInit = {}): Promise<Response> =>
     fetch(`http://127.0.0.1:${port}/api/posts?limit=1&sort=%2B`, {
       ...init,

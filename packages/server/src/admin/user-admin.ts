@@ -57,7 +57,7 @@ export class UserAdmin {
     const role = body["role"] === undefined ? "authenticated" : readRole(body["role"]);
     const values = await this.#users.prepare(readCredentials(body), { key: admin.userId });
     return this.#changes.transact(admin, async (tx) => {
-      const user = await this.#users.create(tx, values, role, admin);
+      const user = await this.#users.create(tx, { ...values, role }, admin);
       await this.#audit.record(tx, admin, { action: "user.created", target: user.id, before: null, after: user });
       return user;
     });

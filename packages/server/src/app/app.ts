@@ -21,7 +21,10 @@ import { typesFile, writeTypes } from "./types-file.ts";
 import { version } from "./version.ts";
 import { definitionsFingerprint, watchDefinitions } from "./watch-definitions.ts";
 
-/** How long a stop waits for requests that are running. All of it ends before the 10 s after which Docker kills a container. */
+/**
+ * How long a stop waits for requests that are running. All of it ends before the 10 s after which Docker kills a
+ * container.
+ */
 const graceMs = 8_000;
 
 /** How long closing the database may take in any case. */
@@ -38,7 +41,7 @@ export interface AppOptions {
   /** The most recent entries of the logger. */
   log: LogRing;
   onFatal: (error: unknown) => void;
-  /** What the user's code finds in `process.env`, but for what configures the service. */
+  /** The `process.env` of the user's code, without the variables of the service. */
   environment: { readonly [name: string]: string | undefined };
   /** How somebody makes an admin on the command line. */
   adminCommand: string;
@@ -151,7 +154,7 @@ export class App {
     if (parts.dashboard !== null) logger.info(`The dashboard is at ${http.url}${dashboardPath}`);
     logger.notice(`Listening on ${http.url}`);
     if (certificate !== null) void acme?.keep(certificate, stopping.signal);
-    if (http.redirectPort !== null) logger.info(`Plain HTTP on port ${http.redirectPort} leads to HTTPS`);
+    if (http.redirectPort !== null) logger.info(`Plain HTTP on port ${http.redirectPort} redirects to HTTPS`);
     if (options.isDevelopment === true) await develop({ service, scripts, config, logger, applied });
     // Its work is told to end with the signal; the stack waits for the end.
     stopping.signal.addEventListener("abort", () => void backups.stop());
@@ -163,7 +166,9 @@ export class App {
     return this.#http.url;
   }
 
-  /** Commands for a shell that lead to a first record; none where there are records, or where they would need an admin. */
+  /**
+   * Commands for a shell that lead to a first record; none where there are records, or where they would need an admin.
+   */
   firstSteps(): Promise<string[]> {
     return firstSteps(this.#service, this.url, this.#config);
   }
@@ -178,7 +183,7 @@ export class App {
     await Promise.all([this.#scripts.reload(), this.#certificate?.look(true)]);
   }
 
-  /** Stops accepting, finishes what is running, flushes and closes the database. */
+  /** Stops accepting, finishes running requests, flushes and closes the database. */
   async stop(): Promise<void> {
     this.#grace.begin();
     this.#stopping.abort();
@@ -228,7 +233,7 @@ function openControl(database: string, answer: ControlAnswer, logger: Logger): C
   }
 }
 
-/** Reloads what changes, and keeps the types up to date. */
+/** Reloads changed files, and keeps the types up to date. */
 async function develop(options: {
   service: Service;
   scripts: Scripts;
@@ -257,7 +262,7 @@ async function develop(options: {
   watchDefinitions({ service, folder: join(config.folder, "collections"), applied, logger });
 }
 
-/** What there is and what there is not, before anybody is let in. */
+/** Logs the state of the service before it accepts requests. */
 async function announce(service: Service, config: Config, logger: Logger): Promise<void> {
   const names = service.collections.all().map(({ name }) => name);
   logger.info(`Database ${config.database}, ${count(names.length, "collection")}`, { collections: names });

@@ -44,8 +44,8 @@ function folderProblem(folder: string, stats: Stats, trusted: readonly number[])
 }
 
 /**
- * Calls `work` with a path to the socket that is short enough for one. A long one is reached from its folder: the working
- * directory is there until `work` is done.
+ * Calls `work` with a path to the socket that is short enough for one. A long one is reached from its folder: the
+ * working directory is there until `work` is done.
  */
 function atSocket<T>(folder: string, work: (path: string) => T): T {
   const path = join(folder, socketName);
@@ -77,7 +77,7 @@ export class ControlServer {
    */
   constructor(database: string, answer: ControlAnswer) {
     this.#folder = controlFolder(database);
-    // The database is ours alone, so what is left here is of a service that has ended; and what is made now is ours.
+    // The lock is held, so leftovers here are of a service that has ended.
     rmSync(this.#folder, { force: true, recursive: true });
     mkdirSync(this.#folder, { mode: 0o700 });
     const problem = folderProblem(this.#folder, lstatSync(this.#folder), [process.getuid?.() ?? 0]);
@@ -114,7 +114,7 @@ export class ControlServer {
   }
 }
 
-/** @throws Error for what is no request: the two sides may be of different versions. */
+/** @throws Error for a malformed request: the two sides may be of different versions. */
 function parseRequest(value: unknown): ControlRequest {
   const fields = isObject(value) ? value : {};
   const { kind, passphrase = null, name, collection, file, record, handler = null, email, password } = fields;
@@ -166,7 +166,7 @@ function asLines(work: (say: (line: ControlLine) => void) => Promise<void>): Rea
       isOpen = false;
       controller.close();
     },
-    // Whoever asked has gone; the run goes on.
+    // The caller has gone; the run goes on.
     cancel(): void {
       isOpen = false;
     },
@@ -179,8 +179,8 @@ function leftOutLine(lines: number): LogLine {
 }
 
 /**
- * Asks the service that has this database; null when none runs. In `error`, null says that the service has confirmed that it
- * is done; everything else is a request that failed, or of which nothing is known.
+ * Asks the service that has this database; null when none runs. In `error`, null says that the service has confirmed
+ * that it is done; everything else is a request that failed, or of which nothing is known.
  */
 export async function askService(
   database: string,
@@ -232,7 +232,7 @@ async function readLines(response: Response, listener: RequestListener): Promise
       if (!isObject(line)) continue;
       if (line["error"] === null) return { error: null, value: line["value"] };
       if ("error" in line) return { error: String(line["error"]) };
-      // It is the same program that wrote it.
+      // The same program wrote the line.
       if ("log" in line) listener.onLog?.(line["log"] as LogLine);
       if ("progress" in line) listener.onProgress?.(line["progress"] as ProgressLine);
     }

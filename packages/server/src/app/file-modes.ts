@@ -1,4 +1,4 @@
-/** File modes: the data that this process makes is for its own user alone; what was open before is warned of. */
+/** File modes: new data are for the service's user alone; data that are open to others are reported. */
 import { statSync } from "node:fs";
 import type { Logger } from "../logging/index.ts";
 
@@ -10,7 +10,7 @@ export function keepFilesPrivate(): void {
   usual ??= process.umask(forOthers);
 }
 
-/** The umask that the process was started with, for what is not the service's own data. */
+/** The umask that the process was started with, for files that are not the service's own data. */
 export function usualUmask(): number {
   return usual ?? process.umask();
 }
@@ -25,7 +25,7 @@ function isOpen(path: string): boolean {
     const stats = statSync(path, { throwIfNoEntry: false });
     return stats !== undefined && (stats.mode & forOthers) !== 0;
   } catch {
-    // The code that opens the path says what is wrong with it.
+    // The code that opens the path reports the error.
     return false;
   }
 }

@@ -1,4 +1,4 @@
-/** The composition root: builds every module, names what each needs, and owns their start and stop. */
+/** The composition root: builds every module, passes its dependencies by name, and owns start and stop. */
 export { buildApi } from "./api.ts";
 export { App } from "./app.ts";
 export { askService } from "./control.ts";

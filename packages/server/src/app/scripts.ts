@@ -1,3 +1,4 @@
+/** Scripts of the service: builds functions and jobs with their processes, and loads, reloads and stops them. */
 import { realpathSync } from "node:fs";
 import { userQueryTable } from "../auth/index.ts";
 import type { Config } from "../config/index.ts";
@@ -33,7 +34,6 @@ export interface ScriptsOptions {
   readonly now?: () => number;
 }
 
-/** Functions and jobs with the processes that they run in. */
 export class Scripts {
   readonly functions: Functions;
   readonly jobs: Jobs;
@@ -156,12 +156,12 @@ export class Scripts {
     return this.#processesLost;
   }
 
-  /** The files of functions and jobs, with what became of them when they were last loaded. */
+  /** The files of functions and jobs, each with the outcome of its last load. */
   states(): readonly FileState[] {
     return this.#host.states();
   }
 
-  /** Loads what is there, and runs what waits. Without schedules, jobs run by hand alone. */
+  /** Loads the files and starts waiting runs. Without schedules, jobs run by hand alone. */
   async start({ hasSchedules = true }: { hasSchedules?: boolean } = {}): Promise<void> {
     this.#loaded = fingerprint(this.#root());
     await this.functions.start();
@@ -172,7 +172,7 @@ export class Scripts {
     this.#tell("Loaded");
   }
 
-  /** Loads the files again. What runs goes on; a file that does not load keeps its last version. */
+  /** Loads the files again. Runs go on; a file that does not load keeps its last version. */
   async reload(): Promise<void> {
     const start = performance.now();
     await this.#host.load();
@@ -200,8 +200,8 @@ export class Scripts {
   }
 
   /**
-   * Runs a job or function once, by hand. Answers null, or why it failed.
-   * @throws AppError `not_found` for what there is not.
+   * Runs a job or function once, by hand. Answers null, or the reason of its failure.
+   * @throws AppError `not_found`.
    */
   async run(request: RunRequest, onLog: (line: LogLine) => void): Promise<string | null> {
     const outcome =
@@ -252,7 +252,7 @@ export class Scripts {
     if (problem !== null) throw new AppError("not_found", `${path} does not load: ${problem}`);
   }
 
-  /** Finishes what runs, `graceMs` at most, and ends the processes. */
+  /** Finishes the runs, `graceMs` at most, and ends the processes. */
   async stop(graceMs: number): Promise<void> {
     clearTimeout(this.#watching ?? undefined);
     this.#watching = null;

@@ -37,7 +37,7 @@ interface Item {
 const keysOfUsers = ["$as", "email", "password"];
 const keysOfRecords = ["$as", "$owner"];
 
-/** What became of each list of the file, in words. */
+/** The outcome for each list of the file, in words. */
 export type SeedReport = readonly { readonly name: string; readonly outcome: string }[];
 
 /** @throws SetupError that names the file, the place in it, and the reason; nothing is made then. */
@@ -134,7 +134,7 @@ class Seeder {
     const user =
       prepared === undefined
         ? await users.findByEmail(email)
-        : await users.create(tx, prepared, "authenticated", system);
+        : await users.create(tx, { ...prepared, role: "authenticated" }, system);
     if (user === null) throw new AppError("conflict", `the user ${quote(email)} was deleted meanwhile`);
     this.#owners.set(email, systemFor(user.id));
     this.#call(email, user.id);
@@ -144,7 +144,8 @@ class Seeder {
 
   async addRecord(tx: Transactor, collection: string, { alias, owner, fields }: Item): Promise<1> {
     const principal = owner === null ? system : this.#owners.get(owner.trim().toLowerCase());
-    if (principal === undefined) throw new AppError("bad_request", `"$owner" ${quote(owner)} is none of the "users"`);
+    if (principal === undefined)
+      throw new AppError("bad_request", `"$owner" ${quote(owner)} is not one of the "users"`);
     const pointing = this.#pointing(collection);
     const body = Object.fromEntries(
       Object.entries(fields).map(([name, value]) => [name, pointing.has(name) ? this.#resolve(value) : value]),

@@ -12,7 +12,7 @@ function secretsOf(config: Config): string[] {
   return paths.filter((path) => !path.startsWith("s3://"));
 }
 
-/** The folder of static files, which must not hold what is not for everybody; null when there is none. */
+/** The folder of static files, which must not hold private data; null when there is none. */
 export function openStaticFiles(config: Config): StaticFiles | null {
   const folder = config.public;
   const hasFallback = config.publicFallback;

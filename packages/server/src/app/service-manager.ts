@@ -1,6 +1,6 @@
 /**
- * The service manager that started this process, such as systemd: it is told that the service is ready, loads again or stops,
- * and, as a watchdog, that it works. Everywhere else nothing is done.
+ * The service manager that started this process, such as systemd: it is told that the service is ready, loads again or
+ * stops, and, as a watchdog, that it works. Everywhere else nothing is done.
  */
 import type { Supervision } from "../config/index.ts";
 import type { Logger } from "../logging/index.ts";
@@ -27,14 +27,14 @@ export class ServiceManager {
       const socket = await openNotifySocket(supervision.socket);
       return new ServiceManager(socket, supervision.watchdogMs, logger);
     } catch (error) {
-      logger.warn("The service manager cannot be told anything", { error });
+      logger.warn("The service manager cannot be reached", { error });
       return new ServiceManager(null, null, logger);
     }
   }
 
   /**
-   * The service listens. From now on the manager gets signs of life, each after `works` was true; a question that is not
-   * answered is not asked again.
+   * The service listens. From now on the manager gets signs of life, each after `works` was true; a question that is
+   * not answered is not asked again.
    */
   ready(url: string, works: () => Promise<boolean>): void {
     this.#tell("READY=1", `STATUS=Listening on ${url}`);
@@ -50,7 +50,10 @@ export class ServiceManager {
     setInterval(() => void sign(), this.#watchdogMs / signs).unref();
   }
 
-  /** Says that the service loads again, and then that it is ready: also when `load` has failed, as the old state goes on. */
+  /**
+   * Says that the service loads again, and then that it is ready: also when `load` has failed, as the old state goes
+   * on.
+   */
   async reloading(load: () => Promise<void>): Promise<void> {
     if (this.#socket !== null) this.#tell("RELOADING=1", `MONOTONIC_USEC=${this.#socket.now()}`);
     try {
@@ -68,7 +71,7 @@ export class ServiceManager {
     try {
       this.#socket?.send(lines.join("\n"));
     } catch (error) {
-      this.#logger.warn("The service manager was not told", { message: lines[0], error });
+      this.#logger.warn("The service manager did not get a message", { message: lines[0], error });
     }
   }
 }

@@ -1,3 +1,4 @@
+/** Service: builds every module but the network, opens the database, and applies the definition files. */
 import { join } from "node:path";
 import { Auth, authSchema, userTable } from "../auth/index.ts";
 import { isRestoring, type Places, putRight } from "../backup/index.ts";
@@ -23,7 +24,7 @@ export interface ServiceOptions {
   onFatal: (error: unknown) => void;
 }
 
-/** Everything but the network: what `socle serve` puts behind HTTP and what other commands work with. */
+/** Everything but the network: `socle serve` puts it behind HTTP, other commands use it directly. */
 export interface Service extends AsyncDisposable {
   readonly limits: LimitMeter;
   readonly database: Database;
@@ -71,7 +72,7 @@ export function placesOf(config: Config): Places {
 }
 
 /**
- * Opens the service: builds it, and brings it to the definition files and to what it has left to do.
+ * Opens the service: builds it, applies the definition files, and finishes interrupted work.
  * @throws SetupError with one readable line; the database is closed again then.
  */
 export async function openService(options: ServiceOptions): Promise<Service> {
@@ -99,8 +100,8 @@ export async function openService(options: ServiceOptions): Promise<Service> {
 }
 
 /**
- * Builds the service for `openService` and for commands that need a part of it: opens the database and brings every table to this
- * version. Nothing is started.
+ * Builds the service for `openService` and for commands that need a part of it: opens the database and brings every
+ * table to this version. Nothing is started.
  * @throws SetupError with one readable line; the database is closed again then.
  */
 export async function buildService({ config, logger, onFatal }: ServiceOptions): Promise<Service> {

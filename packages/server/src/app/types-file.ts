@@ -1,3 +1,4 @@
+/** Generated files for editors and the type checker: `.socle/types.d.ts` and the settings of `socle check`. */
 import { existsSync } from "node:fs";
 import { chmod, mkdir, readFile, rename, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
@@ -7,7 +8,7 @@ import { usualUmask } from "./file-modes.ts";
 
 /** Where an editor finds the types, relative to the project. */
 export const typesFile = ".socle/types.d.ts";
-/** What `socle check` works by: the project's own settings, and the files that the service loads. */
+/** Settings of `socle check`: the project's own settings, and the files that the service loads. */
 export const checkFile = ".socle/tsconfig.json";
 
 /** Where a project has no `tsconfig.json` of its own. */
@@ -24,7 +25,7 @@ const defaultOptions = {
 /** A file is whole or as it was, and untouched when nothing has changed: editors look at its time. */
 async function writeIfChanged(path: string, content: string): Promise<void> {
   if (existsSync(path) && (await readFile(path, "utf8")) === content) return;
-  // It belongs to the project, and is as readable as its other files.
+  // The file belongs to the project, and is as readable as its other files.
   const umask = usualUmask();
   await mkdir(dirname(path), { recursive: true });
   await chmod(dirname(path), 0o777 & ~umask);
@@ -38,7 +39,7 @@ export async function writeTypes(folder: string, definitions: readonly Collectio
   await writeIfChanged(join(folder, typesFile), typeDeclarations(definitions));
 }
 
-/** Writes what the type checker is to check. */
+/** Writes the settings of the type checker. */
 export async function writeCheckSettings(folder: string): Promise<void> {
   const own = join(folder, "tsconfig.json");
   const hasOwn = existsSync(own);
@@ -49,7 +50,7 @@ export async function writeCheckSettings(folder: string): Promise<void> {
     compilerOptions: {
       ...(hasOwn ? {} : defaultOptions),
       ...(namesTypes || !hasBunTypes ? {} : { types: ["bun"] }),
-      // Whatever the project's own settings leave out or build elsewhere.
+      // These override the project's own settings.
       noEmit: true,
       composite: false,
       incremental: false,

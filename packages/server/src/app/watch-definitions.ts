@@ -1,3 +1,4 @@
+/** Watch of the definition files, in development mode: applies those that change. */
 import { readdirSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { applyDefinitionFiles } from "../collections/index.ts";
@@ -8,7 +9,7 @@ import type { Service } from "./service.ts";
 /** How often development mode looks for changed files. */
 const lookMs = 50;
 
-/** What tells one state of the definition files from another: their names, times and sizes. */
+/** Fingerprint of the state of the definition files: their names, times and sizes. */
 export function definitionsFingerprint(folder: string): string {
   try {
     const names = readdirSync(folder).filter((name) => name.endsWith(".json"));
@@ -38,7 +39,7 @@ export function watchDefinitions(options: {
   let seen = applied;
   const look = async (): Promise<void> => {
     const now = definitionsFingerprint(folder);
-    // Twice the same: whoever saves has come to an end.
+    // Twice the same: the save is complete.
     const isStill = now === seen;
     seen = now;
     if (isStill && now !== applied) {

@@ -1,15 +1,8 @@
+/** Auth: registration, login, refresh and logout of users, and the check of access tokens. */
 import type { Credentials, Role, TokenResponse, User } from "@socle/protocol";
 import type { Database, Reader, Transactor } from "../database/index.ts";
 import type { EventLog } from "../events/index.ts";
-import {
-  AppError,
-  type Awaitable,
-  type Clock,
-  type Principal,
-  randomToken,
-  Secret,
-  type SignedIn,
-} from "../kernel/index.ts";
+import { AppError, type Awaitable, type Clock, randomToken, Secret, type SignedIn } from "../kernel/index.ts";
 import type { LimitMeter, Logger } from "../logging/index.ts";
 import { checkNewCredentials, normaliseEmail } from "./credentials.ts";
 import { LoginGuard } from "./login-guard.ts";
@@ -78,7 +71,6 @@ export interface FirstAdminSteps {
   record(tx: Transactor, made: { admin: SignedIn; user: User; before: User | null }): Awaitable<unknown>;
 }
 
-/** Users and their sessions: registration, login, refresh, logout; and from a token to the caller it stands for. */
 export class Auth {
   readonly users: Users;
   readonly #options: AuthOptions;
@@ -119,7 +111,9 @@ export class Auth {
     }, sweepEveryMs).unref();
   }
 
-  /** Ends the threads of passwords and the sweep. A sweep that runs ends with its step, or when the database is closed. */
+  /**
+   * Ends the threads of passwords and the sweep. A sweep that runs ends with its step, or when the database is closed.
+   */
   async close(): Promise<void> {
     clearInterval(this.#sweepTimer);
     this.#closing.abort();
@@ -132,7 +126,7 @@ export class Auth {
     this.#hooks = hooks;
   }
 
-  /** Removes what has expired of sessions and refresh tokens. Never rejects. */
+  /** Removes expired sessions and refresh tokens. Never rejects. */
   async sweep(): Promise<void> {
     const { signal } = this.#closing;
     await this.#sessions.sweep(signal).catch((error) => {
@@ -177,8 +171,8 @@ export class Auth {
   }
 
   /**
-   * @throws AppError `validation_error`, `conflict`, `forbidden` when registration is off, or `unavailable` when too many
-   * passwords wait to be hashed; the refusal of a hook.
+   * @throws AppError `validation_error`, `conflict`, `forbidden` when registration is off, or `unavailable` when too
+   * many passwords wait to be hashed; the refusal of a hook.
    */
   async register(credentials: Credentials, caller: PasswordCaller = ownCaller): Promise<TokenResponse> {
     if (!this.#options.registration) throw new AppError("forbidden", "Registration is switched off.");
@@ -196,7 +190,7 @@ export class Auth {
       if (isAdmin) await spendAdminEmail(tx, email);
       const user = await insertUser(tx, { email, passwordHash, role: isAdmin ? "admin" : "authenticated" }, now);
       const session = await this.#sessions.open(tx, user);
-      await this.#announce(tx, "auth.register", user, signedIn(user, session.session.id));
+      await this.#announce(tx, "auth.register", signedIn(user, session.session.id));
       return { user, ...session };
     });
     return this.#respond(opened.user, opened.session, opened.refreshToken);
@@ -224,7 +218,7 @@ export class Auth {
       if (this.#hooks !== null && user.role !== found.user.role)
         throw new AppError("conflict", "The user was changed during the login. Try again.");
       const session = await this.#sessions.open(tx, user);
-      await this.#announce(tx, "auth.login", user, signedIn(user, session.session.id));
+      await this.#announce(tx, "auth.login", signedIn(user, session.session.id));
       return { user, ...session };
     };
     // An admin makes room on a full disk, and is let in for that.
@@ -265,7 +259,7 @@ export class Auth {
       for (const [id, { userId, role }] of sessions) {
         await this.#sessions.end(tx, id);
         const user = { id: userId, role };
-        await this.#announce(tx, "auth.logout", user, signedIn(user, id));
+        await this.#announce(tx, "auth.logout", signedIn(user, id));
       }
     });
   }
@@ -358,8 +352,8 @@ export class Auth {
     return { accessToken, token: accessToken, refreshToken, tokenType: "Bearer", expiresIn, user };
   }
 
-  async #announce(tx: Transactor, type: string, user: { id: string; role: Role }, principal: Principal): Promise<void> {
-    const payload = { userId: user.id, role: user.role };
+  async #announce(tx: Transactor, type: string, principal: SignedIn): Promise<void> {
+    const payload = { userId: principal.userId, role: principal.role };
     await this.#events.append(tx, { type, source: "auth", payload, principal });
   }
 

@@ -1,3 +1,4 @@
+/** Credentials in the bodies of requests: emails, passwords and roles, parsed and validated. */
 import { type Credentials, type ErrorDetail, ROLES, type Role } from "@socle/protocol";
 import { AppError, isObject, oneOf, quote } from "../kernel/index.ts";
 
@@ -21,8 +22,8 @@ export function normaliseEmail(text: string): string | null {
 }
 
 /**
- * A text for which `longest` is too long is cut off after that, and stays too long: what waits for its turn takes little
- * memory then.
+ * A text for which `longest` is too long is cut off after that, and stays too long: a waiting request
+ * takes little memory then.
  */
 function cut(text: string, longest: number): string {
   return text.length <= longest ? text : Buffer.from(text.slice(0, longest)).toString();
@@ -59,7 +60,7 @@ export function readCredentials(body: unknown): Credentials {
   const email = credential(body, "email", problems);
   const password = credential(body, "password", problems);
   if (email === null || password === null) throw AppError.validation(problems);
-  // A character takes two places at most.
+  // A character takes two code units at most.
   return { email: cut(email.trim(), maxEmail + 1), password: cut(password, 2 * maxPassword + 1) };
 }
 

@@ -30,7 +30,8 @@ export interface FailureTraceOptions {
 
 /**
  * Writes an event `{ email, address, count }` and a line of the log for failures of one email from one address: the
- * first at once, then one a minute with their number. Realtime has no channel for these types, so only admins read them.
+ * first at once, then one a minute with their number. Realtime has no channel for these types, so only admins read
+ * them.
  */
 export class FailureTrace {
   readonly #options: FailureTraceOptions;
@@ -57,7 +58,7 @@ export class FailureTrace {
     await this.#write(key, source);
   }
 
-  /** Writes what is due, and forgets sources without failures. To be called regularly. */
+  /** Writes events that are due, and forgets sources without failures. To be called regularly. */
   tick(): void {
     const now = performance.now();
     if (now - this.#roundStart >= everyMs) {

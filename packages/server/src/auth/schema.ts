@@ -1,6 +1,7 @@
+/** Tables of users, sessions and tokens, and the steps to them. */
 import type { ModuleSchema } from "../database/index.ts";
 
-/** Times of sessions and refresh tokens are milliseconds since 1970; a user's is what the API answers. */
+/** Times of sessions and refresh tokens are milliseconds since 1970; those of users are in the form of the API. */
 export const authSchema: ModuleSchema = {
   module: "auth",
   steps: [

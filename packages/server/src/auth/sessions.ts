@@ -1,3 +1,4 @@
+/** Sessions and their refresh tokens: opened, refreshed, looked up and ended. Requests find them in memory. */
 import type { Role, SessionEntry, User } from "@socle/protocol";
 import type { Database, Reader, Transactor } from "../database/index.ts";
 import { type Awaitable, BoundedMap, newId, toTimestamp } from "../kernel/index.ts";
@@ -43,7 +44,6 @@ export type RefreshOutcome =
   /** The token had been used before: there is a copy of it, and the session is over. */
   | { kind: "reused"; session: Session };
 
-/** Sessions and their refresh tokens. What a request needs of them is answered from memory. */
 export class Sessions {
   readonly #database: Database;
   readonly #ttlMs: number;
@@ -52,7 +52,10 @@ export class Sessions {
   readonly #tokens: RefreshTokens;
   #ended = 0;
   readonly #live = new BoundedMap<string, Session>(capacity);
-  /** When refresh tokens were used, by their hashes, on a clock that nobody sets. The stored time is for after a restart. */
+  /**
+   * When refresh tokens were used, by their hashes, on a clock that nobody sets. The stored time is for after a
+   * restart.
+   */
   readonly #uses = new BoundedMap<string, number>(usesCapacity);
   readonly #listeners = new Set<(change: SessionChange) => void>();
 
@@ -103,8 +106,8 @@ export class Sessions {
   }
 
   /**
-   * Exchanges a refresh token (single use, rotated; reuse ends the session). Within ten seconds of its use, it is answered
-   * with the token in force, and nothing is changed.
+   * Exchanges a refresh token (single use, rotated; reuse ends the session). Within ten seconds of its use, it is
+   * answered with the token in force, and nothing is changed.
    */
   async refresh(tx: Transactor, token: string): Promise<RefreshOutcome> {
     const now = Date.now();
@@ -193,7 +196,7 @@ export class Sessions {
     const tokens = await tokensUsedBefore(reader, now - graceMs, sweepStep);
     if (sessions.length === 0 && tokens.length === 0) return false;
     await this.#database.transact(async (tx) => {
-      // It may have been renewed meanwhile.
+      // The session may have been renewed meanwhile.
       for (const id of sessions) if ((await findUnexpired(tx, id, now)) === null) await this.end(tx, id);
       for (const hash of tokens) await deleteToken(tx, hash);
     });

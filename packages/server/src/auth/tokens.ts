@@ -1,6 +1,7 @@
+/** Access tokens: JWT, signed with HS256. The library is loaded with the first one. */
 import { AppError, BoundedMap, isSameSecret, randomToken, type Secret } from "../kernel/index.ts";
 
-/** What an access token says (RFC 7519); `sid` is the session that it belongs to. */
+/** The claims of an access token (RFC 7519); `sid` is the session that it belongs to. */
 export interface AccessClaims {
   readonly sub: string;
   readonly sid: string;
@@ -17,7 +18,6 @@ const capacity = 5_000;
  */
 const canonical = /^[\w-]+\.[\w-]+\.[\w-]{42}[AEIMQUYcgkosw048]$/;
 
-/** Access tokens: JWT, HS256. The library is loaded with the first one. */
 export class AccessTokens {
   readonly #key: Uint8Array;
   readonly #verified = new BoundedMap<string, AccessClaims>(capacity);

@@ -1,3 +1,4 @@
+/** Users, for admins, functions and the command line: search, creation, roles, passwords, deletion. */
 import type { Credentials, Role, SessionEntry, User } from "@socle/protocol";
 import type { Database, Reader, Transactor } from "../database/index.ts";
 import type { EventLog } from "../events/index.ts";
@@ -24,8 +25,7 @@ export interface NewUser {
 }
 
 /**
- * The users as others deal with them: admins, functions, the command line. What changes one is done in the caller's
- * transaction; tokens and sockets follow in the moment of its commit.
+ * A change of a user is made in the caller's transaction; tokens and sockets follow in the moment of its commit.
  */
 export class Users {
   readonly #database: Database;
@@ -92,8 +92,8 @@ export class Users {
   }
 
   /**
-   * @throws AppError `validation_error` for a bad email or a short password, `unavailable` when too many passwords wait to
-   * be hashed.
+   * @throws AppError `validation_error` for a bad email or a short password, `unavailable` when too many passwords wait
+   * to be hashed.
    */
   async prepare(credentials: Credentials, caller: PasswordCaller = ownCaller): Promise<NewUser> {
     const { email, password } = checkNewCredentials(credentials, this.#passwordMinLength);
@@ -110,9 +110,9 @@ export class Users {
    * Makes a user who can log in; whether anybody may register is not asked.
    * @throws AppError `conflict` when the email is taken.
    */
-  async create(tx: Transactor, values: NewUser, role: Role, principal: Principal): Promise<User> {
-    const user = await insertUser(tx, { ...values, role }, this.#clock.now());
-    const payload = { userId: user.id, role };
+  async create(tx: Transactor, values: NewUser & { role: Role }, principal: Principal): Promise<User> {
+    const user = await insertUser(tx, values, this.#clock.now());
+    const payload = { userId: user.id, role: user.role };
     await this.#events.append(tx, { type: "auth.register", source: "auth", payload, principal });
     return user;
   }
@@ -188,7 +188,7 @@ export class Users {
 
   async #keepAnAdmin(tx: Transactor, { role }: User, verb: string): Promise<void> {
     if (role === "admin" && !(await adminExists(tx)))
-      throw new AppError("bad_request", `The last admin ${verb}: nobody could let anybody in again.`);
+      throw new AppError("bad_request", `The last admin ${verb}: the service would have no admin left.`);
   }
 
   /** An admin who is deleted or demoted is not made again by `admin.email`. */

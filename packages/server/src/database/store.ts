@@ -1,16 +1,22 @@
 /**
- * The store: what modules use of the database, and what an engine promises to them. `sqlite/` is the one engine.
+ * The store: the interface of the database to the modules, and the guarantees of an engine. `sqlite/` is the one
+ * engine.
  *
- * 1. **Transactions are serial.** Their functions run one after the other, in the order in which they were asked for, and their
+ * 1. **Transactions are serial.** Their functions run one after the other, in the order in which they were asked for,
+ * and their
  *    commits are in that order; so what a transaction has read stays so until its end, and numbers that are given inside
- *    of one (places of the event log) grow with the commits. A function is called once.
- * 2. **A transaction is whole or not at all**; what it throws takes it back, without the others that share its commit. After a
+ *    of one (positions of the event log) grow with the commits. A function is called once.
+ * 2. **A transaction is whole or not at all**; an error rolls it back, without the others that share its commit. After
+ * a
  *    violated unique index it may go on.
- * 3. **Effects follow the data.** `onCommit` is called in the moment in which readers begin to see the change: between the two,
+ * 3. **Effects follow the data.** `onCommit` is called in the moment in which readers begin to see the change: between
+ * the two,
  *    no other code runs. `onDurable`, and the answer of `transact`, come when the change is on disk, in the order of commits.
- * 4. **Reads of one turn of the event loop are of one snapshot**, which is that of the last commit; a read is of the moment in
+ * 4. **Reads of one turn of the event loop are of one snapshot**, which is that of the last commit; a read is of the
+ * moment in
  *    which it is asked for. Reads do not wait for the writer, nor the writer for them.
- * 5. **Tables change for everybody in one moment**, with the effects of `migrate`. `longRead` goes on reading the former ones.
+ * 5. **Tables change for everybody in one moment**, with the effects of `migrate`. `longRead` goes on reading the
+ * former ones.
  * 6. **An acknowledged write survives** a kill of the process and a cut of the power. A flush that fails is final.
  *
  * The suite in `test/store-suite.ts` holds an engine to that.
@@ -25,7 +31,7 @@ export type Value = string | number | null;
 export type QueryParameters = readonly Value[] | { readonly [name: string]: Value };
 
 /**
- * Reads what is committed. `T` is the row's shape, which the author of the SQL text knows; names of tables and columns
+ * Reads committed data. `T` is the row's shape, which the author of the SQL text knows; names of tables and columns
  * in a text are quoted by `identifier`, values are always parameters.
  */
 export interface Reader {
@@ -63,8 +69,8 @@ export interface Transactor extends Reader {
   /** Answers the number of rows that changed. */
   run(sql: string, ...values: Value[]): Awaitable<number>;
   /**
-   * `effect` is called in the moment of the commit, in which readers find both the data and what is kept in memory about
-   * them changed. Transactions that share the commit have run before it.
+   * `effect` is called in the moment of the commit, in which readers find both the data and the state in memory
+   * changed. Transactions that share the commit have run before it.
    */
   onCommit(effect: () => void): void;
   /** The next transaction begins after this one's commit: for a change whose `onCommit` transactions depend on. */
@@ -84,7 +90,7 @@ export type CallerGuard = (reader: Reader, caller: SignedIn) => Awaitable<Signed
 
 /** The caller of a read that may have to wait for a thread. */
 export interface Waiter {
-  /** Looked at again when the turn comes; absent for what the service reads for itself. */
+  /** Checked again when the read begins; absent for reads of the service itself. */
   readonly principal?: Principal;
   /** A user id or an address: the caller's share counts by it. */
   readonly caller: string;
@@ -98,10 +104,14 @@ export interface ModuleSchema {
   readonly steps: readonly string[];
 }
 
-/** A table of a module that hand-written SQL (`db.query`) may read; every other table of the service's own is closed. */
+/**
+ * A table of a module that hand-written SQL (`db.query`) may read; every other table of the service's own is closed.
+ */
 export interface QueryTable {
   readonly table: string;
-  /** The name and columns of a view, where not all columns may be read. The other columns are closed in the table, too. */
+  /**
+   * The name and columns of a view, where not all columns may be read. The other columns are closed in the table, too.
+   */
   readonly view?: { readonly name: string; readonly columns: readonly string[] };
 }
 
@@ -111,7 +121,7 @@ export type MigrationSite = "event-loop" | "thread";
 /** Work in a transaction for somebody, with the role of this moment. */
 export type CallersWork<T> = (tx: Transactor, caller: Principal) => Awaitable<T>;
 
-/** `makesRoom`: on a full disk the transaction may use what is reserved for that. */
+/** `makesRoom`: on a full disk the transaction may use the reserve. */
 export interface TransactOptions {
   readonly makesRoom?: boolean;
   /** How many changes it makes, about; 1 without it. A heavy transaction shares its commit with few others. */
@@ -138,7 +148,9 @@ interface HeldBytes {
 /** The database of one moment, to be copied. */
 export interface HeldState {
   readonly database: HeldBytes;
-  /** Null where the file alone is the state. `pages` is how many of them the bytes hold; one may be there many times. */
+  /**
+   * Null where the file alone is the state. `pages` is how many of them the bytes hold; one may be there many times.
+   */
   readonly log: (HeldBytes & { readonly pages: number }) | null;
   /** The file may change again. A second call does nothing. */
   release(): void;
@@ -156,12 +168,12 @@ export interface DatabaseMeter {
   refused(): readonly (readonly [cause: RefusalCause, writes: number])[];
 }
 
-/** The embedded database: `reader` for what is committed, `transact` for every change. */
+/** The embedded database: `reader` for committed data, `transact` for every change. */
 export interface Database {
   readonly path: string;
   readonly meter: DatabaseMeter;
   readonly reader: Reader;
-  /** Reads on the event loop, for what an index answers in a moment. */
+  /** Reads on the event loop, for reads that an index answers in a moment. */
   readonly rows: RowReader;
   /** Whether a migration runs or waits: writes may have to wait for long then. */
   readonly isMigrating: boolean;
@@ -169,27 +181,30 @@ export interface Database {
   readonly uncopiedLog: number;
 
   /**
-   * Runs `work` in a transaction of its own and resolves with its answer once that is on disk. What it throws takes the
+   * Runs `work` in a transaction of its own and resolves with its answer once that is on disk. Its error rolls the
    * transaction back and is thrown here. `work` must not wait for another transaction.
    * @throws AppError `unavailable` when the disk does not take the change, or while the service stops.
    */
   transact<T>(work: (tx: Transactor) => Awaitable<T>, options?: TransactOptions): Promise<T>;
   /**
-   * Like `transact`, for a change that somebody asked for: whether their session is still in force, and with which role,
-   * is looked at inside the transaction, after everything that was committed before it.
+   * Like `transact`, for a change that somebody asked for: whether their session is still in force, and with which
+   * role, is looked at inside the transaction, after everything that was committed before it.
    * @param work gets the caller with the role of this moment.
    * @param options `makesRoom` counts for admins alone.
    * @throws AppError `unauthorized` when the session has ended.
    */
   transactFor<T>(principal: Principal, work: CallersWork<T>, options?: TransactOptions): Promise<T>;
   /**
-   * Like `transact`, for a change of tables. On a "thread", requests go on meanwhile: reads find what was there before
+   * Like `transact`, for a change of tables. On a "thread", requests go on meanwhile: reads see the old tables
    * until the commit, writes wait.
    */
   migrate<T>(work: (tx: Transactor) => Awaitable<T>, site: MigrationSite): Promise<T>;
   /** Like `migrate`, for a change that somebody asked for; see `transactFor`. */
   migrateFor<T>(principal: Principal, work: CallersWork<T>, site: MigrationSite): Promise<T>;
-  /** A write that changes nothing, through log and flush: it proves that the disk takes one. @throws AppError as `transact`. */
+  /**
+   * A write that changes nothing, through log and flush: it proves that the disk takes one. @throws AppError as
+   * `transact`.
+   */
   probe(): Promise<void>;
 
   /** Has `guard` look again at callers when their right is used. Auth registers it. */
@@ -201,8 +216,8 @@ export interface Database {
   recheck(principal: Principal, reader?: Reader): Awaitable<Principal>;
 
   /**
-   * Reads that belong together over many turns of the event loop: a migration that comes in between is not seen. Whoever
-   * asks for them ends them.
+   * Reads that belong together over many turns of the event loop: a migration in between is not seen. The caller
+   * ends them.
    */
   longRead(): LongRead;
   /**
@@ -222,7 +237,7 @@ export interface Database {
    */
   task<T>(makeInput: () => unknown, waiter: Waiter): Promise<T>;
   /**
-   * A connection that reads and has temporary tables. Each statement reads what is committed by then. Closed with the
+   * A connection that reads and has temporary tables. Each statement sees the commits so far. Closed with the
    * database.
    * @param onProbe is called for each row that a `stopProbe` meets; its error ends the statement.
    */
@@ -231,20 +246,20 @@ export interface Database {
   joinGaps(reads: PausableReads): void;
 
   /**
-   * Holds the database file and its log in the state of the last commit, to be copied, while writes go on. The log grows
-   * meanwhile: the caller has a bound for that, and releases it.
+   * Holds the database file and its log in the state of the last commit, to be copied, while writes go on. The log
+   * grows meanwhile: the caller has a bound for that, and releases it.
    */
   holdState(): Promise<HeldState>;
   /** Bytes of the database file and of its log. */
   sizes(): { readonly database: number; readonly log: number };
 
-  /** Brings the tables of the modules to what this version needs, in one transaction. */
+  /** Upgrades the tables of the modules to this version, in one transaction. */
   prepare(schemas: readonly ModuleSchema[]): Promise<void>;
-  /** Refuses what was accepted and is not done, and what comes from now on: its callers are answered. */
+  /** Refuses accepted transactions that are not done, and all new ones: their callers are answered. */
   giveUp(): void;
   /**
-   * Waits for what was accepted, copies the log into the file and closes it. What takes longer than `graceMs` (8 s) is
-   * given up: a migration is taken back.
+   * Waits for accepted transactions, copies the log into the file and closes it. After `graceMs` (8 s) the rest is
+   * given up: a migration is rolled back.
    */
   close(graceMs?: number): Promise<void>;
 }

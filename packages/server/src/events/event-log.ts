@@ -1,3 +1,4 @@
+/** Event log: appends events inside transactions, tells listeners after the flush, and reads events back. */
 import type { EventSource, StoredRecord } from "@socle/protocol";
 import type { Database, Reader, Transactor, Waiter } from "../database/index.ts";
 import {
@@ -29,17 +30,17 @@ import { type EventBasis, type EventHead, type EventRow, LoggedEvent } from "./l
 import { type EventFilter, placesOf, searchEvents } from "./sql/search.ts";
 import { TypeBlocks } from "./type-blocks.ts";
 
-/** What a module tells of something that happened. */
+/** An event, as a module reports it. */
 export interface NewEvent {
   type: string;
   source: EventSource;
   /** As it will be read: an object, or its JSON. It is serialised at once. */
   payload: object | JsonText;
-  /** Of an update: what the log keeps in place of a large payload. Listeners get the payload all the same. */
+  /** Of an update: the payload that the log keeps instead of a large one. Listeners get the whole payload. */
   changes?: () => object;
-  /** Who caused it. */
+  /** The caller who caused it. */
   principal: Principal;
-  /** Who owns the record it is about; realtime and functions need it to know who may hear it. */
+  /** The owner of the record it is about, by whom realtime and functions decide its audience. */
   owner?: string | null;
   /** The record as it was before it was changed or deleted. The log does not keep it. */
   previous?: StoredRecord;
@@ -50,7 +51,7 @@ export interface NewEvent {
 /** The next event waits for a promise that it answers. */
 export type EventListener = (event: LoggedEvent) => unknown;
 
-/** An event in the transaction of its change, with what the log does not keep. */
+/** An event in the transaction of its change, with the parts that the log does not keep. */
 export interface AppendedEvent {
   readonly event: LoggedEvent;
   readonly previous: StoredRecord | null;
@@ -61,8 +62,8 @@ export interface AppendedEvent {
 }
 
 /**
- * Writes, in the transaction of a change, what must not be without it. What `record` throws takes the change back. It
- * is asked only for the types that it wants.
+ * Writes rows that belong to an event in the transaction of its change. An error of `record` rolls the change back. The
+ * recorder is called only for the types that it wants.
  */
 export interface EventRecorder {
   wants(type: string): boolean;
@@ -151,7 +152,9 @@ export class EventLog {
     await this.size.start(reader);
   }
 
-  /** The place of the newest event that a reader sees, also when it was trimmed. It is asked for before this returns. */
+  /**
+   * The place of the newest event that a reader sees, also when it was trimmed. It is asked for before this returns.
+   */
   async lastPlace(reader: Reader): Promise<number> {
     return (await lastGiven(reader)).seq;
   }
@@ -172,7 +175,7 @@ export class EventLog {
     this.#whenGrown = grown;
   }
 
-  /** For the log's own retention: what must happen before events go. */
+  /** For the log's own retention: called before events are removed. */
   beforeTrim(tx: Transactor, first: number, last: number): Awaitable<unknown> {
     return this.#recorder?.beforeTrim(tx, first, last);
   }
@@ -185,7 +188,7 @@ export class EventLog {
 
   /** Writes an event in the transaction of its change. `now` is the time of the change. */
   append(tx: Transactor, event: NewEvent, now: number = this.#clock.now()): Awaitable<unknown> {
-    // A place whose transaction is taken back stays empty; the order of the others is what counts.
+    // The position of a transaction that is rolled back stays empty; only the order counts.
     this.#lastSeq += 1;
     const seq = this.#lastSeq;
     this.#lastAt = Math.max(this.#lastAt, now);
@@ -249,7 +252,7 @@ export class EventLog {
   /**
    * The events of some types after place `after`, up to `until` at most. It looks at `width` places and no further, and
    * at no payload, so that a long log is read in short and light steps; places known to hold none of the types are
-   * passed over. Null when what should follow `after` was trimmed.
+   * passed over. Null when events after `after` were trimmed.
    */
   async page(options: {
     after: number;
@@ -262,7 +265,7 @@ export class EventLog {
     const end = Math.min(until, start + width);
     const { reader } = this.#database;
     const rows = await headsOf(reader, types, { after: start, until: end });
-    // Asked after the rows: what was trimmed in between is found to be missing rather than overlooked.
+    // Read after the rows, so that rows trimmed in between are found missing and not overlooked.
     const trimmed = await lastTrimmed(reader);
     if (trimmed !== null && trimmed.seq > after) return null;
     return { events: rows.map(({ at, ...row }) => ({ ...row, timestamp: toTimestamp(at) })), end };

@@ -20,14 +20,15 @@ export const eventSchema: ModuleSchema = {
     "CREATE TABLE _event_position (only INTEGER PRIMARY KEY CHECK (only = 1), seq INTEGER NOT NULL, at INTEGER NOT NULL) STRICT",
     // The newest event that was trimmed: who has seen less has a gap.
     "CREATE TABLE _event_trim (only INTEGER PRIMARY KEY CHECK (only = 1), seq INTEGER NOT NULL, at INTEGER NOT NULL) STRICT",
-    // What is not about records is a small part of most logs, and is looked for by its type.
+    // Events that are not about records are a small part of most logs, and are searched by type.
     "CREATE INDEX _events_other ON _events (seq, type) WHERE source <> 'collections'",
     // 1 where the payload is that of a large record, and holds only what the update changed.
     "ALTER TABLE _events ADD COLUMN partial INTEGER NOT NULL DEFAULT 0",
     ...sizeMarkSchema,
     // The time of an event where a clock was set back before it: `at` never falls.
     "ALTER TABLE _events ADD COLUMN time INTEGER",
-    // The record before the event, as far as the read rule asks about it: a replay decides by it who has lost sight of the record.
+    // The record before the event, as far as the read rule asks about it: a replay decides by it who has lost sight of
+    // the record.
     "ALTER TABLE _events ADD COLUMN basis TEXT",
   ],
 };
@@ -103,7 +104,10 @@ export function placeOfEvent(reader: Reader, seq: number): Awaitable<Place | nul
   return reader.get<Place>("SELECT seq, at FROM _events WHERE seq = ?", seq);
 }
 
-/** The newest place that was ever given and its time, also where its event was trimmed. It is asked for before this returns. */
+/**
+ * The newest place that was ever given and its time, also where its event was trimmed. It is asked for before this
+ * returns.
+ */
 export async function lastGiven(reader: Reader): Promise<Place> {
   // One statement: a thread takes one at a time.
   const last = await reader.get<{ seq: number | null; at: number | null }>(

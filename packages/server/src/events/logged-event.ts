@@ -1,3 +1,4 @@
+/** Event as the log keeps it: its row, and its parts that not every reader may see. */
 import type { Event, EventSource, StoredRecord } from "@socle/protocol";
 import { toTimestamp } from "../kernel/index.ts";
 import { eventId } from "./event-id.ts";
@@ -15,13 +16,18 @@ export interface EventRow {
   readonly owner: string | null;
   /** JSON. */
   readonly payload: string;
-  /** 1 where the payload holds only what the update of a large record changed. */
+  /** 1 where the payload holds only the changed fields of a large record. */
   readonly partial: 0 | 1;
-  /** JSON of `EventBasis`; null for a creation, for what is no record, and for events from before it was kept. */
+  /**
+   * JSON of `EventBasis`; null for a creation, for an event without a record, and for events from before it was kept.
+   */
   readonly basis?: string | null;
 }
 
-/** The record as it was before an event, as far as the event changed it, or the read rule of its collection asks about it. */
+/**
+ * The record as it was before an event, as far as the event changed it, or the read rule of its collection asks about
+ * it.
+ */
 export interface EventBasis {
   readonly fields: { readonly [name: string]: unknown };
   readonly owner: string | null;
@@ -29,10 +35,10 @@ export interface EventBasis {
   readonly omitted?: readonly string[];
 }
 
-/** An event of the log without what it tells: enough to know who may hear it. */
+/** An event of the log without its payload: enough to decide its audience. */
 export type EventHead = Pick<LoggedEvent, "seq" | "type" | "owner" | "timestamp">;
 
-/** An event of the log, with what is not for everybody. What costs something is made when it is asked for. */
+/** An event of the log, with its private parts. Costly parts are made on demand. */
 export class LoggedEvent implements Event {
   /** Its place in the log, rising in commit order. */
   readonly seq: number;
@@ -40,9 +46,11 @@ export class LoggedEvent implements Event {
   readonly source: EventSource;
   /** The id of the user who caused it, or null. */
   readonly actor: string | null;
-  /** Who owned the record after the change, or before its deletion; null for nobody and for what is no record. */
+  /**
+   * The owner of the record after the change, or before its deletion; null for none, and for an event without a record.
+   */
   readonly owner: string | null;
-  /** Whether the payload holds the record's id and what the update changed, and not the whole record. */
+  /** Whether the payload holds only the record's id and the changed fields. */
   readonly isPartial: boolean;
   /** The record before the event, where the event is told as it happens; else null. */
   readonly previous: StoredRecord | null;
@@ -76,12 +84,12 @@ export class LoggedEvent implements Event {
 
   /** The record before the event, as far as it was kept; null where it was not. */
   get basis(): EventBasis | null {
-    // It was written from one.
+    // The text was written from an `EventBasis`.
     return this.#basis === null ? null : (JSON.parse(this.#basis) as EventBasis);
   }
 
   get payload(): Event["payload"] {
-    // It was written from an object.
+    // The text was written from an object.
     return JSON.parse(this.#payload) as Event["payload"];
   }
 

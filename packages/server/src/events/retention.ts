@@ -1,3 +1,4 @@
+/** Retention: trims the event log by age, count and bytes, in small steps. */
 import type { Database } from "../database/index.ts";
 import type { Clock } from "../kernel/index.ts";
 import type { Logger } from "../logging/index.ts";
@@ -6,13 +7,15 @@ import { lastUntil, newestPlace, oldestEvent, trimEvents } from "./event-table.t
 
 /** Rows that one transaction removes: small enough that a write which waits for it does not notice. */
 const step = 500;
-/** Events of a clock that was ahead that are looked past for one that tells their age; more stay until they are too many. */
+/**
+ * Events of a clock that was ahead that are looked past for one that tells their age; more stay until they are too
+ * many.
+ */
 const aheadStep = 10_000;
 /** Bytes of events that one transaction removes, about. */
 const stepBytes = 8 * 1024 ** 2;
 const everyMs = 10_000;
 
-/** Trims the event log, oldest first, to what the configuration keeps. */
 export class EventRetention {
   readonly #database: Database;
   readonly #events: EventLog;

@@ -1,4 +1,6 @@
-/** Type blocks: which event types occur in each block of places, so that a replay passes over blocks without its types. */
+/**
+ * Type blocks: which event types occur in each block of places, so that a replay passes over blocks without its types.
+ */
 import type { Reader } from "../database/index.ts";
 import { typesBetween } from "./event-table.ts";
 
@@ -81,7 +83,7 @@ export class TypeBlocks {
       this.#blocks.clear();
     }
     const present = Uint16Array.from(types, (type) => this.#numberOf(type));
-    // It may have been trimmed while it was read.
+    // The block may have been trimmed while it was read.
     if (block >= this.#first) this.#remember(block, present);
   }
 

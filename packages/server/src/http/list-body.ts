@@ -23,8 +23,8 @@ export function openingOf({ first }: RecordPages): Uint8Array {
 
 /**
  * The body of a long list, in pieces: (1) the opening, (2) each later page, (3) the ending. It holds one page at a
- * time, and what has gone already as long as `collecting` has room for it; null collects nothing. It is no generator:
- * the frame of one that waits would keep what has gone in memory.
+ * time, and the sent pages as long as `collecting` has room for them; null collects nothing. It is no generator: the
+ * frame of a waiting generator would keep the sent pages in memory.
  */
 export class ListPieces implements Pieces {
   #opening: Uint8Array | null;

@@ -89,7 +89,7 @@ export class Lists {
     return exchange.respond(200, text, cacheHeaders(tag, principal, jsonType));
   }
 
-  /** Versions count what others do, too; a tag must not tell. */
+  /** Versions count changes by others, too; a tag must not reveal them. */
   #tagOf(text: string): string {
     return new Bun.CryptoHasher("sha256", this.#secret).update(text).digest("base64url").slice(0, 22);
   }

@@ -11,7 +11,7 @@ export function isAscii(text: string): boolean {
 }
 
 /**
- * Whether a text contains another, without regard to case: of the letters A to Z when what is looked for is ASCII, else
+ * Whether a text contains another, without regard to case: of the letters A to Z when the searched text is ASCII, else
  * of every alphabet.
  */
 export function containsText(text: string, wanted: string): boolean {

@@ -123,8 +123,8 @@ export function excerpt(text: string, length: number): string {
 const unprintable = /[\p{Cc}\p{Bidi_Control}\u2028\u2029]/gu;
 
 /**
- * A text for a terminal or a log, on one line: control characters (C0, DEL, C1), line and paragraph separators and what
- * changes the direction of writing stand there as JSON escapes. Stored text must not move the cursor of
+ * A text for a terminal or a log, on one line: control characters (C0, DEL, C1), line and paragraph separators and changes
+ * of the writing direction become JSON escapes. Stored text must not move the cursor of
  * its reader's terminal, nor look like another line.
  */
 export function printable(text: string): string {

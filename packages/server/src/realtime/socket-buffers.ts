@@ -126,7 +126,7 @@ export class SocketBuffers {
     if (this.#known > this.#total) this.#look();
   }
 
-  /** Once what was published in this turn is in the sockets' buffers, they may be full. */
+  /** Checks for full buffers once the events of this turn are in them. */
   #openTurn(): void {
     if (this.#isTurnOpen) return;
     this.#isTurnOpen = true;

@@ -29,7 +29,7 @@ export interface RunHead extends HandlerName, Postponement {
 
 export class RunTable {
   readonly #name: string;
-  /** Kept, as the text of a statement is what finds it prepared. */
+  /** Kept, because a prepared statement is found by its text. */
   readonly #postpone: string;
   readonly #remove: string;
   /** SQL: the table as `r`, with the names of handlers as `h`. */

@@ -158,7 +158,7 @@ export class ServiceApi {
         const body = parsedObject(values, "values");
         const role = body["role"] === undefined ? "authenticated" : readRole(body["role"]);
         const user = await users.prepare(readCredentials(body), { key: actorOf(principal) ?? "functions" });
-        return JSON.stringify(await database.transact((tx) => users.create(tx, user, role, principal)));
+        return JSON.stringify(await database.transact((tx) => users.create(tx, { ...user, role }, principal)));
       },
       "users.setRole": async (_principal, [id, role]) => {
         const [userId, newRole] = [text(id, "id"), readRole(role)];

@@ -1,4 +1,4 @@
-/** What a driver gives to be sent: Bun sends either without holding it in memory. */
+/** The body of a file, as a driver gives it: Bun sends either form without holding it in memory. */
 export type FileBody = Blob | ReadableStream<Uint8Array>;
 
 /** A part of a file: bytes from `start` up to, but not including, `end`. */
@@ -8,8 +8,8 @@ export interface ByteRange {
 }
 
 /**
- * Where the bytes of files are kept, each under the id of its file. Every driver passes the suite in
- * `test/driver-suite.ts`. What goes wrong is thrown as it comes; `Storage` makes of it what the caller may know.
+ * Keeps the bytes of files, each under the id of its file. Every driver passes the suite in
+ * `test/driver-suite.ts`. A driver throws errors as they come; `Storage` turns them into errors for the caller.
  */
 export interface StorageDriver {
   /** A folder on this machine for uploads that are not whole yet, and for thumbnails. */

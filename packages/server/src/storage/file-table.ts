@@ -81,8 +81,8 @@ export async function hasRemains(reader: Reader, id: string): Promise<boolean> {
 }
 
 /**
- * All marked ids. Damage may make ids of files stand there: what has metadata stays. The table is asked, as an index may be
- * what is damaged.
+ * All marked ids. Damage may make ids of files stand there: a file with metadata stays. The table is read, because an
+ * index may be damaged.
  */
 export async function allRemains(reader: Reader): Promise<string[]> {
   const rows = await reader.all<{ id: string }>(

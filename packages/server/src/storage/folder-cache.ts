@@ -1,3 +1,7 @@
+/**
+ * Folder cache: files that can be made again, in a folder with a subfolder for each group; past its size the oldest
+ * go.
+ */
 import { mkdir, readdir, rename, rm, rmdir, stat } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { Gate } from "../kernel/index.ts";
@@ -9,7 +13,6 @@ interface Entry {
   readonly time: number;
 }
 
-/** Files that can be made again, in a folder with a subfolder for each group; past its size the oldest go. */
 export class FolderCache {
   readonly #folder: string;
   readonly #maxSize: number;
@@ -35,7 +38,7 @@ export class FolderCache {
     );
   }
 
-  /** Keeps a file, under its name only once it is whole. That it cannot be kept is logged: it can be made again. */
+  /** Keeps a file, under its name only once it is complete. A failure is logged: the file can be made again. */
   async put(group: string, name: string, content: Blob): Promise<void> {
     const folder = join(this.#folder, group);
     this.#count += 1;
@@ -46,7 +49,7 @@ export class FolderCache {
         await mkdir(folder, { recursive: true });
         await Bun.write(partial, content);
         await rename(partial, join(folder, name));
-        // The first time, what was kept before counts too; it includes this one.
+        // The first time, earlier files count too; they include this one.
         if (this.#size === null) this.#size = sizeOf(await this.#entries());
         else this.#size += content.size;
         if (this.#size > this.#maxSize) await this.#trim();

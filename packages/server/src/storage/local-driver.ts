@@ -1,3 +1,4 @@
+/** Local driver: keeps files in a folder. */
 import { existsSync, statSync } from "node:fs";
 import { mkdir, open, opendir, readdir, rename, rm } from "node:fs/promises";
 import { dirname, join } from "node:path";

@@ -17,7 +17,7 @@ const unknown = "application/octet-stream";
 
 const never = (): boolean => false;
 
-/** Types whose signature is so short that other content has it by chance: what else the bytes must have. */
+/** Types whose signature is so short that other content has it by chance: the other bytes that they must have. */
 const confirmations: { readonly [found: string]: (sample: Buffer) => boolean } = {
   // Four reserved bytes are zero.
   "image/bmp": (sample) => sample.byteLength >= 10 && sample.readUInt32LE(6) === 0,

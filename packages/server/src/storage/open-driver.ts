@@ -1,3 +1,4 @@
+/** Opening of the storage driver that the configuration asks for. */
 import type { Secret } from "../kernel/index.ts";
 import type { Logger } from "../logging/index.ts";
 import type { StorageDriver } from "./driver.ts";

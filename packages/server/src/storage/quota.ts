@@ -1,4 +1,7 @@
-/** The storage quota: bounds on the bytes of stored files, of each user and in all (`limits.storagePerUser`, `limits.storage`). */
+/**
+ * The storage quota: bounds on the bytes of stored files, of each user and in all (`limits.storagePerUser`,
+ * `limits.storage`).
+ */
 import type { Database, Reader, Transactor } from "../database/index.ts";
 import { AppError } from "../kernel/index.ts";
 import { bytesOf, fileTotals } from "./file-table.ts";
@@ -41,7 +44,9 @@ interface Counted extends StoredTotals {
   ready: Promise<void>;
 }
 
-/** The bounds, and the totals that they and the overview need: counted once, from then on each commit tells its change. */
+/**
+ * The bounds, and the totals that they and the overview need: counted once, from then on each commit tells its change.
+ */
 export class Quota {
   readonly #max: QuotaOptions;
   /** Null until somebody asks. */
@@ -56,7 +61,7 @@ export class Quota {
     if (this.#max.total > 0) await this.totals(reader);
   }
 
-  /** What is committed. */
+  /** The committed totals. */
   async totals(reader: Reader): Promise<StoredTotals> {
     const counted = this.#counted ?? this.#count(reader);
     await counted.ready;
@@ -99,7 +104,7 @@ export class Quota {
 
   #count(reader: Reader): Counted {
     const counted: Counted = { ready: Promise.resolve(), files: 0, size: 0 };
-    // What is read is of this moment; what is committed from now on is added.
+    // The totals are of this moment. Commits from now on are added to them.
     const reading = fileTotals(reader);
     this.#counted = counted;
     counted.ready = (async () => {

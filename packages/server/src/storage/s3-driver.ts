@@ -1,3 +1,4 @@
+/** S3 driver: keeps files in a bucket of an S3-compatible store. */
 import { mkdirSync } from "node:fs";
 import { rm } from "node:fs/promises";
 import type { S3Client } from "bun";
@@ -36,7 +37,6 @@ function codeOf(thrown: unknown): string {
   return isObject(thrown) && typeof thrown["code"] === "string" ? thrown["code"] : "";
 }
 
-/** Files in a bucket of an S3-compatible store. */
 export class S3Driver implements StorageDriver {
   readonly workFolder: string;
   readonly #options: S3Options;

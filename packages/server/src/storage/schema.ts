@@ -1,3 +1,4 @@
+/** Tables of files, and the steps to them. */
 import type { ModuleSchema } from "../database/index.ts";
 
 /** Spec, "Versioning": the file metadata table has an internal schema version 3. */

@@ -81,7 +81,7 @@ test("a crash after the bytes were put: the next start removes them", async () =
     async put(id, path) {
       await driver.put(id, path);
       resolve(id);
-      // It never comes back.
+      // The call never returns.
       await new Promise(() => undefined);
     },
   }));

@@ -1,3 +1,4 @@
+/** Storage: stores, serves and removes files, with their metadata in the database and their bytes in a driver. */
 import { mkdir, rm } from "node:fs/promises";
 import { join } from "node:path";
 import type { StoredFile, Visibility } from "@socle/protocol";
@@ -45,7 +46,7 @@ export interface StorageOptions {
   isShownByRecord: (id: string, caller: QueryCaller) => Promise<boolean>;
 }
 
-/** How long a start waits until what is left of uploads is removed; after that it goes on beside the service. */
+/** How long a start waits for the removal of leftover uploads; after that it goes on beside the service. */
 const sweepMs = 2_000;
 
 function toFile(row: FileRow): StoredFile {
@@ -53,9 +54,9 @@ function toFile(row: FileRow): StoredFile {
 }
 
 /**
- * Files: their metadata in the database, their bytes with a driver (spec, "Storage endpoints"). A file is there when its
- * metadata is. An id under which the driver may hold bytes without being a file stands in `_file_remains`, before the
- * bytes come and until they are gone, so that a start after a crash finds and removes them.
+ * Files: their metadata in the database, their bytes with a driver (spec, "Storage endpoints"). A file is there when
+ * its metadata is. An id under which the driver may hold bytes without being a file stands in `_file_remains`, before
+ * the bytes come and until they are gone, so that a start after a crash finds and removes them.
  */
 export class Storage {
   readonly #options: StorageOptions;
@@ -81,7 +82,7 @@ export class Storage {
   }
 
   /**
-   * Opens the driver and removes what interrupted uploads and deletions have left. To be called once, at start.
+   * Opens the driver and removes the leftovers of interrupted uploads and deletions. To be called once, at start.
    * @throws SetupError when files cannot be written.
    */
   async start(): Promise<void> {
@@ -103,7 +104,7 @@ export class Storage {
   /**
    * Stores a file that `receive` writes piece by piece and then names. When it fails, nothing stays.
    * @param leastSize bytes that the file will have at least, as far as is known before it is received.
-   * @throws AppError `payload_too_large`, `unavailable` when it cannot be stored, and what `receive` throws.
+   * @throws AppError `payload_too_large`, `unavailable` when it cannot be stored, and the errors of `receive`.
    */
   async store(
     principal: Principal,
@@ -152,7 +153,8 @@ export class Storage {
   }
 
   /**
-   * The files of a filter, newest first, and how many there are in all: on a thread, because many may have to be looked at.
+   * The files of a filter, newest first, and how many there are in all: on a thread, because many may have to be looked
+   * at.
    * @throws AppError `unavailable` when it takes too long, or too many queries wait.
    */
   async search(
@@ -206,7 +208,8 @@ export class Storage {
 
   /**
    * A smaller picture of an image.
-   * @throws AppError `bad_request` for what is no image or has too many pixels; `unavailable`, also when too many wait.
+   * @throws AppError `bad_request` for a file that is no image or has too many pixels; `unavailable`, also when too
+   * many wait.
    */
   async thumbnail(file: StoredFile, size: ThumbSize, asker: Asker): Promise<Blob> {
     const thumbnail = await this.#thumbnails.get({ file, size, read: () => this.read(file, null) }, asker);
@@ -261,7 +264,7 @@ export class Storage {
     }
   }
 
-  /** What cannot be removed now is tried again at the next start. */
+  /** Removes the bytes; after a failure the next start tries again. */
   async #removeBytes(id: string): Promise<void> {
     const { database, driver, logger } = this.#options;
     try {
@@ -287,8 +290,8 @@ export function missingFile(): AppError {
 }
 
 /**
- * A full disk, a store that does not answer (their errors have a code): the caller learns that it failed, the log learns
- * why. Everything else is a defect, and stays one.
+ * A full disk, a store that does not answer (their errors have a code): the caller learns that it failed, the log
+ * learns why. Everything else is a defect, and stays one.
  */
 function asUnavailable(thrown: unknown): unknown {
   if (thrown instanceof AppError || !isObject(thrown) || typeof thrown["code"] !== "string") return thrown;

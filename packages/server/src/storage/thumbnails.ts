@@ -1,3 +1,4 @@
+/** Thumbnails: makes smaller images in a bounded queue, and keeps them in a folder cache. */
 import { availableParallelism } from "node:os";
 import type { StoredFile } from "@socle/protocol";
 import { AppError, callerGone, FairGate, Gate, isObject, overloaded, releasedMemory } from "../kernel/index.ts";
@@ -85,7 +86,7 @@ export function nameOfSize({ width, height }: ThumbSize): string {
   return `${width ?? ""}x${height ?? ""}`;
 }
 
-/** What Bun says of an image that cannot be made smaller, in words for whoever asked. */
+/** Bun's error about an image that cannot be made smaller, as an error for the caller. */
 function explain(thrown: unknown): unknown {
   const code = isObject(thrown) ? thrown["code"] : null;
   if (code === "ERR_IMAGE_TOO_MANY_PIXELS")
@@ -123,8 +124,8 @@ export class Thumbnails {
   }
 
   /**
-   * @throws AppError `bad_request` for what is no image, is damaged or has too many pixels, `unavailable` when too many
-   * thumbnails wait to be made or the image cannot be read in time.
+   * @throws AppError `bad_request` for a file that is no image, is damaged or has too many pixels, `unavailable` when
+   * too many thumbnails wait to be made or the image cannot be read in time.
    */
   async get(job: Job, asker: Asker): Promise<Blob> {
     const { file, size } = job;
@@ -266,7 +267,7 @@ async function make(
   } catch (thrown) {
     throw explain(thrown);
   } finally {
-    // The decoded image, the smaller one, and what its encoder needs.
+    // The decoded image, the smaller one, and the memory of its encoder.
     releasedMemory(pixels * bytesPerPixel);
   }
 }

@@ -1,3 +1,4 @@
+/** Upload: one file on its way in, written to disk piece by piece. */
 import { type FileHandle, open, rm } from "node:fs/promises";
 import { MAX_FILE_SIZE } from "@socle/protocol";
 import { AppError } from "../kernel/index.ts";
@@ -5,8 +6,8 @@ import { sampleSize } from "./mime.ts";
 import { assertFits, type Room } from "./quota.ts";
 
 /**
- * A file on its way in: written to a file of its own as it comes, so that memory does not grow with it. That file is
- * opened with the first piece: uploads that wait cost none.
+ * A file on its way in: written to a file of its own as it comes, so that memory does not grow with it. The file is
+ * opened with the first piece, so waiting uploads need no descriptor.
  */
 export class Upload {
   readonly id: string;
@@ -60,7 +61,7 @@ export class Upload {
   }
 
   #open(): Promise<FileHandle> {
-    // What still comes after a failure must not bring the file back.
+    // Pieces after a failure must not bring the file back.
     if (this.#isOver) throw new Error("An upload was written to after its end");
     this.#handle ??= open(this.path, "wx");
     return this.#handle;

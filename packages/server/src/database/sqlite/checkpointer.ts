@@ -3,8 +3,9 @@
  *
  * SQLite can start the log over only in a moment in which (1) all of it has been copied into the database file and
  * (2) nobody reads a state that is older than its end. The worker copies while writes go on. Once little is left, the
- * writer waits for that little; until then, short pauses of the writer keep the worker ahead of it. Where a reader is in
- * the way, all readers of this service make a gap. A reader of another process only makes the log grow; it stops no write.
+ * writer waits for that little; until then, short pauses of the writer keep the worker ahead of it. Where a reader is
+ * in the way, all readers of this service make a gap. A reader of another process only makes the log grow; it stops no
+ * write.
  */
 import { fdatasync, statSync } from "node:fs";
 import { AppError } from "../../kernel/index.ts";
@@ -61,13 +62,13 @@ async function atMost(milliseconds: number, work: Promise<unknown>): Promise<voi
 export interface CheckpointerOptions {
   /** Of the database file. */
   path: string;
-  /** A descriptor of the database file, open for writing: what was copied is flushed through it. */
+  /** A descriptor of the database file, open for writing: copied pages are flushed through it. */
   file: number;
   writer: Connection;
   /** Bytes of the log from which writes wait for it (`limits.wal`). */
   limit: number;
   logger: Logger;
-  /** In place of starting the thread, for a test of what happens when that fails. */
+  /** Replaces the start of the thread, for a test of its failure. */
   startWorker?: () => Worker;
 }
 
@@ -84,7 +85,7 @@ export class Checkpointer {
   #seen = 0;
   /** How long the worker takes for a page, flushing it included: of the last checkpoints, at first a guess. */
   #pageMs = 0.02;
-  /** The last checkpoint was whole, but for what was written meanwhile. */
+  /** The last checkpoint copied all pages, except those written meanwhile. */
   #isCopied = true;
   #nextLook = 0;
   /** Until then a reader is taken to hold the log. */
@@ -154,7 +155,7 @@ export class Checkpointer {
     this.#isCopied = true;
   }
 
-  /** One checkpoint, after the one that may run. That it failed is logged. */
+  /** One checkpoint, after the one that may run. A failure is logged. */
   async checkpoint(): Promise<void> {
     await this.#running;
     // A transaction may be under way, in which the writer cannot look at the log.
@@ -189,7 +190,7 @@ export class Checkpointer {
     return state === null ? 0 : (state.log - state.checkpointed) * this.#pageSize;
   }
 
-  /** Has the worker copy what can be copied. */
+  /** Has the worker copy as much as possible. */
   #copy({ log, checkpointed }: CheckpointResult, now: number): void {
     if (checkpointed < log && now >= this.#heldUntil) this.#begin();
   }
@@ -213,7 +214,7 @@ export class Checkpointer {
     return this.#pause(Bun.sleep(Math.min(pauseMs, lead * written * this.#pageMs)));
   }
 
-  /** Flushes in steps what the worker has copied so far: one flush of all of it at the end would hold up those of the log. */
+  /** Flushes the copied pages in steps: one flush of all of it at the end would hold up those of the log. */
   #flushCopied(): void {
     if (this.#isFlushing) return;
     this.#isFlushing = true;
@@ -372,7 +373,7 @@ export class Checkpointer {
     });
     this.#running = ended.then((result) => {
       this.#running = null;
-      // Its length is that of when the checkpoint began: what was written meanwhile does not count.
+      // The log's length when the checkpoint began: later writes do not count.
       this.#isCopied = result !== null && result.checkpointed >= result.log;
       const copied = (result?.checkpointed ?? 0) - (before ?? Number.POSITIVE_INFINITY);
       if (copied >= fewPages) this.#pageMs = (this.#pageMs + (performance.now() - start) / copied) / 2;

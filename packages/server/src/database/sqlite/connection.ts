@@ -1,3 +1,4 @@
+/** Connection: one SQLite connection with its prepared statements. Only this folder uses it. */
 import { Database as Driver, SQLiteError, type Statement } from "bun:sqlite";
 import type { QueryParameters, RowReader, Value } from "../store.ts";
 import { damageOf, SqliteFailure } from "./damage.ts";
@@ -10,7 +11,6 @@ const maxCharacters = 1_000_000;
 type Binding = Value | { [name: string]: Value };
 type AnyStatement = Statement<unknown, Binding[]>;
 
-/** One SQLite connection with its prepared statements. Nothing outside this folder sees it. */
 export class Connection implements RowReader {
   readonly #path: string;
   readonly #driver: Driver;
@@ -31,7 +31,7 @@ export class Connection implements RowReader {
   get<T>(sql: string, ...values: Value[]): T | null {
     // Each of these has its own `try`: a function that is made for each statement costs as much as a short one.
     try {
-      // The shape of a row is what the SQL text says; its author names it.
+      // The author of the SQL text names the shape of its rows.
       return this.#prepare(sql).get(...values) as T | null;
     } catch (thrown) {
       throw this.#explained(thrown, sql);
@@ -39,7 +39,8 @@ export class Connection implements RowReader {
   }
 
   all<T>(sql: string, ...values: Value[]): T[] {
-    // Bun's `all` leaves an EXPLAIN running, and with it the snapshot open that it reads from: nothing newer would be seen.
+    // Bun's `all` leaves an EXPLAIN running, and with it the snapshot open that it reads from: nothing newer would be
+    // seen.
     if (sql.startsWith("EXPLAIN ")) return [...this.iterate<T>(sql, values)];
     try {
       return this.#prepare(sql).all(...values) as T[];
@@ -88,7 +89,7 @@ export class Connection implements RowReader {
     }
   }
 
-  /** Adds a function of as many values as `work` has parameters. What it throws, the statement throws. */
+  /** Adds a function of as many values as `work` has parameters. Its errors become errors of the statement. */
   define(name: string, work: (...values: Value[]) => Value): void {
     this.#driver.function(name, work);
   }
@@ -98,7 +99,7 @@ export class Connection implements RowReader {
     this.#driver.close();
   }
 
-  /** The error of a statement; one about damage names the file, the tables, and what to do. */
+  /** The error of a statement; one about damage names the file, the tables, and the next step. */
   #explained(thrown: unknown, sql: string): unknown {
     if (!(thrown instanceof SQLiteError)) return thrown;
     return damageOf(thrown, { path: this.#path, sql }) ?? thrown;

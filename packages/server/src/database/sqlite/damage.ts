@@ -32,8 +32,8 @@ function tablesOf(sql: string): string[] {
 }
 
 /**
- * The error for a statement that has met damage: it names the file, the tables of the statement, and what to do. Null
- * for any other error.
+ * The error for a statement that has met damage: it names the file, the tables of the statement, and the next step.
+ * Null for any other error.
  */
 export function damageOf(
   error: { message: string; code?: string | undefined },

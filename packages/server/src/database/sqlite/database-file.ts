@@ -45,7 +45,7 @@ export class DatabaseFile implements Reader {
 }
 
 /**
- * Brings what was copied of a log into the copy of its database, as after a crash, and removes it.
+ * Brings the copied part of a log into the copy of its database, as after a crash, and removes it.
  * @throws Error when SQLite does not find so many pages in it.
  */
 export function mergeLog(path: string, pages: number): void {
@@ -67,7 +67,8 @@ export function vacuumPath(path: string): string {
 }
 
 /**
- * Writes the database anew, without the room that deleted rows have left. The old file stays until the new one is whole.
+ * Writes the database anew, without the room that deleted rows have left. The old file stays until the new one is
+ * whole.
  * @throws SetupError while a service has it open, or when there is too little room.
  */
 export function vacuumDatabase(path: string): { before: number; after: number } {

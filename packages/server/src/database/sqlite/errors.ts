@@ -1,3 +1,4 @@
+/** Errors of SQLite, sorted into damage, a refusing disk, a full disk and unique violations. */
 import { AppError, messageOf } from "../../kernel/index.ts";
 import type { RefusalCause } from "../store.ts";
 import { sqliteCode } from "./connection.ts";
@@ -20,7 +21,7 @@ export function isUniqueViolation(thrown: unknown): boolean {
 
 const outOfService = /^SQLITE_(FULL|IOERR|BUSY|LOCKED|READONLY|CANTOPEN|NOMEM)/;
 
-/** Why the disk did not serve; null where that is not what an error says. */
+/** The reason why the disk refused; null for an error of another kind. */
 export function refusalCause(thrown: unknown): RefusalCause | null {
   const code = sqliteCode(thrown);
   if (code === null || !outOfService.test(code) || isDamage(code)) return null;
@@ -35,8 +36,8 @@ export function isOutOfRoom(thrown: unknown): boolean {
 }
 
 /**
- * Trouble with the disk is `unavailable` (503): the request may be sent again. Anything else stays as it is, damage too:
- * sending the request again is no use then.
+ * Trouble with the disk is `unavailable` (503): the request may be sent again. Anything else stays as it is, damage
+ * too: sending the request again is no use then.
  */
 export function asUnavailable(thrown: unknown): unknown {
   if (refusalCause(thrown) === null) return thrown;

@@ -1,3 +1,4 @@
+/** Flusher: makes commits durable with as few flushes as possible. */
 import { SqliteMeter } from "./meter.ts";
 
 /**

@@ -11,9 +11,9 @@ export function stopProbe(alias: string): string {
 }
 
 /**
- * Adds `_contains(text, wanted)`, without regard to case in every alphabet; `_contains_item(json, wanted)`, the same of a
- * text in a JSON array; `_lower(text)` in every alphabet; and `_probe`, see `stopProbe`.
- * @param onProbe what it throws ends the statement.
+ * Adds `_contains(text, wanted)`, without regard to case in every alphabet; `_contains_item(json, wanted)`, the same of
+ * a text in a JSON array; `_lower(text)` in every alphabet; and `_probe`, see `stopProbe`.
+ * @param onProbe its error ends the statement.
  */
 export function addFunctions(connection: Connection, onProbe: () => void): void {
   connection.define("_contains", (text, wanted) => {

@@ -1,13 +1,14 @@
 /**
- * A held state: the database file and the beginning of its log, which together are what one commit left, while writes go
- * on behind that in the log.
+ * A held state: the database file and the beginning of its log, which together are what one commit left, while writes
+ * go on behind that in the log.
  *
- * Copies of both are what a crash in that moment would have left, and SQLite's own recovery makes the state of them. As
- * long as a connection reads, (1) the log does not start over, so that what is in it stays; (2) checkpoints of any process
- * copy nothing newer than what it reads, so that each page of the file that changes is in the beginning of the log.
+ * Copies of both equal the state after a crash in that moment, and SQLite's own recovery makes the state of them. As
+ * long as a connection reads, (1) the log does not start over, so that its content stays; (2) checkpoints of any
+ * process copy nothing newer than what it reads, so that each page of the file that changes is in the beginning of the
+ * log.
  *
- * The file alone is not the state, even where a checkpoint says that it has copied the log up to it: a checkpoint leaves
- * out each page that is in the log once more behind that.
+ * The file alone is not the state, even where a checkpoint says that it has copied the log up to it: a checkpoint
+ * leaves out each page that is in the log once more behind that.
  */
 import { fstatSync } from "node:fs";
 import type { HeldState } from "../store.ts";

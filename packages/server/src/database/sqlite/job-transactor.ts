@@ -1,8 +1,8 @@
-/** The transactor: what the function of one transaction gets, and what it leaves to be done at the commit and after the flush. */
+/** The transactor: the argument of one transaction's function, and its effects at the commit and after the flush. */
 import type { Awaitable } from "../../kernel/index.ts";
 import type { Reader, Transactor, Value } from "../store.ts";
 
-/** What a transaction can run on: the writer's own connection, or one on a thread. */
+/** The connection of a transaction: the writer's own, or one on a thread. */
 export interface TransactionConnection extends Reader {
   run(sql: string, ...values: Value[]): Awaitable<number>;
 }

@@ -1,13 +1,14 @@
+/** Long reads: reads over many turns of the event loop, which keep the tables from before a migration for a while. */
 import { AppError } from "../../kernel/index.ts";
 import type { LongRead, RowReader, Value } from "../store.ts";
 import type { Connection } from "./connection.ts";
 
-/** How long an old state is kept for those who still read it: as long, the log cannot start over. */
+/** How long an old state is kept for its readers; meanwhile the log cannot start over. */
 const keepMs = 60_000;
 
 /**
- * Reads that belong together over many turns of the event loop, as those of a list that is streamed. Each sees what is
- * committed by then; when a migration comes in between, the later ones see the tables as they were before it.
+ * Reads that belong together over many turns of the event loop, as those of a list that is streamed. Each sees the
+ * commits so far; after a migration, the later ones still see the tables from before it.
  */
 export class SqliteLongRead implements LongRead {
   #source: RowReader;

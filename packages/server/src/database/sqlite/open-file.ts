@@ -1,3 +1,4 @@
+/** Opening the database file: its path and folder, the upgrade of the tables, and readable errors. */
 import {
   accessSync,
   closeSync,
@@ -36,7 +37,7 @@ export function makeFolder(folder: string, mode = 0o777): void {
   }
 }
 
-/** The readable line for what SQLite says about a file that it cannot use. */
+/** The readable line for SQLite's error about a file that it cannot use. */
 export function explain(path: string, thrown: unknown): SetupError {
   const code = sqliteCode(thrown) ?? "";
   if (code.startsWith("SQLITE_NOTADB"))
@@ -44,16 +45,16 @@ export function explain(path: string, thrown: unknown): SetupError {
   if (code.startsWith("SQLITE_READONLY")) return new SetupError(`database ${path}: is read-only`);
   if (code.startsWith("SQLITE_BUSY"))
     return new SetupError(`database ${path}: is in use by another process that does not let go of it`);
-  // The error of a connection names the file and says what to do.
+  // The error of a connection names the file and the next step.
   if (hasMetDamage(thrown)) return new SetupError(messageOf(thrown));
-  // The statements of a start are right: where the tables do not fit them, damage made them what they are.
+  // The statements of a start are correct, so tables that do not fit them are damaged.
   const advice = code === "SQLITE_ERROR" ? `; if the file is damaged, ${damageAdvice}` : "";
   return new SetupError(`database ${path}: cannot be opened: ${messageOf(thrown)}${advice}`);
 }
 
 /**
  * The readable line for a start that has failed after the database was opened. An error that is not the database's own
- * may still come from it: what a damaged page holds may be read as nonsense.
+ * may still come from it: a damaged page may give wrong values.
  */
 export function asSetupError(path: string, thrown: unknown): SetupError {
   if (thrown instanceof SetupError) return thrown;
@@ -68,7 +69,7 @@ export function resolvePath(path: string): string {
   return existsSync(path) ? realpathSync(path) : path;
 }
 
-/** What SQLite would only find out later, or say less clearly. */
+/** Checks the path, because SQLite finds these errors later or reports them less clearly. */
 export function checkPath(path: string): void {
   if (existsSync(path) && statSync(path).isDirectory())
     throw new SetupError(`database ${path}: is a folder; it must be a file`);
@@ -87,9 +88,9 @@ export function checkPath(path: string): void {
 }
 
 /**
- * Makes sure that the name still leads to the file that is open. A connection to another file would take the index of the
- * log, which the connections of this process have in their memory, for one that nobody uses, and cut it off under them: the
- * process would end with a bus error.
+ * Makes sure that the name still leads to the file that is open. A connection to another file would take the index of
+ * the log, which the connections of this process have in their memory, for one that nobody uses, and cut it off under
+ * them: the process would end with a bus error.
  * @throws SetupError when the file was deleted or replaced.
  */
 export function assertSameFile(path: string, file: number): void {
@@ -142,8 +143,8 @@ export function openDatabaseFile(path: string): { file: number; close: () => voi
 }
 
 /**
- * A descriptor of the write-ahead log, and a function that flushes it; its file keeps its identity as long as a connection
- * is open.
+ * A descriptor of the write-ahead log, and a function that flushes it; its file keeps its identity as long as a
+ * connection is open.
  */
 export function openLog(path: string): { file: number; sync: () => Promise<void>; close: () => void } {
   let file: number;

@@ -163,8 +163,9 @@ test("queries that follow each other without a gap make room for the log to star
       }, waiter);
   };
   const reading = Promise.all([read(), read(), read()]);
-  // What a row had is not written again, so each text is another. Some 800 MB; the log may have 64 MiB, and what is written until
-  // it is noticed and the queries have ended.
+  // An equal value is not written again, so each text is another. Some 800 MB; the log may have 64 MiB, and the writes
+  // until
+  // the bound is noticed and the queries have ended.
   const texts = Array.from({ length: 7 }, (_, n) => String(n).repeat(200_000));
   for (let n = 0; n < 4_000; n++)
     await database.transact((tx) => tx.run("UPDATE t SET body = ? WHERE rowid = ?", texts[n % 7] ?? "", (n % 20) + 1));

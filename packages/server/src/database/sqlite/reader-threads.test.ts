@@ -19,7 +19,7 @@ test("no gap before a statement has ended that nobody waits for any more", async
     waitingShare: 5,
     limitMs: Number.POSITIVE_INFINITY,
   });
-  // It does not say what it looks at, so it cannot be stopped.
+  // The statement has no probe, so it cannot be stopped.
   const long =
     "WITH RECURSIVE c (n) AS (SELECT x FROM big UNION ALL SELECT n + 1 FROM c WHERE n < 20000000) SELECT max(n) FROM c";
   const started = Promise.withResolvers<void>();

@@ -50,7 +50,8 @@ export class ReaderThreads implements PausableReads {
   }
 
   /**
-   * @throws AppError `unavailable` when too many wait, it takes too long, the log needs room, or the disk cannot be read.
+   * @throws AppError `unavailable` when too many wait, it takes too long, the log needs room, or the disk cannot be
+   * read.
    */
   async run<T>(
     work: (thread: ThreadConnection) => Promise<T>,
@@ -101,7 +102,7 @@ export class ReaderThreads implements PausableReads {
     for (const thread of this.#busy) thread.abandon(reason);
   }
 
-  /** From now on nothing begins; what runs is ended. */
+  /** From now on nothing begins; running reads are ended. */
   giveUp(): void {
     this.#isClosing = true;
     this.resume();

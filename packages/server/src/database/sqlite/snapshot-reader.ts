@@ -1,3 +1,4 @@
+/** Snapshot reader: the reads of the event loop, all of one turn from one snapshot. */
 import type { AppError } from "../../kernel/index.ts";
 import type { PausableReads, RowReader, Value } from "../store.ts";
 import type { Connection } from "./connection.ts";
@@ -5,8 +6,8 @@ import { OldState, SqliteLongRead } from "./long-read.ts";
 
 /**
  * Reads on a connection of their own. All reads of one turn of the event loop share one snapshot, because opening one
- * costs more than most reads do. It ends with the turn, and with each commit of the writer: a read never sees less than
- * what was committed before it was asked for.
+ * costs more than most reads do. The snapshot ends with the turn, and with each commit of the writer: a read sees all
+ * commits before it.
  */
 export class SnapshotReader implements RowReader, PausableReads {
   readonly #openConnection: () => Connection;
@@ -18,7 +19,7 @@ export class SnapshotReader implements RowReader, PausableReads {
   /** Its transaction could not be ended: the next read takes another connection. */
   #isBroken = false;
   #isHeld = false;
-  /** Opened with a hold, for what comes after a migration. */
+  /** Opened with a hold, for the reads after a migration. */
   #next: Connection | null = null;
 
   constructor(openConnection: () => Connection) {
@@ -56,22 +57,23 @@ export class SnapshotReader implements RowReader, PausableReads {
       // An error may have ended the transaction already.
       if (this.#connection.inTransaction) this.#connection.run("COMMIT");
     } catch {
-      // After a read that has met damage, the COMMIT fails with the same error, and has ended the transaction all the same.
+      // After a read that has met damage, the COMMIT fails with the same error, and has ended the transaction all the
+      // same.
       this.#isBroken = this.#connection.inTransaction;
     }
   }
 
-  /** Until `release`, reads see what is committed now, whatever is committed meanwhile. */
+  /** Until `release`, reads see the state of now. */
   hold(): void {
     this.end();
-    // A transaction sees what was there when it first read.
+    // The first read of a transaction takes its snapshot.
     this.get("SELECT 1 FROM sqlite_schema LIMIT 1");
     this.#isHeld = true;
     // Now, while a failure takes the migration back: it may be needed when there is no way back any more.
     this.#next ??= this.#openConnection();
   }
 
-  /** After a migration, reads that have begun before go on with what they began with. */
+  /** After a migration, earlier reads go on with their old state. */
   release({ isMigrated }: { isMigrated: boolean }): void {
     this.#isHeld = false;
     if (!isMigrated || this.#longReads.size === 0) {

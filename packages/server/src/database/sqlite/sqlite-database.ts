@@ -1,3 +1,4 @@
+/** SQLite database: the engine behind the store, put together from the other files of this folder. */
 import { statSync } from "node:fs";
 import { AppError, type Awaitable, isAdmin, type Principal, SetupError } from "../../kernel/index.ts";
 import type { Logger } from "../../logging/index.ts";
@@ -37,11 +38,14 @@ export interface SqliteOptions {
   path: string;
   logger: Logger;
   /**
-   * Called once when a flush has failed, or when the file is not this service's any more: everything is refused from then
-   * on, and the process should end.
+   * Called once when a flush has failed, or when the file is not this service's any more: everything is refused from
+   * then on, and the process should end.
    */
   onFatal: (error: unknown) => void;
-  /** Called once the lock is held and before the file is opened: what an interrupted command has left is put right here. */
+  /**
+   * Called once the lock is held and before the file is opened: the leftovers of an interrupted command are repaired
+   * here.
+   */
   onLocked?: () => void;
   /** Bytes of the write-ahead log from which writes wait for it (`limits.wal`). Default 64 MiB. */
   logLimit?: number;
@@ -53,7 +57,7 @@ export interface SqliteOptions {
   threadLimitMs?: number;
   /** Whether room on the disk is reserved for admins who make room. Default false. */
   hasReserve?: boolean;
-  /** In place of flushing the log, for a test of what happens when that fails. */
+  /** Replaces the flush of the log, for a test of its failure. */
   sync?: () => Promise<void>;
 }
 
@@ -92,9 +96,9 @@ export class SqliteDatabase implements Database {
   readonly #reserve: Reserve | null;
   /** The parts that `close` closes at its end, the last first. */
   readonly #closers: (() => void)[] = [];
-  /** Looks at what admins ask for, as long as that takes. */
+  /** Threads for reads of admins, without a time limit. */
   readonly #threads: ReaderThreads;
-  /** Looks at what everybody asks for, for a limited time. */
+  /** Threads for reads of all callers, with a time limit. */
   readonly #queryThreads: ReaderThreads;
   #callerGuard: CallerGuard | null = null;
   /** Those that run or wait. */
@@ -157,22 +161,27 @@ export class SqliteDatabase implements Database {
     return this.#reader;
   }
 
-  /** Reads on the event loop, for what an index answers in a moment. All reads of one turn are of one snapshot. */
+  /**
+   * Reads on the event loop, for reads that an index answers in a moment. All reads of one turn are of one snapshot.
+   */
   get rows(): RowReader {
     return this.#reader;
   }
 
   /**
-   * Runs `work` in a transaction of its own and resolves with its answer once that is on disk. What it throws takes the
+   * Runs `work` in a transaction of its own and resolves with its answer once that is on disk. Its error rolls the
    * transaction back and is thrown here. `work` must not wait for another transaction.
-   * @param options `makesRoom`: on a full disk it may use what is reserved for that. `weight`: how many changes it makes, about.
+   * @param options `makesRoom`: on a full disk it may use the reserve. `weight`: how many changes it makes, about.
    * @throws AppError `unavailable` when the disk does not take the change, or while the service stops.
    */
   transact<T>(work: (tx: Transactor) => Awaitable<T>, options: TransactOptions = {}): Promise<T> {
     return this.#writer.transact(work, options);
   }
 
-  /** A write that changes nothing, through log and flush: it proves that the disk takes one. @throws AppError as `transact`. */
+  /**
+   * A write that changes nothing, through log and flush: it proves that the disk takes one. @throws AppError as
+   * `transact`.
+   */
   async probe(): Promise<void> {
     await this.transact((tx) => tx.run("UPDATE _schema SET version = version WHERE module = 'events'"));
   }
@@ -193,8 +202,8 @@ export class SqliteDatabase implements Database {
   }
 
   /**
-   * Like `transact`, for a change that somebody asked for: whether their session is still in force, and with which role,
-   * is looked at inside the transaction, after everything that was committed before it.
+   * Like `transact`, for a change that somebody asked for: whether their session is still in force, and with which
+   * role, is looked at inside the transaction, after everything that was committed before it.
    * @param work gets the caller with the role of this moment.
    * @param options `makesRoom` counts for admins alone.
    * @throws AppError `unauthorized` when the session has ended.
@@ -230,8 +239,8 @@ export class SqliteDatabase implements Database {
   }
 
   /**
-   * Reads that belong together over many turns of the event loop: a migration that comes in between is not seen. Whoever
-   * asks for them ends them.
+   * Reads that belong together over many turns of the event loop: a migration in between is not seen. The caller
+   * ends them.
    */
   longRead(): LongRead {
     return this.#reader.longRead();
@@ -246,8 +255,8 @@ export class SqliteDatabase implements Database {
   }
 
   /**
-   * Reads of another module or process that can hold an old state of the database, and with it the write-ahead log: they
-   * make a gap when the log waits for one.
+   * Reads of another module or process that can hold an old state of the database, and with it the write-ahead log:
+   * they make a gap when the log waits for one.
    */
   joinGaps(reads: PausableReads): void {
     this.#checkpointer.add(reads);
@@ -262,7 +271,7 @@ export class SqliteDatabase implements Database {
   }
 
   /**
-   * A connection that reads and has temporary tables. Each statement reads what is committed by then. Closed with the database.
+   * A connection that reads and has temporary tables. Each statement sees the commits so far. Closed with the database.
    * @param onProbe see `addFunctions`.
    */
   openScratch(onProbe: () => void): ScratchConnection {
@@ -282,18 +291,21 @@ export class SqliteDatabase implements Database {
     return this.#queryThreads.run(this.#asAllowed(waiter, run), waiter);
   }
 
-  /** Reads that were allowed to a caller who has waited since: session and role must be the same when their turn comes. */
+  /**
+   * Reads that were allowed to a caller who has waited since: session and role must be the same when their turn comes.
+   */
   #asAllowed<T>({ principal = null }: Waiter, work: ThreadWork<T>): ThreadWork<T> {
     return async (thread) => {
       const current = await this.recheck(principal);
-      if (current?.role !== principal?.role) throw new AppError("forbidden", "Your role has changed; ask again.");
+      if (current?.role !== principal?.role)
+        throw new AppError("forbidden", "Your role has changed; send the request again.");
       return work(thread);
     };
   }
 
   /**
-   * Holds the database file and its log in the state of the last commit, to be copied, while writes go on. The log grows meanwhile:
-   * whoever asks has a bound for that, and releases it.
+   * Holds the database file and its log in the state of the last commit, to be copied, while writes go on. The log
+   * grows meanwhile: whoever asks has a bound for that, and releases it.
    */
   holdState(): Promise<HeldState> {
     const [file, logFile] = [this.#file, this.#logFile];
@@ -310,7 +322,7 @@ export class SqliteDatabase implements Database {
     return this.#checkpointer.uncopied;
   }
 
-  /** Brings the tables of the modules to what this version needs, in one transaction. */
+  /** Upgrades the tables of the modules to this version, in one transaction. */
   async prepare(schemas: readonly ModuleSchema[]): Promise<void> {
     await this.transact(async (tx) => {
       for (const { module, steps } of schemas) {
@@ -341,7 +353,7 @@ export class SqliteDatabase implements Database {
     };
   }
 
-  /** Refuses what was accepted and is not done, and what comes from now on: who waits for it is answered. */
+  /** Refuses accepted transactions that are not done, and all new ones: their callers are answered. */
   giveUp(): void {
     this.#writer.giveUp();
     this.#threads.giveUp();
@@ -349,8 +361,8 @@ export class SqliteDatabase implements Database {
   }
 
   /**
-   * Waits for what was accepted, copies the log into the file and closes it. What takes longer than `graceMs` is
-   * given up: a migration is taken back.
+   * Waits for accepted transactions, copies the log into the file and closes it. After `graceMs` the rest is given
+   * up: a migration is rolled back.
    */
   async close(graceMs = 8_000): Promise<void> {
     const timer = setTimeout(() => this.giveUp(), graceMs);
@@ -361,7 +373,7 @@ export class SqliteDatabase implements Database {
     this.#closeAll();
   }
 
-  /** Closes what was opened, whatever state it is in. */
+  /** Closes everything that was opened, in any state. */
   #closeAll(): void {
     for (let close = this.#closers.pop(); close !== undefined; close = this.#closers.pop()) {
       try {

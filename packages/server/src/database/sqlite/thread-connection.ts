@@ -60,7 +60,7 @@ export class ThreadConnection implements Reader {
   }
 
   /**
-   * Ends it in the middle of what it does, which fails with `reason`; what was not committed is taken back. A statement
+   * Ends it in the middle of its work, which fails with `reason`; uncommitted changes are rolled back. A statement
    * with a `stopProbe` ends at once, any other when it is done.
    */
   abandon(reason: AppError): void {
@@ -78,7 +78,7 @@ export class ThreadConnection implements Reader {
   }
 
   #ask<T>(action: StatementRequest["do"], sql: string, values: Value[]): Promise<T> {
-    // The shape of a row is what the SQL text says; its author names it.
+    // The author of the SQL text names the shape of its rows.
     return this.#send({ path: this.#path, stop: this.#stop, do: action, sql, values }) as Promise<T>;
   }
 

@@ -5,10 +5,10 @@ import type { Connection } from "./connection.ts";
 import { hasMetDamage } from "./errors.ts";
 import { openReader } from "./open-file.ts";
 
-/** What one query may answer; more is an error that asks for a LIMIT. */
+/** Bounds of one query's answer; more is an error that asks for a LIMIT. */
 const maxRows = 100_000;
 const maxBytes = 16 * 1024 * 1024;
-/** What a query may need on its way, for sorting or for values that it makes. */
+/** Memory of one query, for sorting or for values that it makes. */
 const maxHeap = 256 * 1024 * 1024;
 
 interface Opcode {
@@ -28,8 +28,9 @@ interface Root {
 const schemaRoot: Root = { type: "table", name: "sqlite_schema", tbl_name: "sqlite_schema" };
 
 /**
- * SQL that somebody wrote by hand: read-only, and blind to secrets. What a statement reads is taken from SQLite's own
- * program for it, not from its text. Such a query can take for ever, so this runs in a process that can be ended.
+ * Queries of user code: read-only, and blind to secrets. The tables and columns that a statement reads are taken from
+ * SQLite's own program for it, not from its text. Such a query can take for ever, so this runs in a process that can be
+ * ended.
  */
 export class UserQueries {
   readonly #connection: Connection;
@@ -87,10 +88,10 @@ export class UserQueries {
     if (!["select", "with", "values"].includes(first))
       throw new AppError("bad_request", "db.query only reads: the SQL must start with SELECT, WITH or VALUES.");
     const roots = this.#roots();
-    /** By cursor of the program, what may be read through it. */
+    /** By cursor of the program, the columns that may be read through it. */
     const restricted = new Map<number, { view: string; positions: ReadonlySet<number> }>();
     for (const { opcode, p1, p2, p3 } of this.#connection.iterate<Opcode>(`EXPLAIN ${sql}`, [])) {
-      // Database 0 is the file; others hold what the query makes for itself.
+      // Database 0 is the file; others hold the query's temporary data.
       if (opcode === "OpenRead" && p3 === 0) {
         const root = roots.get(p2) ?? schemaRoot;
         const open = this.#tables.find(({ table }) => table === root.tbl_name);

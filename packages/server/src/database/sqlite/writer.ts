@@ -1,3 +1,4 @@
+/** Writer: runs all transactions and migrations, one after the other, with group commit. */
 import { AppError, type Awaitable } from "../../kernel/index.ts";
 import type { Logger } from "../../logging/index.ts";
 import type { MigrationSite, TransactOptions, Transactor } from "../store.ts";
@@ -20,7 +21,7 @@ const flushEveryMs = 50;
 
 const lost = "The database could not be written to disk; the service is stopping.";
 
-/** What has ended a transaction, or its thread, may have taken it back already. */
+/** Rolls a transaction back, if the error that ended it, or its thread, has not done so already. */
 async function takeBack(connection: TransactionConnection): Promise<void> {
   try {
     await connection.run("ROLLBACK");
@@ -54,7 +55,7 @@ export class Writer {
   #queue: Job[] = [];
   /** Those in the queue. */
   #migrations = 0;
-  /** That of the migration which runs. */
+  /** The thread of the running migration. */
   #thread: ThreadConnection | null = null;
   #isOutOfTime = false;
   readonly #closing = new Set<Promise<void>>();
@@ -94,14 +95,14 @@ export class Writer {
     const { migration = null, makesRoom = false, weight = 1 } = options;
     if (migration !== null) this.#migrations += 1;
     return new Promise<T>((resolve, reject) => {
-      // `resolve` is only ever called with what `work` answered.
+      // `resolve` is only called with the answer of `work`.
       const settle = { resolve: resolve as (value: unknown) => void, reject };
       this.#queue.push({ work, ...settle, migration, makesRoom, weight, outcome: null });
       this.#turning ??= this.#nextTurn();
     });
   }
 
-  /** Refuses what comes from now on, and waits for what was accepted: `graceMs` at most, then the rest is refused, too. */
+  /** Refuses new transactions, and waits for the accepted ones: `graceMs` at most, then the rest is refused, too. */
   async close(graceMs: number): Promise<void> {
     this.#refusal ??= stopping();
     const timer = setTimeout(() => this.giveUp(), graceMs);
@@ -111,7 +112,7 @@ export class Writer {
     if (!this.#isOutOfTime) await Promise.all(this.#closing);
   }
 
-  /** Refuses what was accepted and is not done, and what comes from now on. */
+  /** Refuses accepted transactions that are not done, and all new ones. */
   giveUp(): void {
     this.#refusal ??= stopping();
     this.#isOutOfTime = true;
@@ -135,7 +136,7 @@ export class Writer {
     return new Promise((resolve) => {
       setImmediate(() => {
         this.#turn()
-          // What is committed and what is in memory may differ now.
+          // Memory and database may differ now.
           .catch((error: unknown) => this.#fail([], error))
           .then(() => {
             this.#turning = this.#queue.length > 0 ? this.#nextTurn() : null;
@@ -145,7 +146,7 @@ export class Writer {
     });
   }
 
-  /** What has waited longest: a migration, or the transactions before the next one. */
+  /** Runs the work that has waited longest: a migration, or the transactions before the next one. */
   #turn(): Promise<void> {
     if (this.#isOutOfTime) {
       // A thread that was given up may hold the lock until its statement has ended: nothing more is begun.
@@ -180,7 +181,7 @@ export class Writer {
       this.#connection.run("BEGIN IMMEDIATE");
       for (const job of batch) {
         done += 1;
-        // What changes with the commit (definitions, sessions) must be in force for whoever comes next.
+        // State that changes with the commit (definitions, sessions) must be in force for the next transaction.
         if (await this.#attempt(job)) break;
         if (job.outcome !== null && "error" in job.outcome && hasMetDamage(job.outcome.error)) {
           this.#setApart(batch, job);
@@ -216,8 +217,8 @@ export class Writer {
   }
 
   /**
-   * A transaction in which a statement has met damage cannot be committed: it is taken back with all that was done in it.
-   * The job that met the damage fails alone; the others are done again.
+   * A transaction in which a statement has met damage cannot be committed: it is taken back with all that was done in
+   * it. The job that met the damage fails alone; the others are done again.
    */
   #setApart(batch: Job[], damaged: Job): void {
     this.#takeBack();
@@ -237,8 +238,8 @@ export class Writer {
   }
 
   /**
-   * Tables change for everybody in one moment: reads see what was there before until the commit, and from then on the new
-   * tables together with what is kept in memory about them.
+   * Tables change for everybody in one moment: reads see the old tables until the commit, and from then on the
+   * new ones together with the state in memory about them.
    */
   async #migrate(job: Job): Promise<void> {
     let thread: ThreadConnection | null = null;
@@ -249,7 +250,7 @@ export class Writer {
       this.#reader.hold();
       if (job.migration === "thread") thread = this.#openThread();
       this.#thread = thread;
-      // What it writes is on its way to the disk before its commit is waited for.
+      // Its writes are on their way to the disk before the wait for its commit.
       if (thread !== null)
         flushing = setInterval(() => void this.#flusher.flush().catch(() => undefined), flushEveryMs);
       const connection = thread ?? this.#connection;
@@ -294,7 +295,7 @@ export class Writer {
         if (outcome !== null && "tx" in outcome) for (const effect of outcome.tx.commitEffects) effect();
       }
     } catch (error) {
-      // What is kept in memory is not what is committed.
+      // Memory and database differ.
       this.#fail(batch, error);
       return;
     }
@@ -344,7 +345,7 @@ export class Writer {
     try {
       if (this.#connection.inTransaction) this.#connection.run("ROLLBACK");
     } catch (error) {
-      // Damage ends a transaction and is told again. A transaction that does not end would swallow what comes next.
+      // Damage ends a transaction and is reported again. A transaction that does not end would take in the next one.
       if (this.#connection.inTransaction) throw error;
     }
   }

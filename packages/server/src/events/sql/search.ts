@@ -11,7 +11,9 @@ export interface EventFilter {
   readonly to: number | null;
   /** The id of the user who caused it. */
   readonly actor?: string | null;
-  /** The id of the user to whom it happened: sign-ins and what admins did to the account. Never an event of a record. */
+  /**
+   * The id of the user whom it concerns: sign-ins, and changes to the account by admins. Never an event of a record.
+   */
   readonly about?: string | null;
   /** The `filePath` of its payload: that of a function or job. */
   readonly filePath?: string | null;
@@ -41,7 +43,7 @@ async function placeAt(reader: Reader, time: number, { first, last }: EventPlace
   return low;
 }
 
-/** What the types begin with that are not about records. */
+/** The beginnings of types that are not about records. */
 const otherPrefixes = ["auth.", "storage.", "function.", "job.", "admin."];
 
 /** Of most logs a small part is not about records. The planner does not know, and is told. */

@@ -1,6 +1,7 @@
 /**
- * Size marks: a mark says how many bytes of events were written up to its place. The difference of two marks is the size of
- * what lies between them, so nothing is counted when events are trimmed. The first mark lies where the log begins.
+ * Size marks: a mark says how many bytes of events were written up to its place. The difference of two marks is the
+ * size of the events between them, so nothing is counted when events are trimmed. The first mark lies where the log
+ * begins.
  */
 import type { Reader, Transactor } from "../../database/index.ts";
 import type { Awaitable } from "../../kernel/index.ts";
