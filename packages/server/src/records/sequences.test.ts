@@ -120,7 +120,7 @@ describe("create", () => {
 
   test("an import may bring numbers: the count goes on after the greatest, and a number that is taken is told", async () => {
     const token = await api.admin();
-    const lines = [{ u: "i1", n: 50 }, { u: "i2" }, { u: "i3", n: 50 }, { u: "i4", n: "x" }];
+    const lines = [{ u: "i1", n: 50 }, { u: "i2" }, { u: "i3", n: 50 }, { u: "i4", n: "x" }, { u: "i5", n: 20 }];
     const answer = await api.request("POST", "/api/once/import", {
       token,
       body: lines.map((line) => JSON.stringify(line)).join("\n"),
@@ -133,6 +133,7 @@ describe("create", () => {
     expect(items.map(({ u, n }) => [u, n])).toEqual([
       ["i1", 50],
       ["i2", 51],
+      ["i5", 20],
     ]);
     expect((await post("once", {})).body["n"]).toBe(52 as never);
   });
