@@ -1,0 +1,64 @@
+/** Attributes of fields in the dashboard: values, defaults, deletions and sequences in the schema editor and in the form of a record. */
+import { afterAll, expect, test } from "bun:test";
+import type { CollectionEntry, RecordList } from "@socle/protocol";
+import { complaintsOf, openDashboard, overflowOf, settled, violationsOf } from "./dashboard.ts";
+
+const dashboard = await openDashboard({
+  collections: [
+    { name: "boards", fields: [{ name: "title", type: "string" }] },
+    {
+      name: "tasks",
+      fields: [
+        { name: "title", type: "string" },
+        { name: "status", type: "string", values: ["todo", "done"] },
+        { name: "board", type: "relation", collection: "boards" },
+        { name: "number", type: "integer" },
+      ],
+    },
+  ],
+});
+afterAll(() => dashboard.server.stop());
+const { api } = dashboard;
+
+test("attributes are chosen in the options of a field, reviewed and applied", async () => {
+  await api("POST", "/api/tasks", { title: "First", status: "todo" });
+  const page = await dashboard.open("/collections/tasks/schema");
+  await page.getByRole("button", { name: "Options of status" }).click();
+  await page.getByRole("textbox", { name: "Values" }).fill("doing\ntodo\ndone");
+  await page.getByRole("switch", { name: "Has a default" }).check();
+  await page.getByRole("button", { name: "Options of board" }).click();
+  await page.getByRole("combobox", { name: "When the target is deleted" }).click();
+  await page.getByRole("option", { name: "Delete this record, too" }).click();
+  await page.getByRole("button", { name: "Options of number" }).click();
+  await page.getByRole("switch", { name: "Numbers the records" }).check();
+  await page.getByRole("combobox", { name: "Counts separately for each" }).click();
+  await page.getByRole("option", { name: "board" }).click();
+  await page.keyboard.press("Escape");
+  await settled(page);
+  expect([await violationsOf(page), await overflowOf(page)]).toEqual([[], 0]);
+  await page.getByRole("button", { name: "Review changes" }).click();
+  await page.getByText("1 record gets a number if it has none").waitFor();
+  await page.getByRole("button", { name: "Apply" }).click();
+  await page.getByText("Collection tasks was changed").waitFor();
+  expect(((await api("GET", "/api/admin/collections/tasks")) as CollectionEntry).fields).toEqual([
+    { name: "title", type: "string" },
+    { name: "status", type: "string", values: ["doing", "todo", "done"], default: "doing" },
+    { name: "board", type: "relation", collection: "boards", onDelete: "cascade" },
+    { name: "number", type: "integer", sequence: ["board"] },
+  ]);
+  expect(complaintsOf(page)).toEqual([]);
+}, 60_000);
+
+test("a record chooses one of the values, and its number is only shown", async () => {
+  const page = await dashboard.open("/collections/tasks?record=new");
+  await page.getByRole("textbox", { name: "title" }).fill("Second");
+  await page.getByRole("combobox", { name: "status" }).click();
+  await page.getByRole("option", { name: "done" }).click();
+  expect(await page.getByPlaceholder("given by the service").isEditable()).toBe(false);
+  expect(await violationsOf(page)).toEqual([]);
+  await page.keyboard.press("Control+s");
+  await page.getByText("The record was created.").waitFor();
+  const { items } = (await api("GET", "/api/tasks")) as RecordList;
+  expect(items[0]).toMatchObject({ title: "Second", status: "done", number: 2 });
+  expect(complaintsOf(page)).toEqual([]);
+}, 60_000);
