@@ -2,6 +2,7 @@
 import { expect, test } from "bun:test";
 import type { Page } from "playwright-core";
 import { openWindow } from "./browser.ts";
+import { overflowOf, violationsOf } from "./dashboard.ts";
 import { startTracker } from "./tracker-kit.ts";
 
 const server = await startTracker();
@@ -45,6 +46,7 @@ test("two people work in one workspace, and a third sees nothing of it", async (
   const token = new URL(link).hash;
   await eve.goto(`${server.url}/${token}`);
   await eve.getByText(/This invitation is over/).waitFor();
+  expect(await violationsOf(carol)).toEqual([]);
   const dave = await openPage(token);
   await signUp(dave, "Dave");
   await dave.getByRole("heading", { name: "Garden <b>1</b>" }).waitFor();
@@ -63,12 +65,16 @@ test("two people work in one workspace, and a third sees nothing of it", async (
   await dave.getByText("Greenhouse · Dave").waitFor();
   await dave.getByRole("button", { name: "Mend the roof", exact: true }).click();
   await dave.getByText("Can you?").waitFor();
+  expect(await violationsOf(dave)).toEqual([]);
   expect(await dave.getByLabel("Title", { exact: true }).inputValue()).toBe("Mend the roof");
   expect(await dave.getByLabel("Description").inputValue()).toBe("Before winter");
   await dave.locator("#issue .close").click();
   await dave.getByRole("button", { name: "Close “Mend the roof”" }).click();
   await carol.locator("#issue .close").click();
   await carol.getByRole("region", { name: "Done" }).getByText("Mend the roof").waitFor();
+  expect(await violationsOf(carol)).toEqual([]);
+  await carol.setViewportSize({ width: 390, height: 800 });
+  expect(await overflowOf(carol)).toBeLessThanOrEqual(0);
 
   // A role counts at once; who is removed sees nothing any more.
   await carol.getByRole("button", { name: "Members" }).click();

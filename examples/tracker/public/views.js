@@ -27,7 +27,8 @@ export function render(page) {
   if (workspace === undefined && first?.id !== (state.workspace ?? undefined)) return page.choose(first?.id ?? null);
   renderWorkspaces(page);
   const hint = "You are in no workspace yet. Make one, or follow the link of an invitation.";
-  $("hint").textContent = workspace === undefined ? hint : "";
+  const needsProject = workspace !== undefined && page.projects.length === 0 && page.role !== "guest";
+  $("hint").textContent = workspace === undefined ? hint : needsProject ? "Add a project, and then its issues." : "";
   $("workspace").hidden = workspace === undefined;
   if (workspace !== undefined) renderWorkspace(page);
   renderIssue(page);

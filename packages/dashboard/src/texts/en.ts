@@ -955,7 +955,7 @@ export const en = {
       lookedAt: {
         read: "Looked at for each record. One that does not fulfil it is in no list, and 404 by its id.",
         create:
-          "Looked at for the new record, as it will stand among the others. One that does not fulfil it is refused (403).",
+          "Looked at for the new record, with the other records as they are. One that does not fulfil it is refused (403).",
         update:
           "Looked at before the change and after it, so that no record leaves the part that the caller may change (403).",
         delete: "Looked at for the record as it stands. One that does not fulfil it stays (403).",
