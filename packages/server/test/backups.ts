@@ -1,8 +1,8 @@
 /** The shared parts of the tests of backups: a service with records and files, its backups, and restored copies of it. */
 import { existsSync, mkdirSync } from "node:fs";
 import { join } from "node:path";
-import { knownSchemas, placesOf } from "../src/app/index.ts";
-import { makeBackup, type Places, restoreBackup } from "../src/backup/index.ts";
+import { dataPathsOf, knownSchemas } from "../src/app/index.ts";
+import { type DataPaths, makeBackup, restoreBackup } from "../src/backup/index.ts";
 import type { RestoreResult } from "../src/backup/restore.ts";
 import { DatabaseFile } from "../src/database/index.ts";
 import type { openFiles } from "./files.ts";
@@ -19,7 +19,7 @@ export async function backUp(
   const output = join(temporaryFolder(), "backup.tar.zst");
   await makeBackup({
     database: service.database,
-    places: placesOf(config),
+    paths: dataPathsOf(config),
     holdRemovals: () => service.storage.holdRemovals(),
     filesSize: 0,
     output,
@@ -34,16 +34,16 @@ export async function backUp(
 }
 
 /** Where nothing is yet. */
-export function emptyPlaces({ config }: Pick<Files, "config">): Places {
+export function emptyPaths({ config }: Pick<Files, "config">): DataPaths {
   const folder = join(temporaryFolder(), "data");
   mkdirSync(folder);
-  const { s3 } = placesOf(config).files;
+  const { s3 } = dataPathsOf(config).files;
   const database = join(folder, "socle.db");
-  return { database, files: { place: join(folder, "storage"), workFolder: `${database}-files`, s3 } };
+  return { database, files: { address: join(folder, "storage"), workFolder: `${database}-files`, s3 } };
 }
 
 export function restoreTo(
-  places: Places,
+  paths: DataPaths,
   file: string | Blob,
   options: { force?: boolean; passphrase?: string; schemas?: Record<string, number> } = {},
 ): Promise<RestoreResult> {
@@ -51,18 +51,18 @@ export function restoreTo(
   const source = typeof file === "string" ? Bun.file(file) : file;
   return restoreBackup(
     { name: "the backup", source, schemas, identity: async () => ({ passphrase }) },
-    { places, force },
+    { paths, force },
   );
 }
 
 /** The bytes of a file in restored places; null when there are none. */
-export async function bytesIn({ files }: Places, id: string): Promise<Uint8Array | null> {
-  const path = join(files.place, id.slice(-2), id);
+export async function bytesIn({ files }: DataPaths, id: string): Promise<Uint8Array | null> {
+  const path = join(files.address, id.slice(-2), id);
   return existsSync(path) ? Bun.file(path).bytes() : null;
 }
 
 /** Reads from a restored database, and closes it. */
-export function rowsIn<T>({ database }: Places, sql: string): T[] {
+export function rowsIn<T>({ database }: DataPaths, sql: string): T[] {
   const file = new DatabaseFile(database);
   try {
     return file.all<T>(sql);

@@ -7,7 +7,7 @@ import { AccessLog, type ApiParts, type Dashboard, RateLimiter, type StaticFiles
 import { type EventLoopLag, type Logger, type LogRing, RequestMeter } from "../logging/index.ts";
 import { Realtime } from "../realtime/index.ts";
 import type { Scripts } from "./scripts.ts";
-import { placesOf, type Service } from "./service.ts";
+import { dataPathsOf, type Service } from "./service.ts";
 
 export interface ApiOptions {
   service: Service;
@@ -44,12 +44,12 @@ export function buildApi(options: ApiOptions): Api {
     maxSubscriptions: config["limits.subscriptions"],
     maxFilters: config["limits.filters"],
   });
-  const places = placesOf(config);
+  const paths = dataPathsOf(config);
   const backups = new Backups({
     ...service,
     logger: logger.for("backup"),
-    places,
-    target: openTarget(config["backup.target"], places),
+    paths,
+    target: openTarget(config["backup.target"], paths),
     schedule: config["backup.schedule"],
     keep: config["backup.keep"],
     maxLog: config["backup.log"],

@@ -7,7 +7,7 @@ export { keepFilesPrivate } from "./file-modes.ts";
 export type { LogLine, RunRequest, TransferRequest } from "./run-request.ts";
 export { Scripts } from "./scripts.ts";
 export { type SeedReport, seedFrom } from "./seed.ts";
-export { buildService, knownSchemas, openService, placesOf, type Service } from "./service.ts";
+export { buildService, dataPathsOf, knownSchemas, openService, type Service } from "./service.ts";
 export { ServiceManager } from "./service-manager.ts";
 export { exportFile, formatOfFile, importFile } from "./transfer-file.ts";
 export { checkFile, typesFile, writeCheckSettings, writeTypes } from "./types-file.ts";

@@ -1,7 +1,7 @@
 /** Service: builds every module but the network, opens the database, and applies the definition files. */
 import { join } from "node:path";
 import { Auth, authSchema, userTable } from "../auth/index.ts";
-import { isRestoring, type Places, putRight } from "../backup/index.ts";
+import { type DataPaths, isRestoring, putRight } from "../backup/index.ts";
 import { applyDefinitionFiles, Collections, collectionSchema } from "../collections/index.ts";
 import type { Config } from "../config/index.ts";
 import { asSetupError, type Database, type ModuleSchema, SqliteDatabase } from "../database/index.ts";
@@ -55,11 +55,11 @@ const schemas: readonly ModuleSchema[] = [
 export const knownSchemas = Object.fromEntries(schemas.map(({ module, steps }) => [module, steps.length]));
 
 /** Where the service of a configuration keeps its data. */
-export function placesOf(config: Config): Places {
+export function dataPathsOf(config: Config): DataPaths {
   return {
     database: config.database,
     files: {
-      place: config.storage,
+      address: config.storage,
       workFolder: `${config.database}-files`,
       s3: {
         endpoint: config["s3.endpoint"],
@@ -105,8 +105,8 @@ export async function openService(options: ServiceOptions): Promise<Service> {
  * @throws SetupError with one readable line; the database is closed again then.
  */
 export async function buildService({ config, logger, onFatal }: ServiceOptions): Promise<Service> {
-  const places = placesOf(config);
-  if (!isRestoring(places)) refuseMissingDatabase(config);
+  const paths = dataPathsOf(config);
+  if (!isRestoring(paths)) refuseMissingDatabase(config);
   keepFilesPrivate();
   const databaseLogger = logger.for("database");
   const database = new SqliteDatabase({
@@ -114,7 +114,7 @@ export async function buildService({ config, logger, onFatal }: ServiceOptions):
     logger: databaseLogger,
     onFatal,
     onLocked() {
-      if (putRight(places)) databaseLogger.info("A restore that was interrupted has been brought to its end");
+      if (putRight(paths)) databaseLogger.info("A restore that was interrupted has been brought to its end");
     },
     logLimit: config["limits.wal"],
     queryThread: threadEntry("queries/query-thread"),
@@ -156,7 +156,7 @@ export async function buildService({ config, logger, onFatal }: ServiceOptions):
       events,
       clock,
       logger: storageLogger,
-      driver: await openDriver({ ...places.files, logger: storageLogger }),
+      driver: await openDriver({ ...paths.files, logger: storageLogger }),
       thumbsCacheSize: config["thumbs.cacheSize"],
       maxThumbnails: config["limits.thumbnails"],
       quota: { total: config["limits.storage"], perUser: config["limits.storagePerUser"] },

@@ -3,11 +3,11 @@ import { Database as Driver } from "bun:sqlite";
 import { describe, expect, test } from "bun:test";
 import { existsSync, mkdirSync, readdirSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
-import { backUp, bytesIn, emptyPlaces, restoreTo, rowsIn } from "../../test/backups.ts";
+import { backUp, bytesIn, emptyPaths, restoreTo, rowsIn } from "../../test/backups.ts";
 import { openFiles } from "../../test/files.ts";
 import { temporaryFolder } from "../../test/kit.ts";
 import { randomNumbers, randomSeed } from "../../test/random.ts";
-import { knownSchemas, placesOf } from "../app/index.ts";
+import { dataPathsOf, knownSchemas } from "../app/index.ts";
 import type { HeldState } from "../database/index.ts";
 import { SetupError } from "../kernel/index.ts";
 import { ArchiveWriter } from "./archive-writer.ts";
@@ -39,17 +39,17 @@ describe("a round trip", () => {
     const backup = await backUp(files);
     const later = await addPost("later");
     const laterFile = await store("later");
-    const places = emptyPlaces(files);
-    const { head, aside } = await restoreTo(places, backup);
+    const paths = emptyPaths(files);
+    const { head, aside } = await restoreTo(paths, backup);
     expect(head).toMatchObject({ socle: "test", missing: [], schema: knownSchemas, counts: { files: 2, users: 3 } });
     expect(head.event).toStartWith("evt_");
     expect(aside).toEqual([]);
-    expect(await bytesIn(places, kept)).toEqual(content);
-    expect(await bytesIn(places, emptyFile)).toHaveLength(0);
-    expect(await bytesIn(places, laterFile)).toBeNull();
-    const names = readdirSync(dirname(places.database)).sort();
+    expect(await bytesIn(paths, kept)).toEqual(content);
+    expect(await bytesIn(paths, emptyFile)).toHaveLength(0);
+    expect(await bytesIn(paths, laterFile)).toBeNull();
+    const names = readdirSync(dirname(paths.database)).sort();
     expect(names.filter((name) => !name.startsWith("socle.db-lock"))).toEqual(["socle.db", "storage"]);
-    const titles = rowsIn<{ id: string; title: string }>(places, "SELECT id, title FROM posts");
+    const titles = rowsIn<{ id: string; title: string }>(paths, "SELECT id, title FROM posts");
     expect(titles.map(({ title }) => title)).toContain("first");
     expect(titles.map(({ id }) => id)).not.toContain(later);
     expect(existsSync(`${service.database.path}-backup/copy.db`)).toBe(false);
@@ -61,10 +61,10 @@ describe("a round trip", () => {
     reader.run("BEGIN");
     reader.query("SELECT count(*) FROM posts").get();
     const ids = [await addPost("in the log"), await addPost("in the log, too")];
-    const places = emptyPlaces(files);
-    await restoreTo(places, await backUp(files));
+    const paths = emptyPaths(files);
+    await restoreTo(paths, await backUp(files));
     reader.close();
-    const found = rowsIn<{ id: string }>(places, "SELECT id FROM posts").map(({ id }) => id);
+    const found = rowsIn<{ id: string }>(paths, "SELECT id FROM posts").map(({ id }) => id);
     expect(found).toEqual(expect.arrayContaining(ids));
     expect(readdirSync(`${service.database.path}-backup`).filter((name) => name.startsWith("copy"))).toEqual([]);
   });
@@ -81,7 +81,7 @@ describe("a round trip", () => {
         void (async () => {
           expect((await request("DELETE", `/api/storage/${doomed}`, { token })).status).toBe(204);
           expect((await request("GET", `/api/storage/${doomed}`)).status).toBe(404);
-          expect(await bytesIn(placesOf(files.config), doomed)).toEqual(content);
+          expect(await bytesIn(dataPathsOf(files.config), doomed)).toEqual(content);
         })().then(checked.resolve, checked.reject);
       },
       holdRemovals() {
@@ -90,9 +90,9 @@ describe("a round trip", () => {
       },
     });
     await checked.promise;
-    const places = emptyPlaces(files);
-    await restoreTo(places, backup);
-    expect(await bytesIn(places, doomed)).toEqual(content);
+    const paths = emptyPaths(files);
+    await restoreTo(paths, backup);
+    expect(await bytesIn(paths, doomed)).toEqual(content);
     for (let i = 0; i < 500 && files.onDisk().some((path) => path.endsWith(doomed)); i++) await Bun.sleep(10);
     expect(files.onDisk().some((path) => path.endsWith(doomed))).toBe(false);
     const remains = await service.database.reader.all("SELECT id FROM _file_remains");
@@ -102,22 +102,22 @@ describe("a round trip", () => {
   test("a file whose bytes are lost is told of, and holds nothing up", async () => {
     const lost = await store("lost");
     rmSync(join(files.config.storage, lost.slice(-2), lost));
-    const places = emptyPlaces(files);
-    const { head } = await restoreTo(places, await backUp(files));
+    const paths = emptyPaths(files);
+    const { head } = await restoreTo(paths, await backUp(files));
     expect(head.missing).toEqual([lost]);
-    expect(await bytesIn(places, kept)).toEqual(content);
+    expect(await bytesIn(paths, kept)).toEqual(content);
     await service.database.transact((tx) => tx.run("DELETE FROM _files WHERE id = ?", lost));
   });
 
   test("encrypted with a passphrase, and read with no other", async () => {
     const backup = await backUp(files, { encryption: { passphrase: "correct horse" } });
     expect(await Bun.file(backup).text()).toStartWith("age-encryption.org/v1\n");
-    const places = emptyPlaces(files);
-    const failure = await restoreTo(places, backup, { passphrase: "wrong" }).catch(String);
+    const paths = emptyPaths(files);
+    const failure = await restoreTo(paths, backup, { passphrase: "wrong" }).catch(String);
     expect(failure).toMatch(/^Error: the backup: cannot be opened: the passphrase does not open it[^\n]*$/);
-    expect(existsSync(places.database)).toBe(false);
-    await restoreTo(places, backup, { passphrase: "correct horse" });
-    expect(await bytesIn(places, kept)).toEqual(content);
+    expect(existsSync(paths.database)).toBe(false);
+    await restoreTo(paths, backup, { passphrase: "correct horse" });
+    expect(await bytesIn(paths, kept)).toEqual(content);
   });
 });
 
@@ -169,17 +169,17 @@ describe("a backup that fails", () => {
 describe("a restore", () => {
   test("refuses where there are data; with force, they are moved aside and kept", async () => {
     const backup = await backUp(files);
-    const places = emptyPlaces(files);
-    await restoreTo(places, backup);
-    rmSync(join(places.files.place, kept.slice(-2), kept));
-    const stray = join(places.files.place, "zz", "fil_zz");
+    const paths = emptyPaths(files);
+    await restoreTo(paths, backup);
+    rmSync(join(paths.files.address, kept.slice(-2), kept));
+    const stray = join(paths.files.address, "zz", "fil_zz");
     mkdirSync(dirname(stray));
     writeFileSync(stray, "stray");
-    const refusal = await restoreTo(places, backup).catch((error: unknown) => error);
+    const refusal = await restoreTo(paths, backup).catch((error: unknown) => error);
     expect(refusal).toBeInstanceOf(SetupError);
-    expect(await bytesIn(places, kept)).toBeNull();
-    const { aside } = await restoreTo(places, backup, { force: true });
-    expect(await bytesIn(places, kept)).toEqual(content);
+    expect(await bytesIn(paths, kept)).toBeNull();
+    const { aside } = await restoreTo(paths, backup, { force: true });
+    expect(await bytesIn(paths, kept)).toEqual(content);
     expect(existsSync(stray)).toBe(false);
     expect(aside).toHaveLength(1);
     expect(existsSync(join(aside[0] ?? "", "socle.db"))).toBe(true);
@@ -187,7 +187,7 @@ describe("a restore", () => {
   });
 
   test("refuses while a service runs there", async () => {
-    const failure = await restoreTo(placesOf(files.config), await backUp(files), { force: true }).catch(String);
+    const failure = await restoreTo(dataPathsOf(files.config), await backUp(files), { force: true }).catch(String);
     expect(failure).toContain("is in use by another socle process");
     expect((await request("GET", `/api/storage/${kept}`)).status).toBe(200);
   });
@@ -199,15 +199,15 @@ describe("what is refused, with one line and without a trace", () => {
   let whole = new Uint8Array();
 
   async function refusal(bytes: Uint8Array | string, schemas?: Record<string, number>): Promise<string> {
-    const places = emptyPlaces(files);
+    const paths = emptyPaths(files);
     const blob = new Blob([typeof bytes === "string" ? bytes : new Uint8Array(bytes)]);
-    const failure = await restoreTo(places, blob, schemas === undefined ? {} : { schemas }).then(
+    const failure = await restoreTo(paths, blob, schemas === undefined ? {} : { schemas }).then(
       () => "it was restored",
       (error: unknown) => String(error),
     );
-    const left = readdirSync(dirname(places.database)).filter((name) => !name.startsWith("socle.db-lock"));
+    const left = readdirSync(dirname(paths.database)).filter((name) => !name.startsWith("socle.db-lock"));
     expect(left.filter((name) => name !== "storage")).toEqual([]);
-    if (left.includes("storage")) expect(readdirSync(places.files.place, { recursive: true })).toEqual([".work"]);
+    if (left.includes("storage")) expect(readdirSync(paths.files.address, { recursive: true })).toEqual([".work"]);
     return failure;
   }
 
@@ -274,9 +274,9 @@ describe("what is refused, with one line and without a trace", () => {
       /^Error: the backup: was made by a newer version \(test\)[^\n]*$/,
     );
     const manifest = `${firstLine({ ...head, format: 2 })}${lastLine}`;
-    const places = emptyPlaces(files);
-    await restoreTo(places, await backUp(files));
-    const database = await Bun.file(places.database).bytes();
+    const paths = emptyPaths(files);
+    await restoreTo(paths, await backUp(files));
+    const database = await Bun.file(paths.database).bytes();
     const newer = await archiveOf([
       ["socle.db", database],
       ["manifest.json", manifest],
@@ -286,16 +286,16 @@ describe("what is refused, with one line and without a trace", () => {
 });
 
 test("what interrupted commands have left is removed at the next start", async () => {
-  const places = emptyPlaces(files);
+  const paths = emptyPaths(files);
   const partial = join(temporaryFolder(), "backup.tar.zst.partial");
   const other = join(temporaryFolder(), "backup.tar.zst");
   for (const path of [partial, other]) writeFileSync(path, "half");
-  for (const folder of ["-backup", "-restore"]) mkdirSync(places.database + folder);
-  mkdirSync(join(places.files.place, ".work/restore"), { recursive: true });
-  writeFileSync(join(`${places.database}-backup`, "partial"), partial);
-  expect(putRight(places)).toBe(false);
+  for (const folder of ["-backup", "-restore"]) mkdirSync(paths.database + folder);
+  mkdirSync(join(paths.files.address, ".work/restore"), { recursive: true });
+  writeFileSync(join(`${paths.database}-backup`, "partial"), partial);
+  expect(putRight(paths)).toBe(false);
   expect(existsSync(partial)).toBe(false);
   expect(existsSync(other)).toBe(true);
-  expect(readdirSync(dirname(places.database))).toEqual(["storage"]);
-  expect(existsSync(join(places.files.place, ".work/restore"))).toBe(false);
+  expect(readdirSync(dirname(paths.database))).toEqual(["storage"]);
+  expect(existsSync(join(paths.files.address, ".work/restore"))).toBe(false);
 });

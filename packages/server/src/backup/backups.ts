@@ -8,9 +8,9 @@ import { AppError, messageOf, type Principal, SetupError, system, toTimestamp } 
 import type { Logger } from "../logging/index.ts";
 import { RunLog } from "../runs/index.ts";
 import type { ByteRange, FileBody, Storage } from "../storage/index.ts";
+import type { DataPaths } from "./data-paths.ts";
 import { type Encryption, isRecipient } from "./encryption.ts";
 import { makeBackup, missingWarning } from "./make-backup.ts";
-import type { Places } from "./places.ts";
 import { type BackupTarget, backupName, timeOfName } from "./target.ts";
 
 /** Failures that are remembered; older ones are in the log and in the event log. */
@@ -24,7 +24,7 @@ export interface BackupsOptions {
   events: EventLog;
   storage: Storage;
   logger: Logger;
-  places: Places;
+  paths: DataPaths;
   target: BackupTarget;
   /** Five fields of cron, in UTC; undefined for none (`backup.schedule`). */
   schedule: string | undefined;
@@ -230,7 +230,7 @@ export class Backups {
   }
 
   async #make(work: Work, entry: BackupEntry): Promise<number> {
-    const { database, storage, places, maxLog, version, logger } = this.#options;
+    const { database, storage, paths, maxLog, version, logger } = this.#options;
     const { name, encryption } = work;
     logger.info(`Backup ${name} begins`);
     await this.#tell("started", work, {});
@@ -249,7 +249,7 @@ export class Backups {
       const { signal } = this.#stopping;
       const result = await makeBackup({
         database,
-        places,
+        paths,
         holdRemovals,
         filesSize,
         output,

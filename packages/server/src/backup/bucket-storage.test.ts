@@ -1,11 +1,11 @@
 /** Backups of a service whose files are in a bucket: taken from there, put back there, and compared with it. */
 import { expect, test } from "bun:test";
-import { backUp, emptyPlaces, restoreTo } from "../../test/backups.ts";
+import { backUp, emptyPaths, restoreTo } from "../../test/backups.ts";
 import { openFiles } from "../../test/files.ts";
 import { bucket, s3Key, startS3 } from "../../test/s3-server.ts";
-import { placesOf } from "../app/index.ts";
+import { dataPathsOf } from "../app/index.ts";
+import type { DataPaths } from "./data-paths.ts";
 import { driverOf } from "./files.ts";
-import type { Places } from "./places.ts";
 import { verifyData } from "./verify.ts";
 
 const s3 = await startS3();
@@ -17,25 +17,25 @@ const files = await openFiles({
   SERVICE_S3_SECRET_ACCESS_KEY: s3Key,
 });
 
-async function wrong(places: Places): Promise<string[]> {
-  const findings = await verifyData(places, { isRepair: false });
+async function wrong(paths: DataPaths): Promise<string[]> {
+  const findings = await verifyData(paths, { isRepair: false });
   return findings.filter(({ state }) => state === "error").map(({ text }) => text);
 }
 
 test("files go from one prefix to another, and what is lost there is found", async () => {
   const [first, second] = [await files.store("one"), await files.store(new Uint8Array(100_000).fill(7))];
-  expect(await wrong(placesOf(files.config))).toEqual([]);
+  expect(await wrong(dataPathsOf(files.config))).toEqual([]);
   const backup = await backUp(files);
-  const empty = emptyPlaces(files);
-  const places: Places = { ...empty, files: { ...empty.files, place: `s3://${bucket}/restored` } };
-  const { head } = await restoreTo(places, backup);
+  const empty = emptyPaths(files);
+  const paths: DataPaths = { ...empty, files: { ...empty.files, address: `s3://${bucket}/restored` } };
+  const { head } = await restoreTo(paths, backup);
   expect(head.counts.files).toBe(2);
-  expect(await wrong(places)).toEqual([]);
-  const driver = await driverOf(places);
+  expect(await wrong(paths)).toEqual([]);
+  const driver = await driverOf(paths);
   expect(await new Response(await driver.read(first, null)).text()).toBe("one");
   await driver.remove(second);
-  expect(await wrong(places)).toEqual([expect.stringContaining(`${second} (file.bin): its bytes are missing`)]);
+  expect(await wrong(paths)).toEqual([expect.stringContaining(`${second} (file.bin): its bytes are missing`)]);
   // A second restore puts it back, and the files that are there are no reason against it.
-  await restoreTo(places, backup, { force: true });
-  expect(await wrong(places)).toEqual([]);
+  await restoreTo(paths, backup, { force: true });
+  expect(await wrong(paths)).toEqual([]);
 });

@@ -3,7 +3,7 @@ import { expect, test } from "bun:test";
 import { existsSync, readdirSync } from "node:fs";
 import { join } from "node:path";
 import type { BackupEntry, Page } from "@socle/protocol";
-import { emptyPlaces, restoreTo } from "../../test/backups.ts";
+import { emptyPaths, restoreTo } from "../../test/backups.ts";
 import { openFiles } from "../../test/files.ts";
 import { bucket, s3Key, startS3 } from "../../test/s3-server.ts";
 import { Secret } from "../kernel/index.ts";
@@ -80,7 +80,7 @@ test("uploaded, listed, downloaded, restored and removed", async () => {
   expect(readdirSync(work)).toEqual([]);
   const object = await objectAt(`s3://${bucket}/kept/${entry.name}`, keys);
   expect(object?.size).toBe(entry.size ?? -1);
-  const { head } = await restoreTo(emptyPlaces(files), object?.blob ?? new Blob());
+  const { head } = await restoreTo(emptyPaths(files), object?.blob ?? new Blob());
   expect(head.counts.files).toBe(3);
   const path = `/api/admin/backups/${entry.name}`;
   const { status, bytes } = await request("GET", path, { token });
@@ -125,7 +125,7 @@ test("a broken upload goes on with the next backup, without the parts that are t
   expect(arrived).toEqual([1, 2, 3, 4]);
   expect(readdirSync(work)).toEqual([]);
   const object = await objectAt(`s3://${bucket}/kept/${made.name}`, keys);
-  const { head } = await restoreTo(emptyPlaces(files), object?.blob ?? new Blob());
+  const { head } = await restoreTo(emptyPaths(files), object?.blob ?? new Blob());
   expect(head.counts.files).toBe(3);
   // The one before it went, as `backup.keep` says.
   while ((await list()).length > 1) await Bun.sleep(10);

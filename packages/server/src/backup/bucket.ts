@@ -5,9 +5,9 @@
 import { AwsClient } from "aws4fetch";
 import type { S3Client } from "bun";
 import { messageOf, SetupError } from "../kernel/index.ts";
-import type { Places } from "./places.ts";
+import type { DataPaths } from "./data-paths.ts";
 
-export type S3Keys = Places["files"]["s3"];
+export type S3Keys = DataPaths["files"]["s3"];
 
 const leastPart = 8 * 1_024 ** 2;
 /** A store takes no more parts than these. */
@@ -15,7 +15,7 @@ const maxParts = 10_000;
 const tries = 5;
 const firstPauseMs = 250;
 
-const placePattern = /^s3:\/\/([^/]+)\/?(.*)$/;
+const addressPattern = /^s3:\/\/([^/]+)\/?(.*)$/;
 
 /** An upload that has begun: it goes on with the parts that are missing. */
 interface OpenUpload {
@@ -41,7 +41,7 @@ function tagOf(xml: string, name: string): string | null {
 
 export class Bucket {
   /** As the configuration writes it. */
-  readonly place: string;
+  readonly address: string;
   /** Before each name; "" or ending in a slash. */
   readonly #prefix: string;
   readonly #client: S3Client;
@@ -49,14 +49,14 @@ export class Bucket {
   readonly #base: string;
   readonly #uploads = new Map<string, OpenUpload>();
 
-  /** @param options.place `s3://BUCKET/PREFIX`. @throws SetupError without keys. */
-  constructor({ place, isFolder, keys }: { place: string; isFolder: boolean; keys: S3Keys }) {
-    const [, bucket = "", path = ""] = placePattern.exec(place) ?? [];
+  /** @param options.address `s3://BUCKET/PREFIX`. @throws SetupError without keys. */
+  constructor({ address, isFolder, keys }: { address: string; isFolder: boolean; keys: S3Keys }) {
+    const [, bucket = "", path = ""] = addressPattern.exec(address) ?? [];
     const { endpoint, region, accessKeyId, secretAccessKey } = keys;
     if (accessKeyId === undefined || secretAccessKey === undefined)
-      throw new SetupError(`${place}: needs s3.accessKeyId and s3.secretAccessKey (SERVICE_S3_SECRET_ACCESS_KEY)`);
+      throw new SetupError(`${address}: needs s3.accessKeyId and s3.secretAccessKey (SERVICE_S3_SECRET_ACCESS_KEY)`);
     const known = { accessKeyId, secretAccessKey: secretAccessKey.reveal() };
-    this.place = place;
+    this.address = address;
     this.#prefix = path === "" || path.endsWith("/") || !isFolder ? path : `${path}/`;
     this.#client = new Bun.S3Client({
       bucket,
@@ -132,7 +132,7 @@ export class Bucket {
       // An upload that the store does not know any more begins anew.
       if (thrown instanceof StoreError && thrown.status < 500) this.#uploads.delete(name);
       throw new Error(
-        `The upload of ${name} to ${this.place} broke off: ${messageOf(thrown)}. The next backup goes on with it`,
+        `The upload of ${name} to ${this.address} broke off: ${messageOf(thrown)}. The next backup goes on with it`,
       );
     }
   }
@@ -176,7 +176,7 @@ export class Bucket {
 
 /** An object by its address, `s3://BUCKET/KEY`; null when it is not there. */
 export async function objectAt(address: string, keys: S3Keys): Promise<{ blob: Blob; size: number } | null> {
-  const object = new Bucket({ place: address, isFolder: false, keys }).file("");
+  const object = new Bucket({ address, isFolder: false, keys }).file("");
   try {
     if (!(await object.exists())) return null;
     return { blob: object, size: (await object.stat()).size };

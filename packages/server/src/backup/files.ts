@@ -2,20 +2,20 @@
 import { join } from "node:path";
 import { Logger } from "../logging/index.ts";
 import { openDriver, type StorageDriver } from "../storage/index.ts";
-import { isBucket, type Places, restoreFolder } from "./places.ts";
+import { type DataPaths, isBucket, restoreFolder } from "./data-paths.ts";
 
 const quiet = new Logger({ level: "ERROR", sinks: [] });
 
-export function driverOf({ files }: Pick<Places, "files">): Promise<StorageDriver> {
+export function driverOf({ files }: Pick<DataPaths, "files">): Promise<StorageDriver> {
   return openDriver({ ...files, logger: quiet });
 }
 
 /** Where the files of a restore wait: on the file system that they are moved to. */
-export function fileWorkFolder({ database, files }: Places): string {
-  return isBucket(files.place) ? join(restoreFolder(database), "files") : join(files.place, ".work", "restore");
+export function fileWorkFolder({ database, files }: DataPaths): string {
+  return isBucket(files.address) ? join(restoreFolder(database), "files") : join(files.address, ".work", "restore");
 }
 
 /** A driver that keeps files in a folder, as the local one does. */
-export function folderDriver(folder: string, { files }: Pick<Places, "files">): Promise<StorageDriver> {
-  return openDriver({ place: folder, workFolder: folder, s3: files.s3, logger: quiet });
+export function folderDriver(folder: string, { files }: Pick<DataPaths, "files">): Promise<StorageDriver> {
+  return openDriver({ address: folder, workFolder: folder, s3: files.s3, logger: quiet });
 }

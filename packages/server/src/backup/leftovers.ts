@@ -5,16 +5,16 @@
 import { existsSync, readFileSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { vacuumPath } from "../database/index.ts";
+import { backupFolder, type DataPaths, restoreFolder } from "./data-paths.ts";
 import { fileWorkFolder } from "./files.ts";
 import { finishMoves, hasMoves } from "./moves.ts";
-import { backupFolder, type Places, restoreFolder } from "./places.ts";
 
 /** In the folder of a backup: the path of the file that it writes elsewhere. */
 export const noteName = "partial";
 export const partialEnding = ".partial";
 
 /** Whether a restore was interrupted while it moved things: until `putRight`, the database may be missing. */
-export function isRestoring({ database }: Places): boolean {
+export function isRestoring({ database }: DataPaths): boolean {
   return hasMoves(restoreFolder(database));
 }
 
@@ -23,7 +23,7 @@ export function isRestoring({ database }: Places): boolean {
  * @returns whether a restore was brought to its end.
  * @throws Error when something cannot be moved or removed.
  */
-export function putRight({ database, files }: Places): boolean {
+export function putRight({ database, files }: DataPaths): boolean {
   const isFinished = finishMoves(restoreFolder(database));
   const folder = backupFolder(database);
   const note = join(folder, noteName);

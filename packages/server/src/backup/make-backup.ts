@@ -8,11 +8,11 @@ import { rename, rm } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { type Database, type HeldState, makeFolder, syncFolder } from "../database/index.ts";
 import { count, messageOf, SetupError } from "../kernel/index.ts";
+import { backupFolder, type DataPaths } from "./data-paths.ts";
 import type { Encryption } from "./encryption.ts";
 import { noteName, partialEnding } from "./leftovers.ts";
 import { packOnThread } from "./pack-thread.ts";
 import type { PackRequest, PackResult } from "./pack-worker.ts";
-import { backupFolder, type Places } from "./places.ts";
 
 /** How often the size of the log is looked at while the database file is held. */
 const lookEveryMs = 25;
@@ -24,7 +24,7 @@ type BackupResult = PackResult & {
 
 export interface BackupOptions {
   database: Pick<Database, "path" | "holdState" | "sizes">;
-  places: Places;
+  paths: DataPaths;
   /** Has the bytes of deleted files wait; answers how they go on. */
   holdRemovals: () => () => Promise<void>;
   /** Bytes of all files, about. */
@@ -70,7 +70,7 @@ export async function makeBackup(options: BackupOptions): Promise<BackupResult> 
 
 /** The database file is held until it is copied, or until the log has reached its bound. */
 async function pack(
-  { database, places, maxLog, signal, ...options }: BackupOptions,
+  { database, paths, maxLog, signal, ...options }: BackupOptions,
   { folder, output }: { folder: string; output: string },
 ): Promise<BackupResult> {
   const giveUp = new AbortController();
@@ -87,11 +87,11 @@ async function pack(
   try {
     held = await database.holdState();
     const createdAt = Date.now();
-    const { secretAccessKey, ...s3 } = places.files.s3;
+    const { secretAccessKey, ...s3 } = paths.files.s3;
     const request: Omit<PackRequest, "stop"> = {
       state: { database: held.database, log: held.log },
       filesSize: options.filesSize,
-      files: { ...places.files, s3: { ...s3, secretAccessKey: secretAccessKey?.reveal() } },
+      files: { ...paths.files, s3: { ...s3, secretAccessKey: secretAccessKey?.reveal() } },
       folder,
       output,
       encryption: options.encryption,

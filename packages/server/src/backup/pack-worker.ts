@@ -10,6 +10,7 @@ import { eventId } from "../events/index.ts";
 import { isObject, messageOf, Secret } from "../kernel/index.ts";
 import type { StorageDriver } from "../storage/index.ts";
 import { ArchiveWriter, PacedFile } from "./archive-writer.ts";
+import type { DataPaths } from "./data-paths.ts";
 import type { Encryption } from "./encryption.ts";
 import { driverOf } from "./files.ts";
 import {
@@ -22,7 +23,6 @@ import {
   type ManifestHead,
   manifestEntry,
 } from "./manifest.ts";
-import type { Places } from "./places.ts";
 
 declare const self: Worker;
 
@@ -31,8 +31,8 @@ export interface PackRequest {
   readonly state: Pick<HeldState, "database" | "log">;
   /** Bytes of all files, about: for the progress alone. */
   readonly filesSize: number;
-  readonly files: Omit<Places["files"], "s3"> & {
-    readonly s3: Omit<Places["files"]["s3"], "secretAccessKey"> & { readonly secretAccessKey: string | undefined };
+  readonly files: Omit<DataPaths["files"], "s3"> & {
+    readonly s3: Omit<DataPaths["files"]["s3"], "secretAccessKey"> & { readonly secretAccessKey: string | undefined };
   };
   /** The folder of the backup, for the copy. */
   readonly folder: string;

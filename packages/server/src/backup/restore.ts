@@ -6,11 +6,11 @@ import { existsSync, readdirSync, renameSync, rmSync, statSync, writeFileSync } 
 import { dirname, join } from "node:path";
 import { DatabaseLock, makeFolder } from "../database/index.ts";
 import { isObject, SetupError } from "../kernel/index.ts";
+import { type DataPaths, isBucket, restoreFolder } from "./data-paths.ts";
 import { driverOf, fileWorkFolder, folderDriver } from "./files.ts";
 import { putRight } from "./leftovers.ts";
 import type { ManifestHead } from "./manifest.ts";
 import { type Move, makeMoves } from "./moves.ts";
-import { isBucket, type Places, restoreFolder } from "./places.ts";
 import { putAll, type SourceOptions, unpack } from "./unpacked.ts";
 
 /** Work of the service in its folder of files: nothing of it is restored or moved. */
@@ -29,36 +29,36 @@ export interface RestoreResult {
  */
 export async function restoreBackup(
   source: SourceOptions,
-  { places, force }: { places: Places; force: boolean },
+  { paths, force }: { paths: DataPaths; force: boolean },
 ): Promise<RestoreResult> {
-  const { database, files } = places;
+  const { database, files } = paths;
   const lock = new DatabaseLock(database);
   try {
-    putRight(places);
-    const taken = takenBy(places);
+    putRight(paths);
+    const taken = takenBy(paths);
     if (taken.length > 0 && !force)
       throw new SetupError(
         `${taken.join(" and ")}: ${taken.length > 1 ? "hold" : "holds"} data already; with --force they are moved aside, and kept`,
       );
     const folder = restoreFolder(database);
-    const work = fileWorkFolder(places);
+    const work = fileWorkFolder(paths);
     makeFolder(work, 0o700);
-    const unpacked = await folderDriver(work, places);
+    const unpacked = await folderDriver(work, paths);
     await unpacked.open();
     const head = await unpack(source, { folder, files: unpacked, depth: "quick" });
     const path = join(folder, "socle.db");
-    if (isBucket(files.place)) {
-      const target = await driverOf(places);
+    if (isBucket(files.address)) {
+      const target = await driverOf(paths);
       await target.open();
       await putAll(path, unpacked, target);
     }
-    const moves = movesOf(places, work);
+    const moves = movesOf(paths, work);
     makeMoves(folder, moves.all);
     rmSync(`${database}-shm`, { force: true });
     rmSync(work, { recursive: true, force: true });
     return { head, aside: moves.aside };
   } catch (thrown) {
-    putRight(places);
+    putRight(paths);
     throw thrown;
   } finally {
     lock.close();
@@ -74,19 +74,19 @@ function hasBytes(path: string): boolean {
 }
 
 /** The data that a restore would replace. */
-function takenBy({ database, files }: Places): string[] {
+function takenBy({ database, files }: DataPaths): string[] {
   const taken = hasBytes(database) || hasBytes(`${database}-wal`) ? [database] : [];
-  const folders = isBucket(files.place) ? [] : namesIn(files.place);
+  const folders = isBucket(files.address) ? [] : namesIn(files.address);
   const hasFiles = folders.some((name) => {
-    const path = join(files.place, name);
+    const path = join(files.address, name);
     return !statSync(path).isDirectory() || readdirSync(path).length > 0;
   });
-  return hasFiles ? [...taken, files.place] : taken;
+  return hasFiles ? [...taken, files.address] : taken;
 }
 
 /** Old data aside, new data in; the database is the last, so that nothing starts with half of it. */
-function movesOf(places: Places, work: string): { all: Move[]; aside: string[] } {
-  const { database, files } = places;
+function movesOf(paths: DataPaths, work: string): { all: Move[]; aside: string[] } {
+  const { database, files } = paths;
   const name = `before-restore-${new Date().toISOString().replaceAll(":", "-").replace(".", "-")}`;
   const asideDatabase = join(dirname(database), name);
   const old: Move[] = [database, `${database}-wal`]
@@ -94,19 +94,19 @@ function movesOf(places: Places, work: string): { all: Move[]; aside: string[] }
     .map((path) => [path, join(asideDatabase, path.slice(dirname(path).length + 1))]);
   const databaseIn: Move = [join(restoreFolder(database), "socle.db"), database];
   const moved = old.length > 0 ? [asideDatabase] : [];
-  if (isBucket(files.place)) return { all: [...old, databaseIn], aside: moved };
-  const asideFiles = asideOf(files.place, asideDatabase, name);
-  const oldFiles = namesIn(files.place).map((each): Move => [join(files.place, each), join(asideFiles, each)]);
-  const newFiles = namesIn(work).map((each): Move => [join(work, each), join(files.place, each)]);
+  if (isBucket(files.address)) return { all: [...old, databaseIn], aside: moved };
+  const asideFiles = asideOf(files.address, asideDatabase, name);
+  const oldFiles = namesIn(files.address).map((each): Move => [join(files.address, each), join(asideFiles, each)]);
+  const newFiles = namesIn(work).map((each): Move => [join(work, each), join(files.address, each)]);
   const isInside = asideFiles.startsWith(asideDatabase) && moved.length > 0;
   const aside = [...moved, ...(oldFiles.length > 0 && !isInside ? [asideFiles] : [])];
   return { all: [...old, ...oldFiles, ...newFiles, databaseIn], aside };
 }
 
 /** Beside the old database where the folder of files is on the same disk, else within that folder. */
-function asideOf(place: string, asideDatabase: string, name: string): string {
-  if (!existsSync(place)) return join(asideDatabase, "storage");
-  const probe = join(place, `.${name}`);
+function asideOf(address: string, asideDatabase: string, name: string): string {
+  if (!existsSync(address)) return join(asideDatabase, "storage");
+  const probe = join(address, `.${name}`);
   const target = join(dirname(asideDatabase), `.${name}`);
   try {
     writeFileSync(probe, "");

@@ -1,7 +1,7 @@
 /** The schedule of backups: by the parser of jobs, one at a time, and what is none stops the start. */
 import { expect, test } from "bun:test";
 import { openApi } from "../../test/kit.ts";
-import { placesOf } from "../app/index.ts";
+import { dataPathsOf } from "../app/index.ts";
 import { SetupError } from "../kernel/index.ts";
 import { Backups, type BackupsOptions } from "./backups.ts";
 import { openTarget } from "./open-target.ts";
@@ -13,8 +13,8 @@ function open(options: Partial<BackupsOptions>): Backups {
   return new Backups({
     ...service,
     logger: api.parts.logger,
-    places: placesOf(config),
-    target: openTarget(config["backup.target"], placesOf(config)),
+    paths: dataPathsOf(config),
+    target: openTarget(config["backup.target"], dataPathsOf(config)),
     schedule: undefined,
     keep: 0,
     maxLog: 1024 ** 3,

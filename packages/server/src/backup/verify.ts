@@ -5,9 +5,9 @@ import { DatabaseFile, DatabaseLock, identifier } from "../database/index.ts";
 import { typeNamed } from "../fields/index.ts";
 import { count, isObject, messageOf, SetupError } from "../kernel/index.ts";
 import type { StorageDriver } from "../storage/index.ts";
+import type { DataPaths } from "./data-paths.ts";
 import { driverOf } from "./files.ts";
 import { putRight } from "./leftovers.ts";
-import type { Places } from "./places.ts";
 
 /** Something that was looked at. "info" is allowed and may be of interest; "error" is wrong. */
 export interface Finding {
@@ -41,18 +41,18 @@ class Tally {
  * @param options.isRepair moves bytes that belong to no file aside; nothing else is changed.
  * @throws SetupError when there is no database, or a service runs and repair was asked for.
  */
-export async function verifyData(places: Places, { isRepair }: { isRepair: boolean }): Promise<Finding[]> {
-  const { database: path } = places;
+export async function verifyData(paths: DataPaths, { isRepair }: { isRepair: boolean }): Promise<Finding[]> {
+  const { database: path } = paths;
   if (!existsSync(path)) throw new SetupError(`database ${path}: there is none`);
   const lock = isRepair ? new DatabaseLock(path) : null;
   try {
-    if (isRepair) putRight(places);
+    if (isRepair) putRight(paths);
     const database = new DatabaseFile(path);
     try {
       const damage = damageOf(database);
       // Further findings in a damaged database say little.
       if (damage.some(({ state }) => state === "error")) return damage;
-      const driver = await driverOf(places);
+      const driver = await driverOf(paths);
       const missing = await missingFiles(database, driver);
       const strays = await strayFiles(database, driver, isRepair ? asideOf(path) : null);
       return [...damage, ...references(database), ...missing, ...strays];

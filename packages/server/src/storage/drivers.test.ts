@@ -10,15 +10,15 @@ import { openDriver, type StorageDriver } from "./index.ts";
 const noS3 = { endpoint: undefined, region: undefined, accessKeyId: undefined, secretAccessKey: undefined };
 const s3 = await startS3();
 
-function local(place: string): Promise<StorageDriver> {
-  return openDriver({ place, workFolder: "unused", s3: noS3, logger: quietLogger() });
+function local(address: string): Promise<StorageDriver> {
+  return openDriver({ address, workFolder: "unused", s3: noS3, logger: quietLogger() });
 }
 
-function remote(options: { place?: string; endpoint?: string; secret?: string; log?: string[] } = {}) {
-  const { place = `s3://${bucket}/some/prefix`, endpoint = s3.endpoint, secret = s3Key, log } = options;
+function remote(options: { address?: string; endpoint?: string; secret?: string; log?: string[] } = {}) {
+  const { address = `s3://${bucket}/some/prefix`, endpoint = s3.endpoint, secret = s3Key, log } = options;
   const keys = { accessKeyId: s3Key, secretAccessKey: new Secret(secret) };
   const workFolder = temporaryFolder();
-  return openDriver({ place, workFolder, s3: { ...keys, endpoint, region: "us-east-1" }, logger: quietLogger(log) });
+  return openDriver({ address, workFolder, s3: { ...keys, endpoint, region: "us-east-1" }, logger: quietLogger(log) });
 }
 
 describe("a local folder", () => {
@@ -42,10 +42,10 @@ describe("a local folder", () => {
 
 describe("an S3 server", () => {
   driverSuite("S3", () => remote());
-  driverSuite("S3 without a prefix", () => remote({ place: `s3://${bucket}` }));
+  driverSuite("S3 without a prefix", () => remote({ address: `s3://${bucket}` }));
 
   test("a bucket that is not there stops the start with one line", async () => {
-    const failure = await (await remote({ place: "s3://nowhere" })).open().catch((thrown: unknown) => thrown);
+    const failure = await (await remote({ address: "s3://nowhere" })).open().catch((thrown: unknown) => thrown);
     expect(failure).toBeInstanceOf(SetupError);
     expect(String(failure)).toMatch(/storage s3:\/\/nowhere: cannot be written: .*bucket.*\(NoSuchBucket\)$/);
   });

@@ -6,8 +6,8 @@ import { LocalDriver } from "./local-driver.ts";
 
 export interface DriverOptions {
   /** A folder, or `s3://bucket/prefix`. */
-  place: string;
-  /** For uploads that are not whole yet, where the place itself is elsewhere. */
+  address: string;
+  /** For uploads that are not whole yet, when the files themselves are in a bucket. */
   workFolder: string;
   s3: {
     endpoint: string | undefined;
@@ -20,10 +20,10 @@ export interface DriverOptions {
 
 const s3Pattern = /^s3:\/\/([^/]+)\/?(.*)$/;
 
-/** The driver for a place. The one for S3 is loaded only where it is used. */
-export async function openDriver({ place, workFolder, s3, logger }: DriverOptions): Promise<StorageDriver> {
-  const [, bucket, path = ""] = s3Pattern.exec(place) ?? [];
-  if (bucket === undefined) return new LocalDriver(place);
+/** The driver for an address. The one for S3 is loaded only when it is used. */
+export async function openDriver({ address, workFolder, s3, logger }: DriverOptions): Promise<StorageDriver> {
+  const [, bucket, path = ""] = s3Pattern.exec(address) ?? [];
+  if (bucket === undefined) return new LocalDriver(address);
   const { S3Driver } = await import("./s3-driver.ts");
   const prefix = path === "" || path.endsWith("/") ? path : `${path}/`;
   return new S3Driver({ bucket, prefix, ...s3, workFolder, logger });

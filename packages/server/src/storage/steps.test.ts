@@ -11,7 +11,7 @@ const noS3 = { endpoint: undefined, region: undefined, accessKeyId: undefined, s
 async function open(change: (driver: StorageDriver, ids: () => Promise<string[]>) => Partial<StorageDriver>) {
   const { service } = await openApi({});
   const logger = quietLogger();
-  const real = await openDriver({ place: temporaryFolder(), workFolder: "", s3: noS3, logger });
+  const real = await openDriver({ address: temporaryFolder(), workFolder: "", s3: noS3, logger });
   const marked = async (): Promise<string[]> => {
     const rows = await service.database.reader.all<{ id: string }>("SELECT id FROM _file_remains");
     return rows.map(({ id }) => id);

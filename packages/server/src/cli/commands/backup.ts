@@ -1,7 +1,7 @@
 /** `socle backup` and `socle restore`. */
 import { existsSync, readFileSync, statSync } from "node:fs";
 import { dirname, resolve } from "node:path";
-import { askService, keepFilesPrivate, knownSchemas, placesOf, version } from "../../app/index.ts";
+import { askService, dataPathsOf, keepFilesPrivate, knownSchemas, version } from "../../app/index.ts";
 import {
   backupIdentity,
   type Encryption,
@@ -57,7 +57,7 @@ export const identityOption = {
 /** The file of a backup, here or in a bucket. @throws SetupError when there is none. */
 export async function sourceOf(file: string, config: Config): Promise<{ source: Blob; size: number }> {
   if (isBucket(file)) {
-    const object = await objectAt(file, placesOf(config).files.s3);
+    const object = await objectAt(file, dataPathsOf(config).files.s3);
     if (object === null) throw new SetupError(`${file}: there is no such object`);
     return { source: object.blob, size: object.size };
   }
@@ -117,20 +117,20 @@ async function withoutService(options: {
   onProgress: (done: number, total: number) => void;
 }): Promise<readonly string[]> {
   const { config, logger, file, passphrase, onProgress } = options;
-  const places = placesOf(config);
+  const paths = dataPathsOf(config);
   const recipient = config["backup.recipient"];
   const ofRecipient: Encryption | null = recipient === undefined ? null : { recipient };
   const database = new SqliteDatabase({
     path: config.database,
     logger,
     onFatal: (error) => logger.error("The disk refused a write", { error }),
-    onLocked: () => void putRight(places),
+    onLocked: () => void putRight(paths),
   });
   try {
     const files = await database.reader.get<{ size: number | null }>("SELECT sum(size) AS size FROM _files");
     const { missing } = await makeBackup({
       database,
-      places,
+      paths,
       holdRemovals: () => async () => undefined,
       filesSize: files?.size ?? 0,
       output: file,
@@ -169,7 +169,7 @@ export const restore: Command = {
           schemas: knownSchemas,
           onProgress: (done) => bar.show(done, size),
         },
-        { places: placesOf(config), force: options["force"] === true },
+        { paths: dataPathsOf(config), force: options["force"] === true },
       );
       bar.end();
       const { counts, createdAt, missing } = head;

@@ -2,7 +2,7 @@
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { keepFilesPrivate, knownSchemas, placesOf } from "../../app/index.ts";
+import { dataPathsOf, keepFilesPrivate, knownSchemas } from "../../app/index.ts";
 import { type Finding, unpack, verifyData } from "../../backup/index.ts";
 import type { Config } from "../../config/index.ts";
 import { count, printable } from "../../kernel/index.ts";
@@ -76,6 +76,6 @@ export const verify: Command = {
     const { config } = await loadSettings(options, withoutLog(terminal));
     const [file] = args;
     if (file !== undefined) return verifyBackup(file, config, invocation);
-    return report(await verifyData(placesOf(config), { isRepair: options["repair"] === true }), terminal);
+    return report(await verifyData(dataPathsOf(config), { isRepair: options["repair"] === true }), terminal);
   },
 };

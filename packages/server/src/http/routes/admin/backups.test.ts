@@ -3,7 +3,7 @@ import { expect, test } from "bun:test";
 import { existsSync, readdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { type BackupEntry, type EventEntry, type Page, parseChannel } from "@socle/protocol";
-import { emptyPlaces, restoreTo } from "../../../../test/backups.ts";
+import { emptyPaths, restoreTo } from "../../../../test/backups.ts";
 import { openFiles } from "../../../../test/files.ts";
 
 const files = await openFiles({ SERVICE_BACKUP_KEEP: "2" });
@@ -46,7 +46,7 @@ test("one is made, listed, downloaded in parts, restored, and removed", async ()
   expect(bytes).toEqual(await Bun.file(join(folder, entry.name)).bytes());
   const part = await request("GET", path, { token, headers: { Range: "bytes=10-19" } });
   expect([part.status, part.bytes]).toEqual([206, bytes.slice(10, 20)]);
-  const { head } = await restoreTo(emptyPlaces(files), new Blob([new Uint8Array(bytes)]));
+  const { head } = await restoreTo(emptyPaths(files), new Blob([new Uint8Array(bytes)]));
   expect(head.counts.users).toBe(3);
   expect(await eventsOf(entry.name)).toEqual(["backup.completed", "backup.started"]);
   const metrics = new TextDecoder().decode((await request("GET", "/metrics", { token })).bytes);

@@ -1,11 +1,11 @@
-/** Places: where a service keeps its database and its files, and the folders beside them that backups work in. */
+/** Data paths: where a service keeps its database and its files, and the folders beside them that backups work in. */
 import type { DriverOptions } from "../storage/index.ts";
 
-export interface Places {
+export interface DataPaths {
   /** Absolute path of the database file. */
   readonly database: string;
   /** Where files are kept, and how they are reached. */
-  readonly files: Pick<DriverOptions, "place" | "workFolder" | "s3">;
+  readonly files: Pick<DriverOptions, "address" | "workFolder" | "s3">;
 }
 
 /** The folder of a backup that is being made, beside the database; the next start removes it. */
@@ -18,6 +18,6 @@ export function restoreFolder(database: string): string {
   return `${database}-restore`;
 }
 
-export function isBucket(place: string): boolean {
-  return place.startsWith("s3://");
+export function isBucket(address: string): boolean {
+  return address.startsWith("s3://");
 }
