@@ -114,6 +114,28 @@ describe("a hook changes", () => {
   });
 });
 
+test("a hook may return fields that the caller may not write as it saw them, and not with other values", async () => {
+  const closed = { name: "closed", type: "string", permissions: { read: "admin" } };
+  const api = await open(
+    {
+      "functions/posts/a.ts": `
+        const all = ({ record }) => ({ ...record, slug: record.title, ...(record.title === "set" && { closed: "by the hook" }) });
+        export const beforeCreate = all;
+        export const beforeUpdate = all;`,
+    },
+    { collections: [{ ...posts, fields: [...posts.fields, closed] }] },
+  );
+  const { accessToken: token } = await api.register("a@example.com");
+  const made = await create(api, "one", { token });
+  expect([made.status, made.body]).toEqual([201, expect.objectContaining({ slug: "one" })]);
+  expect(made.body).not.toContainKey("closed");
+  const path = `/api/posts/${made.body["id"]}`;
+  expect((await api.request("PUT", path, { body: { closed: "s" }, token: await api.admin() })).status).toBe(200);
+  const changed = await api.request("PUT", path, { body: { title: "two" }, token });
+  expect([changed.status, changed.body]).toEqual([200, expect.objectContaining({ slug: "two" })]);
+  expect((await create(api, "set", { token })).status).toBe(403);
+});
+
 test("a Refusal is the answer, with its status and field, and nothing is written", async () => {
   const api = await open({
     "functions/posts/a.ts": `

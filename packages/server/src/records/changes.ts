@@ -155,7 +155,10 @@ export class RecordChanges {
     let made = await this.#prepareNew(tx, { ...first, defaultsAt: isHooked ? hooks.now(createdAt) : createdAt });
     if (isHooked) {
       const { createdAt: _, updatedAt: __, ...record } = withoutNumbers(table, made.record);
-      const returned = hooks.valuesFor({ table, operation: "create", principal, record, previous: null });
+      const returned = otherValues(
+        hooks.valuesFor({ table, operation: "create", principal, record, previous: null }),
+        record,
+      );
       if (Object.keys(returned).length > 0 || table.defaults.length > 0)
         made = await this.#prepareNew(tx, { ...first, body: { ...body, ...returned }, defaultsAt: createdAt });
     }
@@ -187,7 +190,8 @@ export class RecordChanges {
     let made = await this.#prepareChange(tx, given);
     if (hooks?.has(collection.name, "update") === true && made.values.some((value) => value !== undefined)) {
       const record = withoutNumbers(table, stateAfter(table, row.record, made.values));
-      const returned = hooks.valuesFor({ table, operation: "update", principal, record, previous: row.record });
+      const about = { table, operation: "update", principal, record, previous: row.record } as const;
+      const returned = otherValues(hooks.valuesFor(about), record);
       if (Object.keys(returned).length > 0)
         made = await this.#prepareChange(tx, { ...given, body: { ...body, ...returned } });
     }
@@ -357,6 +361,12 @@ function changedReferences(
     const isSame = field !== undefined && value === record[field.name];
     return isSame && table.references.includes(position) ? undefined : value;
   });
+}
+
+/** The values of a hook that differ from the record as it saw it: a hook may return the whole record, also fields that the caller may not write. */
+function otherValues(returned: Body, record: Body): Body {
+  const isOther = (value: unknown, name: string): boolean => JSON.stringify(value) !== JSON.stringify(record[name]);
+  return Object.fromEntries(Object.entries(returned).filter(([name, value]) => isOther(value, name)));
 }
 
 /** A record with the values of an update. */
