@@ -168,6 +168,8 @@ describe("a value that may not be written", () => {
     await refused({ salary: 100 }, ann.accessToken, ["salary"]);
     expect((await put({ salary: 60 }, ann.accessToken)).status).toBe(200);
     await refused({ salary: 61, team: blue }, ann.accessToken, ["salary"]);
+    // Bob is of the other team: the rule would hold after this change, and does not before it.
+    await refused({ salary: 61, team: blue }, bob.accessToken, ["salary"]);
     expect((await put({ salary: 50 }, root)).status).toBe(200);
   });
 
