@@ -28,8 +28,12 @@ export function decodeRows({ decoded }: SelectionPlan, rows: readonly Row[]): vo
 /** The record for a row that was decoded. @param expanded the records beside it; null for none. */
 export function shapeRecord({ answered }: SelectionPlan, row: Row, expanded: Row | null): Row {
   const record: Row = answered === null ? row : {};
-  for (const [name, paths] of answered ?? [])
-    if (Object.hasOwn(row, name)) record[name] = paths === null ? (row[name] ?? null) : pick(row[name] ?? null, paths);
+  for (const [name, paths] of answered ?? []) {
+    const value = row[name];
+    // It was taken out.
+    if (value === undefined) continue;
+    record[name] = paths === null ? value : pick(value, paths);
+  }
   if (expanded !== null) record["expand"] = expanded;
   return record;
 }

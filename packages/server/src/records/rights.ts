@@ -32,6 +32,7 @@ export class Rights {
   /** The SQL of conditions. */
   readonly #texts = new WeakMap<Expression, Sql>();
   readonly #stateTexts = new WeakMap<Expression, Sql>();
+  readonly #stateStatements = new WeakMap<Expression, Sql>();
 
   constructor(users: string) {
     this.#users = users;
@@ -100,10 +101,9 @@ export class Rights {
     const decision = table.collection.policies[operation].decide(principal);
     if (decision.access === "own") return isOwnRecord(principal, owner);
     if (decision.access !== "where") return decision.access === "all";
-    const { text, values } = this.#stateCondition(decision.condition);
+    const { text, values } = this.#stateStatement(table, decision.condition);
     const bound = bind(values, { now: Date.now(), user: callerOf(principal) });
-    const sql = table.stateFulfils(stateAlias, text);
-    return (await reader.get(sql, ...table.stateValues(record, owner), ...bound)) !== null;
+    return (await reader.get(text, ...table.stateValues(record, owner), ...bound)) !== null;
   }
 
   /** The outcomes of conditions on a record, as `allowsState` looks at it; null where a value is missing that they compare. */
@@ -123,6 +123,17 @@ export class Rights {
       const value = row?.[`_c${i}`] ?? null;
       return value === null ? null : value !== 0;
     });
+  }
+
+  /** Finds a row where a record fulfils a condition, which is of this table alone. */
+  #stateStatement(table: RecordTable, condition: Expression): Sql {
+    let sql = this.#stateStatements.get(condition);
+    if (sql === undefined) {
+      const { text, values } = this.#stateCondition(condition);
+      sql = { text: table.stateFulfils(stateAlias, text), values };
+      this.#stateStatements.set(condition, sql);
+    }
+    return sql;
   }
 
   /** A condition over a row of `RecordTable.state`, as SQL. */

@@ -178,7 +178,7 @@ export class World {
   /** A change by a random caller, of which the model says whether it is allowed, and what everybody hears of it. */
   async #change(): Promise<void> {
     const generator = this.#generator;
-    const caller = generator.rarely(2) ? generator.of(this.#cast.callers) : this.#cast.admin;
+    const caller = generator.rarely(3) ? this.#cast.admin : generator.of(this.#cast.callers);
     const { name } = generator.of(this.#collections);
     const record = generator.of([...this.#model.records(name), null]);
     const isDeleted = record !== null && generator.rarely(3);
