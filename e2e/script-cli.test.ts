@@ -55,6 +55,21 @@ describe("types", () => {
     }
   });
 
+  test("a file with right types that does not load is named by socle check", async () => {
+    const files = {
+      "functions/a/throws.ts": 'throw new Error("at the top");\nexport const onCreate = () => undefined;\n',
+      "functions/a/fine.ts": "export const onCreate = () => undefined;\n",
+      "jobs/never.ts": 'export const schedule = "61 * * * *";\nexport default () => undefined;\n',
+    };
+    const cwd = await scriptProject({ collections: [collection("a")], files });
+    const { code, stdout } = await socle(["check"], { cwd });
+    expect(code).toBe(1);
+    expect(stdout).toContain("functions/a/throws.ts does not load: at the top (functions/a/throws.ts:1:");
+    expect(stdout).toContain("jobs/never.ts does not load: ");
+    expect(stdout).not.toContain("fine.ts");
+    expect(existsSync(join(cwd, "socle.db"))).toBe(false);
+  });
+
   test("follow the database, and the files that changed since", async () => {
     const cwd = await scriptProject({ collections: [collection("a")], files: {} });
     const server = await serve(cwd, { args: ["dev"] });

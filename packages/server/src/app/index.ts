@@ -1,6 +1,7 @@
 /** The composition root: builds every module, passes its dependencies by name, and owns start and stop. */
 export { buildApi } from "./api.ts";
 export { App } from "./app.ts";
+export { checkScripts } from "./check-scripts.ts";
 export { askService } from "./control.ts";
 export { readDefinitions } from "./definitions.ts";
 export { keepFilesPrivate } from "./file-modes.ts";

@@ -1,5 +1,4 @@
 /** Scripts of the service: builds functions and jobs with their processes, and loads, reloads and stops them. */
-import { realpathSync } from "node:fs";
 import { userQueryTable } from "../auth/index.ts";
 import type { Config } from "../config/index.ts";
 import { Endpoints } from "../endpoints/index.ts";
@@ -18,8 +17,8 @@ import {
   ServiceApi,
 } from "../script-host/index.ts";
 import { fileQueryTable } from "../storage/index.ts";
-import { usualUmask } from "./file-modes.ts";
 import type { LogLine, RunRequest } from "./run-request.ts";
+import { scriptProcess } from "./script-process.ts";
 import type { Service } from "./service.ts";
 
 /** How often development mode looks for changed files. A look is a few stat calls, and works on every file system. */
@@ -41,10 +40,8 @@ export class Scripts {
   readonly #host: ScriptHost;
   readonly #queries: QueryPool;
   readonly #logger: Logger;
-  /** The project's folder, which may be a link. */
-  readonly #folder: string;
-  /** Where it led when it was last looked at. */
-  #realFolder: string;
+  /** The real path of the project's folder, by which modules know themselves. */
+  readonly #root: () => string;
   readonly #service: Service;
   #processesLost = 0;
   /** The state of the files that was loaded last. */
@@ -56,8 +53,8 @@ export class Scripts {
     const { database, events, auth, clock, records, queries: lists, storage } = service;
     const timeoutMs = config["scripts.timeout"];
     const processes = config["scripts.processes"];
-    this.#folder = config.folder;
-    this.#realFolder = realpathSync(config.folder);
+    const process = scriptProcess(config, environment);
+    this.#root = process.root;
     this.#service = service;
     this.#logger = logger.for("scripts");
     this.functions = new Functions({
@@ -117,21 +114,9 @@ export class Scripts {
       request: (request) => this.#host.request(request),
     });
     this.#host = new ScriptHost({
-      root: () => this.#root(),
+      ...process,
       processes,
       kinds: [this.functions, this.jobs, this.endpoints],
-      process: (root) => ({
-        cwd: root,
-        environment,
-        word: "script-host",
-        options: {
-          root,
-          bodyLimit: config["limits.body"],
-          batchBodyLimit: config["limits.batchBody"],
-          umask: usualUmask(),
-        },
-      }),
-      memoryLimit: config["scripts.memory"],
       onLost: () => {
         this.#processesLost += 1;
       },
@@ -139,16 +124,6 @@ export class Scripts {
       answer: (call, caller) => calls.answer(call, caller),
       toCallError: (thrown, method) => calls.toCallError(thrown, method),
     });
-  }
-
-  /** The real path of the project's folder, by which modules know themselves. */
-  #root(): string {
-    try {
-      this.#realFolder = realpathSync(this.#folder);
-    } catch {
-      // A link is being replaced: it is where it was.
-    }
-    return this.#realFolder;
   }
 
   /** How often the process of the user's code was lost and another took its place, since the start. */

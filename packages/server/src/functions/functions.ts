@@ -93,7 +93,7 @@ export class Functions implements ScriptKind, EventRecorder {
   }
 
   check(script: Script): void {
-    triggersOf(script, this.#options.timeoutMs);
+    checkFunction(script, this.#options.timeoutMs);
   }
 
   async use(scripts: readonly Script[], broken: readonly BrokenScript[]): Promise<void> {
@@ -235,4 +235,9 @@ export class Functions implements ScriptKind, EventRecorder {
 function handlersByPath(triggers: readonly Trigger[]): Map<string, string[]> {
   const groups = Map.groupBy(triggers, ({ path }) => path);
   return new Map([...groups].map(([path, group]) => [path, group.map(({ handler }) => `${path}:${handler}`)]));
+}
+
+/** Checks the exports of a file of functions. @throws Error that names the fault. */
+export function checkFunction(script: Script, timeoutMs: number): void {
+  triggersOf(script, timeoutMs);
 }

@@ -1,3 +1,3 @@
 /** Functions: triggers, deliveries that survive a crash, and their runs. */
 export { functionSchema } from "./delivery-table.ts";
-export { Functions } from "./functions.ts";
+export { checkFunction, Functions } from "./functions.ts";

@@ -101,10 +101,7 @@ export class Jobs implements ScriptKind {
   }
 
   check(script: Script): void {
-    const { timeoutMs } = this.#options;
-    if (!isQueue(script)) jobOf(script, timeoutMs);
-    else if (script.exports.values["schedule"] === undefined) queueOf(script, timeoutMs);
-    else throw new Error("exports schedule and queue: a job runs by the clock or by its queue, not by both");
+    checkJob(script, this.#options.timeoutMs);
   }
 
   async use(scripts: readonly Script[], broken: readonly BrokenScript[]): Promise<void> {
@@ -293,4 +290,11 @@ export class Jobs implements ScriptKind {
 
 function isQueue({ exports }: Script): boolean {
   return exports.values["queue"] !== undefined;
+}
+
+/** Checks the exports of a file of jobs. @throws Error that names the fault. */
+export function checkJob(script: Script, timeoutMs: number): void {
+  if (!isQueue(script)) jobOf(script, timeoutMs);
+  else if (script.exports.values["schedule"] === undefined) queueOf(script, timeoutMs);
+  else throw new Error("exports schedule and queue: a job runs by the clock or by its queue, not by both");
 }

@@ -9,7 +9,7 @@ export type { BodyPieces, RequestEnd, RequestOutcome, ScriptRequest, ScriptRespo
 export { parseOptions, parseRetries, parseTimeout } from "./run-options.ts";
 export { runTool, type ToolOptions } from "./run-tool.ts";
 export { fingerprint, listScripts } from "./script-files.ts";
-export { type BrokenScript, type Script, ScriptHost, type ScriptKind } from "./script-host.ts";
+export { type BrokenScript, type Script, ScriptHost, type ScriptHostOptions, type ScriptKind } from "./script-host.ts";
 export { ServiceApi } from "./service-api.ts";
 export { startChild, startQueries } from "./start-child.ts";
 export { typeDeclarations } from "./type-declarations.ts";

@@ -1,5 +1,5 @@
 /** `socle check`: checks the configuration, the definition files and the scripts without starting the service. */
-import { checkFile, readDefinitions, writeCheckSettings, writeTypes } from "../../app/index.ts";
+import { checkFile, checkScripts, readDefinitions, writeCheckSettings, writeTypes } from "../../app/index.ts";
 import { listScripts, runTool } from "../../script-host/index.ts";
 import { type Command, withoutLog } from "../command.ts";
 import { configOption, loadSettings } from "../settings.ts";
@@ -7,7 +7,7 @@ import { configOption, loadSettings } from "../settings.ts";
 export const check: Command = {
   name: "check",
   args: [],
-  summary: "Check the types of functions and jobs; exit code 1 when something is wrong",
+  summary: "Check the types of functions and jobs, and that they load; exit code 1 when something is wrong",
   options: configOption,
   async run({ options, terminal }) {
     const { config, logger } = await loadSettings(options, withoutLog(terminal));
@@ -18,6 +18,10 @@ export const check: Command = {
       return 0;
     }
     await writeCheckSettings(cwd);
-    return runTool(["check", "--no-script", "-p", checkFile], { cwd, environment: terminal.environment });
+    const { environment } = terminal;
+    const code = await runTool(["check", "--no-script", "-p", checkFile], { cwd, environment });
+    const problems = await checkScripts({ config, logger, environment });
+    for (const { path, message } of problems) terminal.out(`${path} does not load: ${message}\n`);
+    return problems.length > 0 ? 1 : code;
   },
 };

@@ -1,0 +1,47 @@
+/** The check of functions and jobs: they are loaded as the service loads them, and those that do not load are named. */
+import type { Config } from "../config/index.ts";
+import { checkFunction } from "../functions/index.ts";
+import { checkJob } from "../jobs/index.ts";
+import { AppError } from "../kernel/index.ts";
+import type { Logger } from "../logging/index.ts";
+import { type Script, ScriptHost, type ScriptKind } from "../script-host/index.ts";
+import { scriptProcess } from "./script-process.ts";
+
+/** A file that does not load, and why. */
+interface ScriptProblem {
+  readonly path: string;
+  readonly message: string;
+}
+
+/** Loads every file once. Its top level runs, as at a start of the service; there is no service for it to call. */
+export async function checkScripts(options: {
+  config: Config;
+  logger: Logger;
+  environment: { readonly [name: string]: string | undefined };
+}): Promise<ScriptProblem[]> {
+  const { config, logger } = options;
+  const timeoutMs = config["scripts.timeout"];
+  const refusal = { code: "unavailable", message: "No service runs during a check." } as const;
+  const host = new ScriptHost({
+    ...scriptProcess(config, options.environment),
+    processes: 1,
+    kinds: [
+      kindOf("functions", (script) => checkFunction(script, timeoutMs)),
+      kindOf("jobs", (script) => checkJob(script, timeoutMs)),
+    ],
+    onLost: () => undefined,
+    logger,
+    answer: () => Promise.reject(new AppError(refusal.code, refusal.message)),
+    toCallError: () => refusal,
+  });
+  try {
+    await host.load();
+    return host.states().flatMap(({ file, problem }) => (problem === null ? [] : [{ path: file.path, ...problem }]));
+  } finally {
+    host.stop();
+  }
+}
+
+function kindOf(folder: ScriptKind["folder"], check: (script: Script) => void): ScriptKind {
+  return { folder, check, firstLane: "runs", lanesOf: () => ["runs"], use: () => undefined };
+}

@@ -1,0 +1,35 @@
+/** The process of the user's code, as the configuration has it. */
+import { realpathSync } from "node:fs";
+import type { Config } from "../config/index.ts";
+import type { ScriptHostOptions } from "../script-host/index.ts";
+import { usualUmask } from "./file-modes.ts";
+
+/** The options by which a project's code is found and run. A folder that is a link is followed anew each time. */
+export function scriptProcess(
+  config: Config,
+  environment: { readonly [name: string]: string | undefined },
+): Pick<ScriptHostOptions, "root" | "process" | "memoryLimit"> {
+  let real = realpathSync(config.folder);
+  return {
+    root: () => {
+      try {
+        real = realpathSync(config.folder);
+      } catch {
+        // The link is being replaced: it is where it was.
+      }
+      return real;
+    },
+    process: (root) => ({
+      cwd: root,
+      environment,
+      word: "script-host",
+      options: {
+        root,
+        bodyLimit: config["limits.body"],
+        batchBodyLimit: config["limits.batchBody"],
+        umask: usualUmask(),
+      },
+    }),
+    memoryLimit: config["scripts.memory"],
+  };
+}
