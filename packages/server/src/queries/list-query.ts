@@ -73,13 +73,15 @@ export function parseListQuery(collection: Collection, text: QueryText, scope: R
   const conditions = [condition, filter].filter((each) => each !== null);
   const hasTotal = text.count === "exact";
   const { isBounded, isOrdered } = indexUseOf(collection, conditions, { sort, offset });
-  const search = parseSearchText(text, collection, source);
+  const isSearched = text.search !== undefined;
   const isSmall = limit <= maxLoopLimit && !parsed.leadsBack && !parsed.isGuarded;
-  const isOnLoop = search === null && isBounded && isSmall && !(hasTotal && conditions.length > 0);
+  const isOnLoop = !isSearched && isBounded && isSmall && !(hasTotal && conditions.length > 0);
   const site: ExecutionSite = isOnLoop ? "event-loop" : "thread";
   const options: SqlOptions = { isProbed: site === "thread", users: scope.users.table };
   const where = conditions.length === 0 ? null : allOf(conditions, source.table, options);
   if (filter !== null) scope.note(filter);
+  const isRanked = isSearched && text.sort === undefined;
+  const search = parseSearchText(text, { collection, source, isAlone: isRanked && where === null });
   const plan: PagePlan = {
     type: "records",
     search,
@@ -87,10 +89,8 @@ export function parseListQuery(collection: Collection, text: QueryText, scope: R
     where,
     sort: {
       keys:
-        search !== null && text.sort === undefined
-          ? [rankOf(search)]
-          : keyPlans(sort, collection, { table: source.table, options }),
-      seq: `${source.table}._seq`,
+        search !== null && isRanked ? [rankOf(search)] : keyPlans(sort, collection, { table: source.table, options }),
+      seq: search?.isAlone === true ? `${search.table}.rowid` : `${source.table}._seq`,
       isSeqDescending: sort.isSeqDescending,
       isIndexed: isOrdered && search === null,
     },
@@ -132,7 +132,7 @@ function parseGroupQuery(collection: Collection, text: QueryText, scope: ReadSco
   const options: SqlOptions = { isProbed: true, users: scope.users.table };
   const where = conditions.length === 0 ? null : allOf(conditions, table, options);
   if (filter !== null) scope.note(filter);
-  const search = parseSearchText({ ...text, snippet: undefined }, collection, source);
+  const search = parseSearchText({ ...text, snippet: undefined }, { collection, source, isAlone: false });
   const found = search === null ? where : bothOf(where, foundIn(search, table));
   const plan = parseGroups(text, { collection, schema, table, options }, found);
   const { name, createdAt } = collection;

@@ -66,6 +66,8 @@ export interface SearchPlan {
   /** The query in the language of FTS5. */
   readonly match: string;
   readonly terms: readonly SearchTerm[];
+  /** Whether nothing but the search says which records are on a page: the records that match need not be read for that. */
+  readonly isAlone: boolean;
   readonly snippets: readonly { readonly field: string; readonly column: string }[];
 }
 

@@ -11,7 +11,7 @@ import { refuseParameter } from "./query-text.ts";
 import { groupsSql, runGroups } from "./run-groups.ts";
 import { concealValues, type Row } from "./shape.ts";
 import { snippetOf } from "./snippet.ts";
-import { orderBy, positionColumns, positionOf, type SortPosition, segmentsAfter } from "./sql/keyset.ts";
+import { orderBy, positionColumns, positionOf, positionOrder, type SortPosition, segmentsAfter } from "./sql/keyset.ts";
 import { bind, conditionSql, type Run } from "./sql/statement.ts";
 
 /** The bytes of a page; further records are on the next. */
@@ -78,20 +78,35 @@ function pageSql(
   { segment, limit }: { segment: SqlPart | null; limit: number },
 ): { sql: string; values: Value[] } {
   const { selection, where, sort, offset, search } = plan;
-  const order = orderBy(sort);
-  const condition = conditionSql(run, selection.table, [matchOf(plan), where, segment]);
-  const texts = (search?.snippets ?? []).map(({ column }, i) => `, ${column} AS ${snippetAlias(i)}`);
   // A literal is measurably quicker than a parameter.
   const extent = offset === 0 ? `LIMIT ${limit}` : `LIMIT ${limit} OFFSET ${offset}`;
+  const condition = conditionSql(run, probedOf(plan), [matchOf(plan), where, segment]);
+  const order = orderBy(sort);
+  if (search === null)
+    return {
+      sql: `SELECT ${selection.columns.text} FROM ${selection.table}${condition.text} ORDER BY ${order.text} ${extent}`,
+      values: [selection.columns, condition, order].flatMap((part) => bind(part, run.context)),
+    };
+  // All matches are sorted, so they are sorted without the texts of their records, which are read for the page alone.
+  const positions = positionColumns(sort);
+  const found = `SELECT ${positions.text} FROM ${fromOf(plan)}${condition.text} ORDER BY ${order.text} ${extent}`;
+  const texts = search.snippets.map(({ column }, i) => `, ${column} AS ${snippetAlias(i)}`);
+  const records = `${selection.table} ON ${selection.table}._seq = _found._seq`;
   return {
-    sql: `SELECT ${selection.columns.text}${texts.join("")} FROM ${fromOf(plan)}${condition.text} ORDER BY ${order.text} ${extent}`,
-    values: [selection.columns, condition, order].flatMap((part) => bind(part, run.context)),
+    sql: `SELECT ${selection.columns.text}${texts.join("")} FROM (${found}) AS _found CROSS JOIN ${records} ORDER BY ${positionOrder(sort, "_found")}`,
+    values: [selection.columns, positions, condition, order].flatMap((part) => bind(part, run.context)),
   };
 }
 
 /** The tables of a page. The matches of a search are read first, whatever the conditions on the records are. */
 function fromOf({ selection: { table }, search }: PagePlan): string {
-  return search === null ? table : `${search.table} CROSS JOIN ${table} ON ${table}._seq = ${search.table}.rowid`;
+  if (search === null) return table;
+  return search.isAlone ? search.table : `${search.table} CROSS JOIN ${table} ON ${table}._seq = ${search.table}.rowid`;
+}
+
+/** The table whose rows are looked at. */
+function probedOf({ selection: { table }, search }: PagePlan): string {
+  return search?.isAlone === true ? search.table : table;
 }
 
 function matchOf({ search }: PagePlan): SqlPart | null {
@@ -146,8 +161,8 @@ function readPosition({ reader, context }: Run, plan: PagePlan, id: string): Sor
 }
 
 function countRows(run: Run, plan: PagePlan): number {
-  const { selection, where } = plan;
-  const condition = conditionSql(run, selection.table, [matchOf(plan), where]);
+  const { where } = plan;
+  const condition = conditionSql(run, probedOf(plan), [matchOf(plan), where]);
   const sql = `SELECT count(*) AS n FROM ${fromOf(plan)}${condition.text}`;
   return run.reader.get<{ n: number }>(sql, ...bind(condition, run.context))?.n ?? 0;
 }

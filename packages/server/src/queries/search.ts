@@ -43,8 +43,7 @@ function termsOf(text: string): SearchTerm[] {
 /** @throws AppError `bad_request`; null where nothing is searched for. */
 export function parseSearchText(
   text: Pick<QueryText, "search"> & { readonly snippet?: string | undefined },
-  collection: Collection,
-  source: Source,
+  { collection, source, isAlone }: { collection: Collection; source: Source } & Pick<SearchPlan, "isAlone">,
 ): SearchPlan | null {
   if (text.search === undefined) {
     if (text.snippet !== undefined) throw refuseParameter("snippet", 'it needs "search"');
@@ -68,6 +67,7 @@ export function parseSearchText(
     table,
     match: `{${columns.join(" ")}} : (${matched})`,
     terms,
+    isAlone,
     snippets: snippetsOf(text.snippet, { collection, readable }).map((field) => ({
       field,
       column: source.column(field),

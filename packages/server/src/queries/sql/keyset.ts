@@ -58,6 +58,12 @@ export function positionColumns({ keys, seq }: SortPlan): SqlPart {
   };
 }
 
+/** The order of rows of `positionColumns`, under an alias. */
+export function positionOrder({ keys, isSeqDescending }: SortPlan, alias: string): string {
+  const terms = keys.map(({ isDescending }, i) => `${alias}._k${i} ${direction(isDescending)}`);
+  return [...terms, `${alias}._seq ${direction(isSeqDescending)}`].join(", ");
+}
+
 /** The position in a row of `positionColumns`. */
 export function positionOf({ keys }: SortPlan, row: { readonly [column: string]: Value }): SortPosition {
   return { seq: Number(row["_seq"]), values: keys.map((_, i) => row[`_k${i}`] ?? null) };
