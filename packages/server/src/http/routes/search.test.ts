@@ -292,6 +292,31 @@ describe("migrations", () => {
     expect([await search("old"), await search("new"), await search("words")]).toEqual([1, 1, 2]);
     expect((await put({ search: ["body", "name"] })).status).toBe(200);
     expect([await search("old"), await search("body")]).toEqual([1, 1]);
+    // As many fields, and others; a field that begins anew under the name of one that is gone.
+    expect((await put({ search: ["body"] })).status).toBe(200);
+    expect((await put({ search: ["name"] })).status).toBe(200);
+    expect([await search("old"), await search("body")]).toEqual([1, 0]);
+    const [, body = {}, n = {}] = fields;
+    const anew = [{ name: "name", type: "string", renamedFrom: null }, { ...body, renamedFrom: null }, n];
+    const before = (await find("old", {}, { collection: "moving" })).items;
+    expect(
+      (
+        await put({
+          fields: [{ name: "first", type: "string", renamedFrom: "name" }, ...anew.slice(0, 1), body, n],
+          search: ["name"],
+        })
+      ).status,
+    ).toBe(200);
+    expect([before.length, await search("old")]).toEqual([1, 0]);
+    expect(
+      (
+        await put({
+          fields: [{ name: "name", type: "string", renamedFrom: "first" }, body, n],
+          search: ["body", "name"],
+        })
+      ).status,
+    ).toBe(200);
+    expect([await search("old"), await search("body")]).toEqual([1, 1]);
     // A searched field goes only with the search of it.
     const [, ...others] = fields;
     expect((await put({ fields: others })).status).toBe(400);
