@@ -106,6 +106,8 @@ interface Change {
   readonly method: string;
   readonly path: (world: World) => string;
   readonly body?: (world: World) => unknown;
+  /** The type of the body; JSON without it. */
+  readonly type?: string;
   readonly role: "admin" | "authenticated";
   /** Whether the rule of the collection decides. */
   readonly isOfCollection?: boolean;
@@ -134,6 +136,25 @@ const changes: { readonly [name: string]: Change } = {
     path: ({ record }) => `/api/notes/${record}`,
     role: "authenticated",
     isOfCollection: true,
+  },
+  "send a batch": {
+    method: "POST",
+    path: () => "/api/batch",
+    body: ({ record }) => ({
+      operations: [
+        { method: "create", collection: "notes", body: { text: "after" } },
+        { method: "delete", collection: "notes", id: record },
+      ],
+    }),
+    role: "authenticated",
+    isOfCollection: true,
+  },
+  "import records": {
+    method: "POST",
+    path: () => "/api/notes/import",
+    body: () => ({ text: "after" }),
+    type: "application/x-ndjson",
+    role: "admin",
   },
   "upload a file": {
     method: "POST",
@@ -225,7 +246,7 @@ function start(
   if (given === undefined) return { answer: api.request(method, path, { token: caller.token }), body: null };
   const isForm = given instanceof Uint8Array;
   const body = new PausedBody(isForm ? given : new TextEncoder().encode(JSON.stringify(given)));
-  const headers = { "Content-Type": isForm ? formType : "application/json" };
+  const headers = { "Content-Type": isForm ? formType : (change.type ?? "application/json") };
   return { answer: api.request(method, path, { token: caller.token, headers, body: body.stream }), body };
 }
 

@@ -383,3 +383,19 @@ test("records that are too many bytes together are refused", async () => {
   expect([answer.status, answer.error.code]).toEqual([413, "payload_too_large"]);
   await batch([remove(id)]);
 });
+
+test("a batch counts as many requests as it has operations", async () => {
+  const limited = await openApi({
+    collections: collections.slice(0, 1),
+    settings: { SERVICE_LIMITS_RATE_RECORDS: "10/s" },
+  });
+  // Ten seconds' worth at once.
+  const body = { operations: Array.from({ length: 150 }, () => create({ title: "a" })) };
+  expect((await limited.request("POST", "/api/batch", { body })).status).toBe(200);
+  const next = await limited.request("GET", "/api/notes?limit=1");
+  expect(next.status).toBe(429);
+  expect(Number(next.headers.get("retry-after"))).toBeGreaterThan(3);
+  expect(
+    (await limited.request("GET", "/api/notes?limit=1", { headers: { "x-test-address": "another" } })).status,
+  ).toBe(200);
+});
