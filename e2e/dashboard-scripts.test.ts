@@ -17,6 +17,8 @@ export default async function ({ logger }: any) {
   logger.info("Nothing to clean up");
 }
 `,
+    "endpoints/orders/[id].ts":
+      'export const access = "public";\nexport const GET = () => { throw new Error("No such order"); };\n',
     "jobs/mail.ts": `import { existsSync } from "node:fs";
 export const queue = { concurrency: 2, retries: 0 };
 export default async ({ payload, logger }: any) => {
@@ -70,6 +72,19 @@ test("a file that does not load is told with its line, and that the last version
   server.signal("SIGHUP");
   await alert.waitFor({ state: "detached" });
   await page.getByRole("row").filter({ hasText: "does not load" }).first().waitFor({ state: "detached" });
+  expect(complaintsOf(page)).toEqual([]);
+  await page.context().close();
+});
+
+test("an endpoint is among the functions, with its path and its failures", async () => {
+  expect((await fetch(`${server.url}/api/function/orders/7`)).status).toBe(500);
+  const page = await dashboard.open("/functions");
+  const row = page.getByRole("row").filter({ hasText: "endpoints/orders/[id].ts" });
+  await row.getByText("/api/function/orders/[id] · public").waitFor();
+  await row.getByRole("link", { name: /Last failure/ }).press("Enter");
+  const drawer = page.getByRole("dialog");
+  await drawer.getByText("No such order").first().waitFor();
+  expect(await drawer.getByRole("button", { name: "Retry" }).count()).toBe(0);
   expect(complaintsOf(page)).toEqual([]);
   await page.context().close();
 });

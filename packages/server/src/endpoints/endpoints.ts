@@ -102,7 +102,7 @@ export class Endpoints implements ScriptKind {
       handler: method,
       timeoutMs: endpoint.timeoutMs,
       input: { runId, attempt: 1, user, params },
-      principal: actingFor(user?.id ?? null, 0),
+      principal: actingFor(user?.id ?? null, 0, [`${endpoint.path}:${method}`]),
       request,
       pieces,
       caller,

@@ -4,7 +4,7 @@ import { keepPreviousData, queryOptions } from "@tanstack/react-query";
 import { offsetOf, pageSize } from "../../kit/index.ts";
 import { client } from "../../service/client.ts";
 import { queryClient } from "../../service/queries.ts";
-import { isUnderWay } from "./runs-of.ts";
+import { endpointHandlers, type HandlerEntry, isUnderWay } from "./runs-of.ts";
 import type { FunctionSearch } from "./search.ts";
 
 const { scripts } = client.admin;
@@ -24,7 +24,13 @@ const most = 1_000;
 
 export const handlersQuery = queryOptions({
   queryKey: ["functions", "handlers"],
-  queryFn: async () => (await scripts.functions({ limit: most })).items,
+  queryFn: async (): Promise<HandlerEntry[]> => {
+    const [functions, endpoints] = await Promise.all([
+      scripts.functions({ limit: most }),
+      scripts.endpoints({ limit: most }),
+    ]);
+    return [...functions.items, ...endpoints.items.flatMap(endpointHandlers)];
+  },
 });
 
 /** Failed runs among which a file's last failure is looked for. */

@@ -1,5 +1,5 @@
 /** Runs of functions as the page shows them: keys, files with their handlers, the ends of one run. */
-import type { FunctionEntry, FunctionRun, ScriptFileEntry } from "@socle/protocol";
+import type { EndpointEntry, FunctionEntry, FunctionRun, ScriptFileEntry } from "@socle/protocol";
 
 /** Each end of a run is a row of its own: the service lists a run that was made again once for each. */
 export function rowKeyOf({ runId, endedAt }: FunctionRun): string {
@@ -13,6 +13,18 @@ export function isUnderWay({ status }: FunctionRun): boolean {
 /** "posts/notify.ts": all files are in the folder functions/. */
 export function shortName(filePath: string): string {
   return filePath.replace(/^functions\//, "");
+}
+
+/** A handler of a function or of an endpoint; an endpoint has no retries. */
+export interface HandlerEntry
+  extends Pick<FunctionEntry, "collection" | "filePath" | "handler" | "eventType" | "timeout"> {
+  readonly retries: number | null;
+}
+
+/** The handlers of an endpoint: its path stands where functions have their event. */
+export function endpointHandlers({ path, filePath, methods, access, timeout }: EndpointEntry): HandlerEntry[] {
+  const eventType = `${path} · ${access}`;
+  return methods.map((handler) => ({ collection: "", filePath, handler, eventType, timeout, retries: null }));
 }
 
 /** A file of functions with its handlers. */
@@ -33,7 +45,7 @@ export interface HandlerFile {
  * @param failures failed runs, the newest first. @param files what became of each file when it was last loaded.
  */
 export function filesOf(
-  entries: readonly FunctionEntry[],
+  entries: readonly HandlerEntry[],
   failures: readonly FunctionRun[],
   files: readonly ScriptFileEntry[],
 ): HandlerFile[] {
