@@ -38,7 +38,7 @@ export class Cursors {
   write({ id, values }: { id: string; values: readonly Value[] }, list: string): string {
     const json = JSON.stringify(values);
     const text = JSON.stringify(json.length <= maxCharacters ? [id, values] : [id, null, digestOf(values)]);
-    // It follows from the content, so that a list without a change is the same text again.
+    // A nonce from the content gives an unchanged list the same text again.
     const nonce = this.#digest(`${text}\n${list}`).subarray(0, nonceBytes);
     const cipher = createCipheriv(algorithm, this.#digest("key"), nonce, { authTagLength: tagBytes });
     cipher.setAAD(Buffer.from(list));
@@ -72,7 +72,7 @@ export class Cursors {
     try {
       return Buffer.concat([text, decipher.final()]).toString();
     } catch {
-      // It throws for a tag that does not fit, and for nothing else.
+      // The tag does not fit; there is no other reason to throw.
       return null;
     }
   }
