@@ -89,7 +89,9 @@ export function parseListQuery(collection: Collection, text: QueryText, scope: R
     where,
     sort: {
       keys:
-        search !== null && isRanked ? [rankOf(search)] : keyPlans(sort, collection, { table: source.table, options }),
+        search?.isRanked === true && isRanked
+          ? [rankOf(search)]
+          : keyPlans(sort, collection, { table: source.table, options }),
       seq: search?.isAlone === true ? `${search.table}.rowid` : `${source.table}._seq`,
       isSeqDescending: sort.isSeqDescending,
       isIndexed: isOrdered && search === null,

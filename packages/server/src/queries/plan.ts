@@ -68,6 +68,8 @@ export interface SearchPlan {
   readonly terms: readonly SearchTerm[];
   /** Whether nothing but the search says which records are on a page: the records that match need not be read for that. */
   readonly isAlone: boolean;
+  /** Whether the rank, which counts the words of every searched field, rests on fields alone that the caller may read. */
+  readonly isRanked: boolean;
   readonly snippets: readonly { readonly field: string; readonly column: string }[];
 }
 

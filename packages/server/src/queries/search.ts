@@ -68,6 +68,7 @@ export function parseSearchText(
     match: `{${columns.join(" ")}} : (${matched})`,
     terms,
     isAlone,
+    isRanked: readable.length === fields.length,
     snippets: snippetsOf(text.snippet, { collection, readable }).map((field) => ({
       field,
       column: source.column(field),

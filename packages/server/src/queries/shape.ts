@@ -30,7 +30,7 @@ export function shapeRecord({ answered }: SelectionPlan, row: Row, expanded: Row
   const record: Row = answered === null ? row : {};
   for (const [name, paths] of answered ?? []) {
     const value = row[name];
-    // It was taken out.
+    // A concealed value.
     if (value === undefined) continue;
     record[name] = paths === null ? value : pick(value, paths);
   }

@@ -28,6 +28,9 @@ const api = await openApi({
   ],
 });
 const { service } = api;
+
+/** The bytes of a cursor, as text. */
+const bytesOf = (cursor: string | null): string => Buffer.from(cursor ?? "", "base64url").toString("latin1");
 const admin = await api.admin();
 const ann = await api.register("ann@example.com");
 
@@ -261,6 +264,27 @@ describe("results", () => {
       400,
     );
   });
+});
+
+test("neither order nor cursor tells of words in fields and records that the caller may not read", async () => {
+  const make = async (body: object): Promise<string> =>
+    (await api.request<{ id: string }>("POST", "/api/mine", { body: { by: ann.user.id, ...body }, token: admin })).body
+      .id;
+  const [older, newer] = [await make({ title: "rank one" }), await make({ title: "rank two" })];
+  const own = { collection: "mine", token: ann.accessToken };
+  const ids = async (): Promise<string[]> => (await find("rank", {}, own)).items.map(({ id }) => id);
+  const cursor = async (): Promise<string | null> => (await find("rank", { limit: "1" }, own)).nextCursor;
+  const before = [await ids(), await cursor()];
+  expect(before[0]).toEqual([newer, older]);
+  // The length of a hidden text would count against the newer one.
+  await api.request("PUT", `/api/mine/${newer}`, { body: { secret: "word ".repeat(40) }, token: admin });
+  await make({ title: "rank rank rank", by: null });
+  expect([await ids(), await cursor()]).toEqual(before);
+  await note("first ranked");
+  await note("second ranked");
+  const { nextCursor, items } = await find("ranked", { limit: "1" });
+  expect(bytesOf(nextCursor)).not.toContain(items[0]?.id ?? "");
+  expect((await find("ranked", { limit: "1", cursor: nextCursor ?? "" })).items.length).toBe(1);
 });
 
 describe("migrations", () => {
