@@ -24,7 +24,7 @@ import { readRuleAdvice } from "./rule-advice.ts";
 import { ruleAt } from "./rule-sites.ts";
 import { parseRule, ruleSource } from "./rules.ts";
 import { DataCheck } from "./sql/data-check.ts";
-import { lastNumber, Table, touchesRecords } from "./table.ts";
+import { lacksIndexes, lastNumber, Table, touchesRecords } from "./table.ts";
 
 /** With more records than these, a migration that looks at each of them runs on a thread. */
 const manyRecords = 10_000;
@@ -83,8 +83,10 @@ export class Collections {
    * Makes the indexes of a collection that earlier versions did not make. To be called at start. Answers whether there were
    * any.
    */
-  completeIndexes({ name, definition }: Collection): Promise<boolean> {
-    return this.#database.transact((tx) => new Table(tx, name, this.#now()).completeIndexes(definition));
+  async completeIndexes({ name, definition }: Collection): Promise<boolean> {
+    if (!(await lacksIndexes(this.#database.reader, definition))) return false;
+    await this.#database.transact((tx) => new Table(tx, name, this.#now()).completeIndexes(definition));
+    return true;
   }
 
   /** Logs the indexes that lists under the read rule of a new or changed collection need and do not have. */

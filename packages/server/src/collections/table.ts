@@ -39,6 +39,28 @@ function makesIndex(before: CollectionDefinition, plan: Plan): boolean {
   });
 }
 
+/** The indexes that a table has, beside those of SQLite's own. @param sqlName quoted. */
+async function presentIndexes(reader: Reader, sqlName: string): Promise<(TableIndex & { name: string })[]> {
+  // Pragmas as statements: their table-valued form is shadowed by a collection of that name.
+  const found: (TableIndex & { name: string })[] = [];
+  const list = `PRAGMA index_list(${sqlName})`;
+  for (const index of await reader.all<{ name: string; unique: number; origin: string }>(list)) {
+    if (index.origin !== "c") continue;
+    const columns = await reader.all<{ name: string }>(`PRAGMA index_info(${identifier(index.name)})`);
+    found.push({ name: index.name, columns: columns.map(({ name }) => name), unique: index.unique === 1 });
+  }
+  return found;
+}
+
+/** Whether a table lacks indexes: earlier versions made fewer of them unasked. */
+export async function lacksIndexes(reader: Reader, definition: CollectionDefinition): Promise<boolean> {
+  const sqlName = identifier(tableName(definition.name));
+  // A pragma answers from the schema that the connection has read; a query reads it again where it has changed.
+  await reader.get(`SELECT 1 FROM ${sqlName} LIMIT 1`);
+  const present = await presentIndexes(reader, sqlName);
+  return !tableIndexes(definition).every((index) => present.some((other) => isSameIndex(index, other)));
+}
+
 /** A collection's table, for as long as one migration runs. Fields have been checked; every name is quoted. */
 export class Table {
   readonly #tx: Transactor;
@@ -74,13 +96,9 @@ export class Table {
     await this.#search.restore(plan);
   }
 
-  /** Makes the indexes that are missing: earlier versions made fewer of them unasked. Answers whether there were any. */
-  async completeIndexes(definition: CollectionDefinition): Promise<boolean> {
-    const present = await this.#indexes();
-    const wanted = tableIndexes(definition);
-    const isComplete = wanted.every((index) => present.some((other) => isSameIndex(index, other)));
-    if (!isComplete) await this.#reconcileIndexes(wanted);
-    return !isComplete;
+  /** Makes the indexes that are missing. */
+  async completeIndexes(definition: CollectionDefinition): Promise<void> {
+    await this.#reconcileIndexes(tableIndexes(definition));
   }
 
   async #create(definition: CollectionDefinition): Promise<void> {
@@ -192,16 +210,8 @@ export class Table {
     await this.#tx.run(`ALTER TABLE ${this.#sqlName} DROP COLUMN ${identifier(column)}`);
   }
 
-  async #indexes(): Promise<(TableIndex & { name: string })[]> {
-    // Pragmas as statements: their table-valued form is shadowed by a collection of that name.
-    const found: (TableIndex & { name: string })[] = [];
-    const list = `PRAGMA index_list(${this.#sqlName})`;
-    for (const index of await this.#tx.all<{ name: string; unique: number; origin: string }>(list)) {
-      if (index.origin !== "c") continue;
-      const columns = await this.#tx.all<{ name: string }>(`PRAGMA index_info(${identifier(index.name)})`);
-      found.push({ name: index.name, columns: columns.map(({ name }) => name), unique: index.unique === 1 });
-    }
-    return found;
+  #indexes(): Promise<(TableIndex & { name: string })[]> {
+    return presentIndexes(this.#tx, this.#sqlName);
   }
 
   /** Drops the indexes that nothing asks for any more, and makes those that are missing. */
