@@ -39,7 +39,7 @@ test("1 with the reason for a service that is not ready, and for one that is ano
 test.each<[words: string[], env: Record<string, string>, message: RegExp]>([
   [["health", "localhost:8080"], {}, /"localhost:8080" is not the address of a service/],
   [["health", "http://localhost:1", "2"], {}, /unexpected "2"; usage: socle health \[URL\]/],
-  [["health"], { SERVICE_PORT: "0" }, /port is 0.*give the URL/],
+  [["health"], { SERVICE_PORT: "0" }, /port of the configuration is 0 .*give the URL/],
   [["health"], { SERVICE_PORT: "http" }, /SERVICE_PORT: "http" is not valid/],
 ])("wrong usage is 2: %j %j", async (words, env, message) => {
   const { code, stdout, stderr } = await socle(words, { env, cwd: temporaryFolder() });

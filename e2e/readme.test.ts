@@ -67,10 +67,10 @@ test("a seed that is wrong names the place", async () => {
   const seeds: [object, RegExp][] = [
     [
       { profiles: [{ name: "x", $owner: "who@example.com" }] },
-      /bad\.json: profiles\[0\]: "\$owner" "who@example\.com" is none/,
+      /bad\.json: profiles\[0\]: "\$owner" "who@example\.com" is not one of the "users"/,
     ],
     [{ posts: [{ title: "x" }] }, /posts\[0\]: .*body is required/],
-    [{ comments: [{ text: "x", post: { $ref: "none" } }] }, /no earlier record has "\$as": "none"/],
+    [{ comments: [{ text: "x", post: { $ref: "none" } }] }, /no earlier user or record is called "none"/],
     [{ nothing: [] }, /there is no collection "nothing"/],
     [{ posts: {} }, /"posts" must be an array/],
   ];

@@ -60,10 +60,13 @@ describe("types", () => {
       "functions/a/throws.ts": 'throw new Error("at the top");\nexport const onCreate = () => undefined;\n',
       "functions/a/fine.ts": "export const onCreate = () => undefined;\n",
       "jobs/never.ts": 'export const schedule = "61 * * * *";\nexport default () => undefined;\n',
+      "endpoints/[id].ts": "export const GET = () => new Response();\n",
+      "endpoints/[name].ts": "export const GET = () => new Response();\n",
     };
     const cwd = await scriptProject({ collections: [collection("a")], files });
     const { code, stdout } = await socle(["check"], { cwd });
     expect(code).toBe(1);
+    expect(stdout).toContain("endpoints/[id].ts does not load: ");
     expect(stdout).toContain("functions/a/throws.ts does not load: at the top (functions/a/throws.ts:1:");
     expect(stdout).toContain("jobs/never.ts does not load: ");
     expect(stdout).not.toContain("fine.ts");
@@ -72,10 +75,13 @@ describe("types", () => {
 
   test("follow the database, and the files that changed since", async () => {
     const cwd = await scriptProject({ collections: [collection("a")], files: {} });
-    const server = await serve(cwd, { args: ["dev"] });
+    const developing = await serve(cwd, { args: ["dev"] });
     const path = join(cwd, ".socle/types.d.ts");
     await until(() => existsSync(path));
     expect(await Bun.file(path).text()).toContain("  a: {");
+    await developing.stop();
+    // This one applies no file while it runs.
+    const server = await serve(cwd);
     await Bun.write(join(cwd, "collections/b.json"), JSON.stringify(collection("b")));
     expect(await socle(["types"], { cwd })).toMatchObject({ code: 0, stdout: "Wrote .socle/types.d.ts: a, b\n" });
     await server.stop();

@@ -128,10 +128,13 @@ test("what a run was for is forgotten when it is over", async () => {
   expect(await peakMiB(server)).toBeLessThan(300);
 }, 30_000);
 
-test("links that lead nowhere or in a circle are passed over", async () => {
+test("links that lead nowhere or in a circle are passed over; a file that is not there may be a hook, and closes its collection", async () => {
   const cwd = await scriptProject({
-    collections: [collection("a")],
-    files: { "functions/a/a.ts": "export const onCreate = ({ logger }: any) => logger.info('says hello');\n" },
+    collections: [collection("a"), collection("b")],
+    files: {
+      "functions/a/a.ts": "export const onCreate = ({ logger }: any) => logger.info('says hello');\n",
+      "functions/b/b.ts": "export const onCreate = () => undefined;\n",
+    },
   });
   for (const [target, name] of [
     [".", "self"],
@@ -139,14 +142,15 @@ test("links that lead nowhere or in a circle are passed over", async () => {
     ["nowhere", "gone"],
   ] as const)
     symlinkSync(target, join(cwd, "functions", name));
-  symlinkSync("nowhere.ts", join(cwd, "functions/a/broken.ts"));
+  symlinkSync("nowhere.ts", join(cwd, "functions/b/broken.ts"));
   const server = await serve(cwd, { args: ["dev"] });
   symlinkSync("y", join(cwd, "functions/y"));
   await post(`${server.url}/api/a`, { n: 1 });
   await until(() => server.output().includes("says hello"));
+  expect((await post(`${server.url}/api/b`, { n: 1 })).status).toBe(503);
   await Bun.sleep(200);
   expect((await fetch(`${server.url}/health`)).status).toBe(200);
-  expect(server.output()).toContain("ERROR functions/a/broken.ts does not load");
+  expect(server.output()).toContain("ERROR functions/b/broken.ts does not load");
   expect(await server.stop()).toBe(0);
 });
 

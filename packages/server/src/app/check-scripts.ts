@@ -1,10 +1,11 @@
-/** The check of functions and jobs: they are loaded as the service loads them, and those that do not load are named. */
+/** The check of functions, jobs and endpoints: they are loaded as the service loads them, and those that do not load are named. */
 import type { Config } from "../config/index.ts";
+import { checkEndpoint } from "../endpoints/index.ts";
 import { checkFunction } from "../functions/index.ts";
 import { checkJob } from "../jobs/index.ts";
 import { AppError } from "../kernel/index.ts";
 import type { Logger } from "../logging/index.ts";
-import { type Script, ScriptHost, type ScriptKind } from "../script-host/index.ts";
+import { ScriptHost, type ScriptKind } from "../script-host/index.ts";
 import { scriptProcess } from "./script-process.ts";
 
 /** A file that does not load, and why. */
@@ -28,6 +29,7 @@ export async function checkScripts(options: {
     kinds: [
       kindOf("functions", (script) => checkFunction(script, timeoutMs)),
       kindOf("jobs", (script) => checkJob(script, timeoutMs)),
+      kindOf("endpoints", (script, files) => checkEndpoint(script, files, timeoutMs)),
     ],
     onLost: () => undefined,
     logger,
@@ -42,6 +44,6 @@ export async function checkScripts(options: {
   }
 }
 
-function kindOf(folder: ScriptKind["folder"], check: (script: Script) => void): ScriptKind {
+function kindOf(folder: ScriptKind["folder"], check: ScriptKind["check"]): ScriptKind {
   return { folder, check, firstLane: "runs", lanesOf: () => ["runs"], use: () => undefined };
 }

@@ -71,9 +71,7 @@ export class Endpoints implements ScriptKind {
   }
 
   check(script: Script, files: readonly string[]): void {
-    const { path, parts } = endpointOf(script, this.#options.timeoutMs);
-    const others = files.filter((other) => other !== path && keyOf(other) === routeKey(parts));
-    if (others.length > 0) throw new Error(`has the path of ${others.join(", ")}; one of them must go`);
+    checkEndpoint(script, files, this.#options.timeoutMs);
   }
 
   use(scripts: readonly Script[]): void {
@@ -185,4 +183,11 @@ function statusOfEnd({ status }: Exclude<RequestEnd, { status: "answered" }>): n
   if (status === "lost") return 502;
   if (status === "late") return 504;
   return status === "left" || status === "unread" ? 499 : 503;
+}
+
+/** @throws Error that says why a file is no endpoint. @param files the paths of all files of endpoints. */
+export function checkEndpoint(script: Script, files: readonly string[], timeoutMs: number): void {
+  const { path, parts } = endpointOf(script, timeoutMs);
+  const others = files.filter((other) => other !== path && keyOf(other) === routeKey(parts));
+  if (others.length > 0) throw new Error(`has the path of ${others.join(", ")}; one of them must go`);
 }

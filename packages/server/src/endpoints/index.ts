@@ -2,4 +2,4 @@
 export { ENDPOINT_METHODS, type EndpointMethod } from "./endpoint-file.ts";
 export type { EndpointMeter } from "./endpoint-meter.ts";
 export type { FoundEndpoint } from "./endpoint-table.ts";
-export { Endpoints } from "./endpoints.ts";
+export { checkEndpoint, Endpoints } from "./endpoints.ts";
