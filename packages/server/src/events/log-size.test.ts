@@ -1,5 +1,5 @@
 /** The size of the event log: transactions that are taken back count for nothing, whatever they shared a commit with. */
-import { describe, expect, test } from "bun:test";
+import { describe, expect, spyOn, test } from "bun:test";
 import { join } from "node:path";
 import { quietLogger, temporaryFolder } from "../../test/kit.ts";
 import { randomNumbers, randomSeed } from "../../test/random.ts";
@@ -61,6 +61,25 @@ async function expectExactMarks({ database, marks }: Log, widest: number): Promi
     last = mark;
   }
 }
+
+test("a transaction of many events measures the log once for each mark, not once for each event", async () => {
+  const log = await open("many.db");
+  await log.database.transact(async (tx) => {
+    const measured = spyOn(tx, "get");
+    for (let n = 0; n < 3_000; n++)
+      await log.events.append(tx, {
+        type: "a",
+        source: "jobs",
+        payload: { text: "x".repeat(500) },
+        principal: null,
+      });
+    // 1.8 MB have six marks beside the first.
+    expect(measured.mock.calls.length).toBeLessThan(10);
+  });
+  expect((await log.marks()).length).toBe(7);
+  await expectExactMarks(log, 300_000);
+  expect(await log.size()).toBe((await log.stored()).bytes);
+});
 
 describe("transactions that are taken back", () => {
   test("count for nothing, one after the other and many in one commit", async () => {

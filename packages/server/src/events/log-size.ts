@@ -23,6 +23,9 @@ export class LogSize {
   /** Bytes appended since the last commit, also by transactions that were taken back: they only tell when to look. */
   #pending = 0;
 
+  /** The transaction that looked last, which may append much more, and the bytes since the newest mark that it sees. */
+  #look: { readonly tx: Transactor; bytes: number } | null = null;
+
   /** Continues where the log stands. */
   async start(reader: Reader): Promise<void> {
     const { total, marked } = (await measureSize(reader)) ?? empty;
@@ -38,8 +41,11 @@ export class LogSize {
       this.#total += bytes;
       this.#sinceMark += bytes;
       this.#pending = 0;
+      this.#look = null;
     });
-    return this.#sinceMark + this.#pending >= markEvery;
+    if (this.#look?.tx !== tx) return this.#sinceMark + this.#pending >= markEvery;
+    this.#look.bytes += bytes;
+    return this.#look.bytes >= markEvery;
   }
 
   /**
@@ -56,6 +62,7 @@ export class LogSize {
   #markAt(tx: Transactor, place: number, size: Size | null): Awaitable<unknown> {
     const { total, marked } = size ?? empty;
     const isDue = total - marked >= markEvery;
+    this.#look = { tx, bytes: isDue ? 0 : total - marked };
     // The events before it have counted by then.
     tx.onCommit(() => {
       this.#total = total;
