@@ -21,7 +21,7 @@ export default async function ({ logger }: any) {
       'export const access = "public";\nexport const GET = () => { throw new Error("No such order"); };\n',
     "jobs/mail.ts": `import { existsSync } from "node:fs";
 export const queue = { concurrency: 2, retries: 0 };
-export default async ({ payload, logger }: any) => {
+export default async ({ payload, logger }) => {
   if (payload.to === "nobody" && !existsSync("./mended")) throw new Error("There is no such address");
   logger.info("Sent to " + payload.to);
 };

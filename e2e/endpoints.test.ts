@@ -33,11 +33,11 @@ const faults: { readonly [name: string]: readonly [code: string, statuses: reado
 
 const files: Record<string, string> = {
   "functions/items/note.ts":
-    "export const onCreate = async ({ db }: any) => void (await db.collection('done').create({ n: 1 }));\n",
+    "export const onCreate = async ({ db }) => void (await db.collection('done').create({ n: 1 }));\n",
   "endpoints/ok.ts": `${open}export const GET = () => new Response("ok");\nexport const POST = async (request: Request) => new Response(String((await request.bytes()).length));\n`,
   "endpoints/echo.ts": `${open}export const POST = (request: Request) => new Response(request.body);\n`,
   "endpoints/sleep.ts": `${open}export const GET = async () => { await Bun.sleep(1500); return new Response("slept"); };\n`,
-  "endpoints/ticks.ts": `${open}export const GET = (_: Request, { signal, logger }: any) => new Response(new ReadableStream({
+  "endpoints/ticks.ts": `${open}export const GET = (_: Request, { signal, logger }) => new Response(new ReadableStream({
     async pull(controller) {
       await Bun.sleep(50);
       if (signal.aborted) logger.info("ticks aborted");
@@ -49,11 +49,10 @@ const files: Record<string, string> = {
   "endpoints/broken-at-once.ts": `${open}export const GET = () => new Response(new ReadableStream({ pull() { throw new Error("at once"); } }));\n`,
   "endpoints/endless.ts": `${hasty}export const GET = () => new Response(new ReadableStream({ async pull(c) { await Bun.sleep(20); c.enqueue(new Uint8Array(10)); } }));\n`,
   "endpoints/breaks.ts": `${open}export const GET = () => new Response(new ReadableStream({ async pull(c) { c.enqueue(new Uint8Array(100_000)); await Bun.sleep(20); throw new Error("half way"); } }));\n`,
-  "endpoints/gone.ts": `${open}export const GET = async (_: Request, { signal, logger }: any) => { signal.addEventListener("abort", () => logger.info("client gone")); await Bun.sleep(2000); return new Response(""); };\n`,
+  "endpoints/gone.ts": `${open}export const GET = async (_: Request, { signal, logger }) => { signal.addEventListener("abort", () => logger.info("client gone")); await Bun.sleep(2000); return new Response(""); };\n`,
 };
 for (const [name, [code]] of Object.entries(faults))
-  files[`endpoints/bad/${name}.ts`] =
-    `${hasty}export const GET = async (_request: Request, _context: any) => {\n  ${code}\n};\n`;
+  files[`endpoints/bad/${name}.ts`] = `${hasty}export const GET = async (_request: Request) => {\n  ${code}\n};\n`;
 
 const collections = ["items", "done"].map(collection);
 const cwd = await scriptProject({ collections, files, scripts: { memory: "256MiB" } });

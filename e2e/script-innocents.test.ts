@@ -132,7 +132,7 @@ test("links that lead nowhere or in a circle are passed over; a file that is not
   const cwd = await scriptProject({
     collections: [collection("a"), collection("b")],
     files: {
-      "functions/a/a.ts": "export const onCreate = ({ logger }: any) => logger.info('says hello');\n",
+      "functions/a/a.ts": "export const onCreate = ({ logger }) => logger.info('says hello');\n",
       "functions/b/b.ts": "export const onCreate = () => undefined;\n",
     },
   });

@@ -77,7 +77,10 @@ async function client(own: StoredItem[]): Promise<never> {
     } else {
       const version = item.version + 1;
       say(`u ${item.n} ${version}`);
-      await service.records.update("items", system, item.id, { version, text: textOf(item.n, version) });
+      await service.records.update("items", system, {
+        record: item.id,
+        body: { version, text: textOf(item.n, version) },
+      });
       say(`U ${item.n} ${version}`);
       own[at] = { ...item, version };
     }

@@ -53,7 +53,7 @@ function joinChanged({ after } = {}) {
   if (after?.outcome) sessionStorage.removeItem("invitation");
 }
 
-/** What the views need. */
+/** The state and the actions that the views share. */
 const page = {
   state,
   live,

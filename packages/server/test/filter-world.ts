@@ -39,7 +39,8 @@ export async function openFilterWorld(settings: Record<string, string> = {}) {
   const { records, events } = server.service;
   const make = async (name: string, values: object): Promise<string> =>
     (await records.create(name, system, { ...values })).record.id;
-  const change = (name: string, id: string, values: object) => records.update(name, system, id, { ...values });
+  const change = (name: string, id: string, values: object) =>
+    records.update(name, system, { record: id, body: { ...values } });
   const place = async (): Promise<string> => (await events.at(events.flushedSeq))?.id ?? "";
   const define = async (definition: object): Promise<void> => {
     await migrate(server.service, { define: [await parseDefinition(definition)], drop: [] });

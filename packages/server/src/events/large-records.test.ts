@@ -32,9 +32,9 @@ describe("an update", () => {
   test("of one field takes no more room than the field, whatever the record weighs, and is told whole", async () => {
     const id = await make({ n: 0, text: large, data: { list: [large] } });
     const place = events.flushedSeq;
-    for (let n = 1; n <= 50; n++) await records.update("notes", system, id, { n });
+    for (let n = 1; n <= 50; n++) await records.update("notes", system, { record: id, body: { n } });
     expect(await bytesAfter(place)).toBeLessThan(50 * 300);
-    const { record } = await records.update("notes", system, id, { n: 51 });
+    const { record } = await records.update("notes", system, { record: id, body: { n: 51 } });
     expect(heard.at(-1)?.payload).toEqual(record);
     const logged = await events.at(events.flushedSeq);
     expect(logged?.isPartial).toBe(true);
@@ -45,9 +45,9 @@ describe("an update", () => {
   test("that names all fields and changes one is one of that field", async () => {
     const id = await make({ n: 0, text: large, data: [large, { a: null }] });
     const place = events.flushedSeq;
-    await records.update("notes", system, id, { n: 1, text: large, data: [large, { a: null }] });
+    await records.update("notes", system, { record: id, body: { n: 1, text: large, data: [large, { a: null }] } });
     expect(await bytesAfter(place)).toBeLessThan(300);
-    await records.update("notes", system, id, { data: null });
+    await records.update("notes", system, { record: id, body: { data: null } });
     expect((await events.at(events.flushedSeq))?.payload).toMatchObject({ id, data: null });
   });
 
@@ -56,7 +56,7 @@ describe("an update", () => {
     ["most of a large one", large, { n: 1, text: `${large}y` }],
   ])("of %s is in the log as it is told", async (_, text, change) => {
     const id = await make({ n: 0, text });
-    const { record } = await records.update("notes", system, id, change);
+    const { record } = await records.update("notes", system, { record: id, body: change });
     const logged = await events.at(events.flushedSeq);
     expect(logged?.isPartial).toBe(false);
     expect(logged?.payload).toEqual(record);
@@ -65,7 +65,7 @@ describe("an update", () => {
   test("is marked where admins read the log", async () => {
     const token = await api.admin();
     const id = await make({ n: 0, text: large });
-    await records.update("notes", system, id, { n: 1 });
+    await records.update("notes", system, { record: id, body: { n: 1 } });
     const { body } = await api.request<{ items: object[] }>("GET", "/api/admin/events?type=notes.*&limit=2", { token });
     const [update, create] = body.items;
     expect(update).toMatchObject({ type: "notes.updated", partial: true, payload: { id, n: 1 } });

@@ -50,7 +50,7 @@ async function open() {
     expected,
     bytes,
     create: async (text: string) => (await records.create("notes", system, { n: 0, text })).record.id,
-    update: (id: string, values: object) => records.update("notes", system, id, { ...values }),
+    update: (id: string, values: object) => records.update("notes", system, { record: id, body: { ...values } }),
     heads: () => deliveries.page({ after: 0, until: 2 ** 50, limit: 10_000, handlers: ["f:onUpdate", "g:onUpdate"] }),
     async trim() {
       await database.transact((tx) => deliveries.keepEvents(tx, 0, 2 ** 30));

@@ -71,7 +71,7 @@ describe("channels", () => {
     await migrate(server.service, { define, drop: [] });
     const { id } = (await server.service.records.create("late", system, { text: "" })).record;
     await client.subscribe("late.updated");
-    await server.service.records.update("late", system, id, { text: "b" });
+    await server.service.records.update("late", system, { record: id, body: { text: "b" } });
     expect(await client.types()).toEqual(["late.created", "late.updated"]);
     expect(await other.types()).toEqual([]);
     await client.ask({ action: "unsubscribe", channel: "late.*" });

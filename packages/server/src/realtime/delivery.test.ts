@@ -131,7 +131,7 @@ class Model {
         const record = all[what.nth % Math.max(1, all.length)];
         if (record === undefined) return;
         if (what.do === "update") {
-          await records.update(what.collection, system, record.id, { n: this.#next() });
+          await records.update(what.collection, system, { record: record.id, body: { n: this.#next() } });
         } else {
           await records.delete(what.collection, system, record.id);
           all.splice(all.indexOf(record), 1);

@@ -60,8 +60,8 @@ async function story({ server, records, team, ann, bob }: World): Promise<void> 
   const body = { text: "made", secret: "s", own: "o", inside: "i", draft: "d", team };
   const principal = (userId: string) => ({ ...system, userId });
   const { record } = await records.create("notes", principal(bob.user.id), { ...body });
-  await records.update("notes", system, record.id, { text: "draft", secret: "t" });
-  await records.update("notes", system, record.id, { text: "last", secret: "u", own: "p" });
+  await records.update("notes", system, { record: record.id, body: { text: "draft", secret: "t" } });
+  await records.update("notes", system, { record: record.id, body: { text: "last", secret: "u", own: "p" } });
   const gone = await records.create("notes", principal(ann.user.id), { ...body, text: "gone" });
   await records.delete("notes", system, gone.record.id);
   expect(server.log.filter((line) => line.startsWith("ERROR"))).toEqual([]);
@@ -119,7 +119,7 @@ test("a field that was opened shows in a replay the value of now, not those of b
 test("an update of a large record, of which the log keeps the changes alone, is replayed without what is hidden", async () => {
   const world = await open("public");
   const id = await world.make("notes", { text: "large", long: "x".repeat(9_000), secret: "s" });
-  await world.records.update("notes", system, id, { secret: "t", own: "o" });
+  await world.records.update("notes", system, { record: id, body: { secret: "t", own: "o" } });
   const socket = await listen(world, world.tokens.bob, world.since);
   expect(await heard(world, socket)).toEqual(["created large draft", "updated large draft"]);
 });
@@ -129,7 +129,7 @@ test("a membership that is taken away takes the field from the next event", asyn
   const socket = await listen(world, world.tokens.ann);
   const id = await world.make("notes", { text: "one", inside: "i", team: world.team });
   await world.records.delete("members", system, world.membership);
-  await world.records.update("notes", system, id, { text: "two", inside: "j" });
+  await world.records.update("notes", system, { record: id, body: { text: "two", inside: "j" } });
   expect(await heard(world, socket)).toEqual(["created one inside,draft", "updated two draft"]);
   // In a replay the rights of this moment hold.
   const later = await listen(world, world.tokens.ann, world.since);

@@ -182,7 +182,7 @@ class Model {
           return this.#changed({ before, after: null });
         }
         if (Object.keys(what.values).length === 0) return;
-        await records.update("tasks", system, before.id, { ...what.values });
+        await records.update("tasks", system, { record: before.id, body: { ...what.values } });
         const after = { ...before, ...what.values };
         this.#tasks[place] = after;
         return this.#changed({ before, after });

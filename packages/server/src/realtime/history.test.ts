@@ -28,7 +28,7 @@ async function open(permissions: object = {}, folder?: string) {
     server,
     create: async (values: object, principal: SignedIn | typeof system = system) =>
       (await records.create("notes", principal, { ...values })).record.id,
-    update: (id: string, values: object) => records.update("notes", system, id, { ...values }),
+    update: (id: string, values: object) => records.update("notes", system, { record: id, body: { ...values } }),
     remove: (id: string) => records.delete("notes", system, id),
     redefine,
     place: async () => (await events.at(events.flushedSeq))?.id ?? "",
@@ -268,7 +268,7 @@ describe("a record whose owner changed", () => {
     const { record } = await records.create("notes", await server.service.auth.authenticate(ann.accessToken), {
       text: "ann's",
     });
-    const change = (values: object) => records.update("notes", system, record.id, { ...values });
+    const change = (values: object) => records.update("notes", system, { record: record.id, body: { ...values } });
     const heard = async (token: string) => {
       const client = await server.connect(token);
       await client.subscribe("notes.*", since);

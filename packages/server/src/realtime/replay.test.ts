@@ -25,7 +25,7 @@ function writer({ service }: Server) {
     create: async (text: string, collection = "notes"): Promise<string> =>
       (await records.create(collection, system, { text })).record.id,
     update: async (id: string, text: string): Promise<void> => {
-      await records.update("notes", system, id, { text });
+      await records.update("notes", system, { record: id, body: { text } });
     },
   };
 }

@@ -69,7 +69,7 @@ async function story({ records, make, red, blue }: Awaited<ReturnType<typeof ope
     { text: "moved", team: blue },
     { text: "renamed" },
   ])
-    await records.update("notes", system, id, values);
+    await records.update("notes", system, { record: id, body: values });
   await records.delete("notes", system, id);
   return id;
 }
@@ -108,8 +108,8 @@ describe("a change that moves a record in or out of somebody's sight", () => {
     const since = await world.place();
     await story(world);
     const kept = await world.make("notes", { text: "kept", team: world.red });
-    await world.records.update("notes", system, kept, { text: "taken", team: world.blue });
-    await world.records.update("notes", system, kept, { text: "last" });
+    await world.records.update("notes", system, { record: kept, body: { text: "taken", team: world.blue } });
+    await world.records.update("notes", system, { record: kept, body: { text: "last" } });
     const [ann, bob] = [
       await listen(world, world.ann.accessToken, since),
       await listen(world, world.bob.accessToken, since),

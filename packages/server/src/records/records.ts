@@ -167,13 +167,11 @@ export class Records {
     );
   }
 
-  /** @param record its id, or the version that it must have; with another it is `conflict`. */
-  // biome-ignore lint/complexity/useMaxParams: the whole record, the caller and the change, as each request has them.
+  /** @param change `record`: its id, or the version that it must have; with another it is `conflict`. */
   async update(
     collection: string,
     principal: Principal,
-    record: string | RecordVersion,
-    body: Body,
+    { record, body }: { record: string | RecordVersion; body: Body },
   ): Promise<SavedRecord> {
     const target = this.#target(collection, record);
     const hooks = this.#hooksBefore(collection, "update");

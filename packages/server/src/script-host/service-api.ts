@@ -119,7 +119,12 @@ export class ServiceApi {
       "db.create": async (principal, [name, body]) =>
         (await records.create(text(name, "collection"), principal, bodyOf(body))).json.text,
       "db.update": async (principal, [name, id, body, ifMatch]) =>
-        (await records.update(text(name, "collection"), principal, versionOf(id, ifMatch), bodyOf(body))).json.text,
+        (
+          await records.update(text(name, "collection"), principal, {
+            record: versionOf(id, ifMatch),
+            body: bodyOf(body),
+          })
+        ).json.text,
       "db.delete": async (principal, [name, id, ifMatch]) => {
         records.collection(text(name, "collection"));
         const deleted = await nullIfMissing(async () => {

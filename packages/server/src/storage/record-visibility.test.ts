@@ -103,7 +103,7 @@ describe("a file is downloaded by", () => {
     expect(await statuses(id, "/link", "POST")).toEqual(expected);
     // Reading is not deleting.
     expect((await request("DELETE", `/api/storage/${id}`, as("ann"))).status).toBe(403);
-    await service.records.update(name, system, record, { image: null });
+    await service.records.update(name, system, { record, body: { image: null } });
     expect(await statuses(id)).toEqual(nobodyElse);
   });
 

@@ -95,7 +95,10 @@ export function recordRoutes(options: {
             await records.admit(name, "update", { principal: current, id });
             throw given;
           }
-          const { json, tag } = await records.update(name, principal, { id, ifMatch: ifMatchOf(exchange) }, given);
+          const { json, tag } = await records.update(name, principal, {
+            record: { id, ifMatch: ifMatchOf(exchange) },
+            body: given,
+          });
           return exchange.json(200, json, { ETag: tag });
         },
         async DELETE(exchange) {

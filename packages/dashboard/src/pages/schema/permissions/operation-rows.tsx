@@ -1,7 +1,7 @@
 /** The rows of one operation: a choice for each rule, and below it the rule in words or the editor of its expression. */
 import { Radio, Text } from "@mantine/core";
 import { type Operation, PERMISSION_RULES } from "@socle/protocol";
-import { useState } from "react";
+import { useId, useState } from "react";
 import { text } from "../../../texts/index.ts";
 import type { PermissionDraft } from "../draft/draft.ts";
 import type { Edit } from "../draft/edits.ts";
@@ -115,11 +115,12 @@ function Choice(props: {
   onPick: () => void;
 }) {
   const { operation, name, isChecked, isEffective, inherited, onPick } = props;
+  const id = useId();
   return (
     <td data-inherited={(inherited && isEffective) || undefined}>
-      {/* biome-ignore lint/a11y/noLabelWithoutControl: the control is inside. */}
-      <label className={classes["choice"]}>
+      <label className={classes["choice"]} htmlFor={id}>
         <Radio
+          id={id}
           name={`rule ${operation}`}
           aria-label={words.choice(words.operations[operation], name)}
           checked={isChecked}
