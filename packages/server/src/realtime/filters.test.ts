@@ -219,6 +219,23 @@ describe("beside the read rule", () => {
     expect(await heard(world, later)).toEqual([gone, [null, "created", "four"]]);
   });
 
+  test("a record that was the caller's and is not any more is told as gone by a replay", async () => {
+    const world = await openFilterWorld();
+    await world.define({
+      name: "orders",
+      fields: [{ name: "title", type: "string" }, { ...relation("by", "users"), owner: true }],
+    });
+    const { user, accessToken } = await world.server.register("ann@x.org");
+    const since = await world.place();
+    const id = await world.make("orders", { title: "one", by: null });
+    await world.change("orders", id, { by: user.id });
+    await world.change("orders", id, { by: null });
+    const later = await world.server.connect(accessToken);
+    await later.subscribe("orders.*", since, { filter: "by = @user.id" });
+    await until(() => later.frames.some(({ type }) => type === "event"));
+    expect(await heard(world, later)).toEqual([[null, "deleted", { id }]]);
+  });
+
   test("values that the caller may not read are in no event, live or replayed, and in no filter", async () => {
     const world = await openFilterWorld();
     await world.define({

@@ -175,8 +175,13 @@ function afterOf({ type, payload, owner }: LoggedEvent): RecordState | null {
 }
 
 function beforeOf({ previous, owner }: LoggedEvent, table: RecordTable): RecordState | null {
-  if (previous === null) return null;
-  const ownerField = table.fields.find((field) => field.owner === true);
-  const shown = ownerField === undefined ? owner : (previous[ownerField.name] ?? null);
-  return { record: previous, owner: typeof shown === "string" ? shown : null };
+  return previous === null ? null : stateOf(previous, table, owner);
+}
+
+/** The state of a whole record. @param owner of the record, for collections in which no field names the owner. */
+export function stateOf(record: StoredRecord, table: RecordTable, owner: string | null): RecordState {
+  const field = table.fields.find((each) => each.owner === true);
+  if (field === undefined || !Object.hasOwn(record, field.name)) return { record, owner };
+  const named = record[field.name];
+  return { record, owner: typeof named === "string" ? named : null };
 }

@@ -10,7 +10,7 @@ import type { Storage } from "../storage/index.ts";
 import { type Listener, mayHear, reducedFor } from "./audience.ts";
 import type { Filter } from "./filter.ts";
 import { fulfilledBefore } from "./former-states.ts";
-import { toldText, toldType } from "./tellings.ts";
+import { stateOf, toldText, toldType } from "./tellings.ts";
 import type { ReplayedThrough } from "./types.ts";
 
 /** An event as a replay tells it: its type may be another one, where it has taken a record out of sight. */
@@ -130,7 +130,8 @@ export class Visibility {
     const fulfilled = fulfilledBefore(event, listener, { collection, filter, became, fulfils });
     const couldRead = fulfilled !== false && (await this.#couldReadBefore(seen, canRead));
     if (canRead && fulfils) {
-      if (now === null || !(now === became || filter.holds({ record: now, owner: event.owner }, listener))) return null;
+      // The record may have another owner by now.
+      if (now === null || !filter.holds(stateOf(now, recordTableOf(collection), event.owner), listener)) return null;
       const type = toldType(collection.name, { before: couldRead, after: true }) ?? event.type;
       if (!isAsLogged) return { type, text: event.toText(JSON.stringify(now), type) };
       return { type, text: toldText(event, type, await this.#hidden(seen, now)) };
