@@ -5,7 +5,8 @@ import { type Database, SqliteDatabase, type Value } from "../database/index.ts"
 import { constantValue, type EvaluationContext } from "./expression.ts";
 import { parseExpression } from "./parse.ts";
 import { type Fields, toPredicate } from "./predicate.ts";
-import { type SqlOptions, toSql } from "./sql.ts";
+import { toSql } from "./sql/compile.ts";
+import type { SqlOptions } from "./sql/scope.ts";
 import { fill, schemaOf, statuses } from "./test-schemas.ts";
 
 const onFatal = (error: unknown): void => {

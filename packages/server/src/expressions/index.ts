@@ -21,5 +21,6 @@ export { checkSyntaxOf, parseExpression, parsePath, referencesOf } from "./parse
 export { type ExpressionPart, parseParts } from "./parts.ts";
 export { toPredicate } from "./predicate.ts";
 export type { ExpressionSchema, SchemaField } from "./schema.ts";
-export { pathSql, type SqlOptions, toSql } from "./sql.ts";
+export { pathSql, toSql } from "./sql/compile.ts";
+export type { SqlOptions } from "./sql/scope.ts";
 export { isName } from "./tokens.ts";

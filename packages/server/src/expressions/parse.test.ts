@@ -4,7 +4,7 @@ import { AppError } from "../kernel/index.ts";
 import { ExpressionError } from "./expression-error.ts";
 import { parseExpression } from "./parse.ts";
 import { toPredicate } from "./predicate.ts";
-import { toSql } from "./sql.ts";
+import { toSql } from "./sql/compile.ts";
 import { schemaOf } from "./test-schemas.ts";
 
 const posts = schemaOf("posts");

@@ -223,7 +223,10 @@ describe("beside the read rule", () => {
     const world = await openFilterWorld();
     await world.define({
       name: "orders",
-      fields: [{ name: "title", type: "string" }, { ...relation("by", "users"), owner: true }],
+      fields: [
+        { name: "title", type: "string" },
+        { ...relation("by", "users"), owner: true },
+      ],
     });
     const { user, accessToken } = await world.server.register("ann@x.org");
     const since = await world.place();
