@@ -19,7 +19,7 @@ import type {
 } from "../script-host/index.ts";
 import { type Endpoint, type EndpointMethod, endpointOf, pathParts, routeKey } from "./endpoint-file.ts";
 import { EndpointMeter } from "./endpoint-meter.ts";
-import { EndpointTable, type FoundEndpoint } from "./endpoint-table.ts";
+import { type FoundEndpoint, RouteTable } from "./route-table.ts";
 
 /** Failures in a minute that are written to the event log and the log; more are only counted. */
 const maxNoted = 60;
@@ -58,7 +58,7 @@ export class Endpoints implements ScriptKind {
   readonly meter = new EndpointMeter();
   readonly #options: EndpointsOptions;
   #endpoints: readonly Endpoint[] = [];
-  #table = new EndpointTable([]);
+  #table = new RouteTable([]);
   #notedSince = 0;
   #noted = 0;
 
@@ -76,7 +76,7 @@ export class Endpoints implements ScriptKind {
 
   use(scripts: readonly Script[]): void {
     this.#endpoints = scripts.map((script) => endpointOf(script, this.#options.timeoutMs));
-    this.#table = new EndpointTable(this.#endpoints);
+    this.#table = new RouteTable(this.#endpoints);
   }
 
   /** Every endpoint, by file. */

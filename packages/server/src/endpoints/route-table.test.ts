@@ -3,7 +3,7 @@ import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
 import { randomSeed } from "../../test/random.ts";
 import { type Endpoint, pathParts, routeKey } from "./endpoint-file.ts";
-import { EndpointTable } from "./endpoint-table.ts";
+import { RouteTable } from "./route-table.ts";
 
 function endpoint(path: string): Endpoint {
   return { path, parts: pathParts(path), route: path, methods: ["GET"], access: "public", timeoutMs: 1 };
@@ -20,7 +20,7 @@ const files = [
   "endpoints/a/[x]/c.ts",
   "endpoints/[y]/b/d.ts",
 ];
-const table = new EndpointTable(files.map(endpoint));
+const table = new RouteTable(files.map(endpoint));
 
 test.each<[path: string, file: string | null, params?: object]>([
   ["", "endpoints/index.ts"],
@@ -61,7 +61,7 @@ test("whatever the files are, the answer is the first by words from the left, fo
       // A word sorts before a parameter at the first place where two differ.
       const rank = ({ parts }: Endpoint): string => parts.map((p) => ("param" in p ? "1" : "0")).join("");
       const [best] = matching.toSorted((a, b) => (rank(a) < rank(b) ? -1 : 1));
-      expect(new EndpointTable(endpoints).find(wanted)?.endpoint.path ?? null).toBe(best?.path ?? null);
+      expect(new RouteTable(endpoints).find(wanted)?.endpoint.path ?? null).toBe(best?.path ?? null);
     }),
     { seed },
   );

@@ -20,7 +20,7 @@ function newNode(): Node {
 
 const noParams: FoundEndpoint["params"] = {};
 
-export class EndpointTable {
+export class RouteTable {
   readonly #root = newNode();
 
   constructor(endpoints: readonly Endpoint[]) {

@@ -1,0 +1,81 @@
+/** Texts that several pages share. */
+import { count } from "./count.ts";
+
+export const common = {
+  cancel: "Cancel",
+  close: "Close",
+  confirm: "Confirm",
+  copied: "Copied",
+  copy: "Copy",
+  copyValue: (value: string) => `Copy ${value}`,
+  create: "Create",
+  delete: "Delete",
+  edit: "Edit",
+  loading: "Loading",
+  more: "More",
+  never: "never",
+  none: "none",
+  refresh: "Refresh",
+  retry: "Try again",
+  save: "Save",
+  search: "Search",
+  typeToConfirm: "To confirm, type",
+  undo: "Undo",
+};
+
+export const errors = {
+  title: "That did not work",
+  offline: "The service does not answer. Check that it runs, and your connection.",
+  inLog: "Find it in the log",
+  retryAfter: (seconds: number) => `Try again in ${count(seconds, "second")}.`,
+};
+
+export const notFound = {
+  title: "There is no such page",
+  body: "The address may be mistyped, or what it showed is gone.",
+  home: "Go to the overview",
+};
+
+export const table = {
+  pages: "Pages of the list",
+  range: (first: number, last: number, total: number) =>
+    `${first.toLocaleString()}–${last.toLocaleString()} of ${total.toLocaleString()}`,
+  previous: "Previous page",
+  next: "Next page",
+  select: "Select",
+  selectAll: "Select all on this page",
+  clearSearch: "Clear the search",
+  clearFilters: "Clear the filters",
+  copyNamed: (name: string) => `Copy: ${name}`,
+  showAll: (characters: string) => `Show more of ${characters} characters`,
+};
+
+export const diff = {
+  kinds: { added: "Added", removed: "Removed", changed: "Changed" },
+  unknown: "not known",
+  more: (n: number) => `Show ${count(n, "more field")}`,
+  tooMany: (n: number) => `and ${count(n, "more field")}: the payload has them all`,
+  fold: "Show less",
+  unfold: (characters: string) => `Show ${characters} characters`,
+};
+
+export const tail = {
+  connecting: "Connecting",
+  live: "Live",
+  paused: "Paused",
+  broken: "Reconnecting",
+};
+
+export const status = {
+  waiting: "Waiting",
+  running: "Running",
+  completed: "Completed",
+  failed: "Failed",
+};
+
+export const runs = {
+  error: "Error",
+  log: "Log",
+  openLog: "Open in the log",
+  noLog: "No entry. The service remembers the last 2,000 of all that happens.",
+};

@@ -1,0 +1,53 @@
+/** Texts of the frame around the pages, of the shortcuts and of the palette. */
+export const shell = {
+  skip: "Skip to the content",
+  navigation: "Pages",
+  openNavigation: "Show the pages",
+  closeNavigation: "Hide the pages",
+  overview: "Overview",
+  collections: "Collections",
+  users: "Users",
+  storage: "Storage",
+  functions: "Functions",
+  jobs: "Jobs",
+  logs: "Logs",
+  events: "Events",
+  settings: "Settings",
+  search: "Go to …",
+  account: "Your account",
+  signOut: "Sign out",
+  theme: "Theme",
+  themeLight: "Light",
+  themeDark: "Dark",
+  themeSystem: "System",
+  shortcuts: "Keyboard shortcuts",
+  sectionData: "Data",
+  sectionCode: "Code",
+  sectionService: "Service",
+};
+
+export const shortcuts = {
+  title: "Keyboard shortcuts",
+  general: "General",
+  goTo: "Go to",
+  page: "On this page",
+  help: "Show this list",
+  palette: "Find a page, a collection or an action",
+};
+
+export const palette = {
+  placeholder: "A page, a collection, an action …",
+  nothing: "Nothing has that name",
+  pages: "Pages",
+  collections: "Collections",
+  actions: "Actions",
+  newCollection: "New collection",
+  diagram: "Diagram of all collections",
+  newRecord: (collection: string) => `New record in ${collection}`,
+  openRecords: (collection: string) => `Records of ${collection}`,
+  openTab: (tab: string, collection: string) => `${tab} of ${collection}`,
+  importInto: (collection: string) => `Import into ${collection}`,
+  exportOf: (collection: string) => `Export ${collection}`,
+  theme: (name: string) => `Theme: ${name}`,
+  openSchema: (collection: string) => `Schema of ${collection}`,
+};
