@@ -30,10 +30,6 @@ const exceptions: Exceptions = {
     "cli/commands/backup.ts",
     // The example of a function in a new project.
     "cli/template.ts",
-    "queries/expand.ts",
-    "queries/file-uses.ts",
-    "queries/run-groups.ts",
-    "queries/run.ts",
   ],
   tables: [
     "backup/pack-worker.ts",

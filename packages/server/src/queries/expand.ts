@@ -2,11 +2,12 @@
  * Expansions: the records beside records. A path takes the same few statements whatever the number of rows, so a page of
  * 1,000 records is no loop of 1,000 queries.
  */
-import type { RowReader, Value } from "../database/index.ts";
+import type { RowReader } from "../database/index.ts";
 import { AppError } from "../kernel/index.ts";
 import type { ExpansionPlan, SelectionPlan, SqlPart } from "./plan.ts";
 import { concealValues, decodeRows, type Row, shapeRecord } from "./shape.ts";
-import { bind, conditionSql, type Run } from "./sql/statement.ts";
+import { countEachSql, countUpToSql, inList, newestOfEach, type Source, targetSql } from "./sql/expansion.ts";
+import type { Run } from "./sql/statement.ts";
 
 /** Records that one backward path may bring. */
 const maxRecords = 1_000;
@@ -110,65 +111,31 @@ export class Expander {
   }
 
   #isTooMany(target: Target, matches: SqlPart): boolean {
-    const { table } = target.selection;
-    const where = this.#where(target, matches);
-    const sql = `SELECT count(*) AS n FROM (SELECT 1 FROM ${table}${where.text} LIMIT ${maxRecords + 1})`;
-    return (this.#reader.get<{ n: number }>(sql, ...this.#bind(where))?.n ?? 0) > maxRecords;
+    const { sql, values } = countUpToSql(this.#run, sourceOf(target, matches), maxRecords + 1);
+    return (this.#reader.get<{ n: number }>(sql, ...values)?.n ?? 0) > maxRecords;
   }
 
-  /** The newest of each parent, found by the index of the pointer: so many that all together are not too many. */
+  /** The newest of each parent, so many that all together are not too many. */
   #newest(target: Target, ids: readonly string[]): SqlPart {
-    const { table } = target.selection;
     const pointer = target.pointer ?? "";
-    const counted = this.#where(target, inList(pointer, ids));
-    const counts = this.#reader.all<{ n: number }>(
-      `SELECT count(*) AS n FROM ${table}${counted.text} GROUP BY ${pointer}`,
-      ...this.#bind(counted),
-    );
-    const each = shareOf(
-      counts.map(({ n }) => n),
-      maxRecords,
-    );
-    const ofParent = this.#where(target, { text: `${pointer} = _parents.column1`, values: [] });
-    const newest = `SELECT _seq FROM ${table}${ofParent.text} ORDER BY _seq DESC LIMIT ${each}`;
-    const parents = `(VALUES ${ids.map(() => "(?)").join(", ")}) _parents`;
-    return {
-      text: `${table}._seq IN (SELECT _each._seq FROM ${parents}, ${table} _each WHERE _each._seq IN (${newest}))`,
-      values: [...ids, ...ofParent.values],
-    };
+    const { sql, values } = countEachSql(this.#run, sourceOf(target, inList(pointer, ids)), pointer);
+    const counts = this.#reader.all<{ n: number }>(sql, ...values).map(({ n }) => n);
+    return newestOfEach(this.#run, { target, ids, limit: shareOf(counts, maxRecords) });
   }
 
   #read(target: Target, matches: SqlPart, order: string): Row[] {
-    const { columns, table } = target.selection;
-    const where = this.#where(target, matches);
-    const sql = `SELECT ${columns.text} FROM ${table}${where.text}${order}`;
-    return this.#reader.some<Row>({ sql, values: [...this.#bind(columns), ...this.#bind(where)] }, (row) => {
+    const statement = targetSql(this.#run, sourceOf(target, matches), { columns: target.selection.columns, order });
+    return this.#reader.some<Row>(statement, (row) => {
       concealValues(target.selection, row);
       this.#readBytes += rowBytes(row);
       if (this.#readBytes > maxReadBytes) throw tooHeavy(`what it brings, up to "${target.name}",`, maxReadBytes);
       return false;
     });
   }
-
-  /** The records of a target that match, and that the caller may read. */
-  #where({ selection, condition }: Target, matches: SqlPart): SqlPart {
-    // Unary + keeps SQLite from using an index of the condition, which would scan all records that the caller owns.
-    const readable = condition === null ? null : { ...condition, text: `+(${condition.text})` };
-    return conditionSql(this.#run, selection.table, [matches, readable]);
-  }
-
-  #bind(part: SqlPart): Value[] {
-    return bind(part, this.#run.context);
-  }
 }
 
-/** A column is one of some values. The list has one of few lengths, so that statements are met again: the last is repeated. */
-function inList(column: string, values: readonly string[]): SqlPart {
-  let length = 1;
-  while (length < values.length) length *= 2;
-  const last = values.at(-1) ?? "";
-  const all = [...values, ...Array.from({ length: length - values.length }, () => last)];
-  return { text: `${column} IN (${all.map(() => "?").join(", ")})`, values: all };
+function sourceOf({ selection, condition }: Target, matches: SqlPart): Source {
+  return { table: selection.table, matches, condition };
 }
 
 /** The most that each may have, so that all of them have no more than `total`; at least 1. */

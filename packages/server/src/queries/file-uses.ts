@@ -7,7 +7,8 @@ import { typeOf } from "../fields/index.ts";
 import { fieldLimits } from "../records/index.ts";
 import type { FileColumn, FileShownInput, FileUsesInput, ReadableFileColumn } from "./plan.ts";
 import { conditionOf, type ReadScope } from "./read-scope.ts";
-import { bind, conditionSql, type Run } from "./sql/statement.ts";
+import { anyUseSql, countUsesSql, usesSql } from "./sql/file-uses.ts";
+import type { Run } from "./sql/statement.ts";
 
 export interface FileUses {
   readonly items: FileUse[];
@@ -32,17 +33,14 @@ export function runFileUses(run: Run, { columns, fileId, limit, offset }: FileUs
   const items: FileUse[] = [];
   let total = 0;
   for (const { collection, field, table, column } of columns) {
-    const where = conditionSql(run, table, [{ text: `${column} = ?`, values: [] }]).text;
-    const row = run.reader.get<{ n: number }>(`SELECT count(*) AS n FROM ${table}${where}`, fileId);
+    const uses = { table, column, fileId };
+    const count = countUsesSql(run, uses);
+    const row = run.reader.get<{ n: number }>(count.sql, ...count.values);
     const [found, skipped] = [row?.n ?? 0, Math.max(0, offset - total)];
     total += found;
     if (skipped >= found || items.length >= limit) continue;
-    const ids = run.reader.all<{ id: string }>(
-      `SELECT id FROM ${table}${where} ORDER BY _seq DESC LIMIT ? OFFSET ?`,
-      fileId,
-      limit - items.length,
-      skipped,
-    );
+    const page = usesSql(run, uses, { limit: limit - items.length, offset: skipped });
+    const ids = run.reader.all<{ id: string }>(page.sql, ...page.values);
     items.push(...ids.map(({ id }) => ({ collection, field, id })));
   }
   return { items, total };
@@ -70,7 +68,7 @@ export function readableFileColumns(collections: Collections, scope: ReadScope):
 /** Whether some record of the columns holds the id of a file. */
 export function runFileShown(run: Run, { columns, fileId }: FileShownInput): boolean {
   return columns.some(({ table, column, condition }) => {
-    const where = conditionSql(run, table, [{ text: `${column} = ?`, values: [fileId] }, condition]);
-    return run.reader.get(`SELECT 1 FROM ${table}${where.text} LIMIT 1`, ...bind(where, run.context)) !== null;
+    const { sql, values } = anyUseSql(run, { table, column, fileId }, condition);
+    return run.reader.get(sql, ...values) !== null;
   });
 }

@@ -6,13 +6,24 @@ import type { RowReader, Value } from "../database/index.ts";
 import { type CursorPosition, digestOf } from "./cursor.ts";
 import { Expander, rowBytes } from "./expand.ts";
 import { runFileShown, runFileUses } from "./file-uses.ts";
-import type { PagePlan, QueryInput, RecordInput, SqlPart } from "./plan.ts";
+import type { PagePlan, QueryInput, RecordInput } from "./plan.ts";
 import { refuseParameter } from "./query-text.ts";
-import { groupsSql, runGroups } from "./run-groups.ts";
+import { runGroups } from "./run-groups.ts";
 import { concealValues, type Row } from "./shape.ts";
 import { snippetOf } from "./snippet.ts";
-import { orderBy, positionColumns, positionOf, positionOrder, type SortPosition, segmentsAfter } from "./sql/keyset.ts";
-import { bind, conditionSql, type Run } from "./sql/statement.ts";
+import { groupsSql } from "./sql/groups.ts";
+import { positionOf, type SortPosition, segmentsAfter } from "./sql/keyset.ts";
+import {
+  countSql,
+  ownerAlias,
+  pageSql,
+  positionSql,
+  recordSql,
+  seqBeforeSql,
+  snippetAlias,
+  updatedAlias,
+} from "./sql/page.ts";
+import type { Run } from "./sql/statement.ts";
 
 /** The bytes of a page; further records are on the next. */
 const maxPageBytes = 4 * 1024 ** 2;
@@ -72,52 +83,6 @@ function readRows(
   return isCut;
 }
 
-function pageSql(
-  run: Run,
-  plan: PagePlan,
-  { segment, limit }: { segment: SqlPart | null; limit: number },
-): { sql: string; values: Value[] } {
-  const { selection, where, sort, offset, search } = plan;
-  // A literal is measurably quicker than a parameter.
-  const extent = offset === 0 ? `LIMIT ${limit}` : `LIMIT ${limit} OFFSET ${offset}`;
-  const condition = conditionSql(run, probedOf(plan), [matchOf(plan), where, segment]);
-  const order = orderBy(sort);
-  if (search === null)
-    return {
-      sql: `SELECT ${selection.columns.text} FROM ${selection.table}${condition.text} ORDER BY ${order.text} ${extent}`,
-      values: [selection.columns, condition, order].flatMap((part) => bind(part, run.context)),
-    };
-  // All matches are sorted, so they are sorted without the texts of their records, which are read for the page alone.
-  const positions = positionColumns(sort);
-  const found = `SELECT ${positions.text} FROM ${fromOf(plan)}${condition.text} ORDER BY ${order.text} ${extent}`;
-  const texts = search.snippets.map(({ column }, i) => `, ${column} AS ${snippetAlias(i)}`);
-  const records = `${selection.table} ON ${selection.table}._seq = _found._seq`;
-  return {
-    sql: `SELECT ${selection.columns.text}${texts.join("")} FROM (${found}) AS _found CROSS JOIN ${records} ORDER BY ${positionOrder(sort, "_found")}`,
-    values: [selection.columns, positions, condition, order].flatMap((part) => bind(part, run.context)),
-  };
-}
-
-/** The tables of a page. The matches of a search are read first, whatever the conditions on the records are. */
-function fromOf({ selection: { table }, search }: PagePlan): string {
-  if (search === null) return table;
-  return search.isAlone ? search.table : `${search.table} CROSS JOIN ${table} ON ${table}._seq = ${search.table}.rowid`;
-}
-
-/** The table whose rows are looked at. */
-function probedOf({ selection: { table }, search }: PagePlan): string {
-  return search?.isAlone === true ? search.table : table;
-}
-
-function matchOf({ search }: PagePlan): SqlPart | null {
-  return search === null ? null : { text: `${search.table} MATCH ?`, values: [search.match] };
-}
-
-/** The column of a text that a snippet is made of. No field has such a name. */
-function snippetAlias(position: number): string {
-  return `_snippet${position}`;
-}
-
 /** Takes the texts of snippets out of rows, and makes these; null where none is asked for. */
 function takeSnippets({ search }: PagePlan, rows: Row[]): { [field: string]: string | null }[] | null {
   if (search === null || search.snippets.length === 0) return null;
@@ -143,28 +108,18 @@ function resolve(run: Run, plan: PagePlan, { id, values, digest }: CursorPositio
 
 /** The place of a record that is gone: just after the one whose id comes before its own. Ids rise with creation. */
 function gapOf({ reader }: Run, { selection: { table } }: PagePlan, id: string): number {
-  const sql = `SELECT _seq AS seq FROM ${table} WHERE ${table}.id < ? ORDER BY ${table}.id DESC LIMIT 1`;
-  return (reader.get<{ seq: number }>(sql, id)?.seq ?? 0) + 0.5;
+  return (reader.get<{ seq: number }>(seqBeforeSql(table), id)?.seq ?? 0) + 0.5;
 }
 
-function readPosition({ reader, context }: Run, plan: PagePlan, id: string): SortPosition | null {
-  const { selection, sort, search } = plan;
-  const columns = positionColumns(sort);
-  const { table } = selection;
-  // One record: it is found first, and then its rank.
-  const from = search === null ? table : `${table} JOIN ${search.table} ON ${search.table}.rowid = ${table}._seq`;
-  const match = search === null ? "" : `${search.table} MATCH ? AND `;
-  const sql = `SELECT ${columns.text} FROM ${from} WHERE ${match}${table}.id = ?`;
-  const matched = search === null ? [] : [search.match];
-  const row = reader.get<{ [column: string]: Value }>(sql, ...bind(columns, context), ...matched, id);
-  return row === null ? null : positionOf(sort, row);
+function readPosition(run: Run, plan: PagePlan, id: string): SortPosition | null {
+  const { sql, values } = positionSql(run, plan, id);
+  const row = run.reader.get<{ [column: string]: Value }>(sql, ...values);
+  return row === null ? null : positionOf(plan.sort, row);
 }
 
 function countRows(run: Run, plan: PagePlan): number {
-  const { where } = plan;
-  const condition = conditionSql(run, probedOf(plan), [matchOf(plan), where]);
-  const sql = `SELECT count(*) AS n FROM ${fromOf(plan)}${condition.text}`;
-  return run.reader.get<{ n: number }>(sql, ...bind(condition, run.context))?.n ?? 0;
+  const { sql, values } = countSql(run, plan);
+  return run.reader.get<{ n: number }>(sql, ...values)?.n ?? 0;
 }
 
 /** A record with its owner and its version. */
@@ -176,17 +131,13 @@ export interface RecordOutcome {
   readonly owner: string | null;
 }
 
-/** The owner and the time of the last change among the columns of one record. No field has such a name. */
-const ownerAlias = "_owner";
-const updatedAlias = "_updated";
-
 /**
  * Reads one record; null when there is none. The owner is read with it: a right may have ended while the query waited.
  */
-function runRecord(run: Run, { selection, id }: RecordInput): RecordOutcome | null {
-  const { table } = selection;
-  const sql = `SELECT ${selection.columns.text}, ${table}._owner AS ${ownerAlias}, ${table}.updatedAt AS ${updatedAlias} FROM ${table} WHERE ${table}.id = ?`;
-  const found = run.reader.get<Row>(sql, ...bind(selection.columns, run.context), id);
+function runRecord(run: Run, input: RecordInput): RecordOutcome | null {
+  const { selection, id } = input;
+  const { sql, values } = recordSql(run, input);
+  const found = run.reader.get<Row>(sql, ...values);
   if (found === null) return null;
   concealValues(selection, found);
   const { [ownerAlias]: owner, [updatedAlias]: updatedAt, ...row } = found;

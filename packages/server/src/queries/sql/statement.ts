@@ -11,6 +11,12 @@ export interface Run {
   readonly isProbed: boolean;
 }
 
+/** A statement with the values of its parameters. */
+export interface Statement {
+  readonly sql: string;
+  readonly values: Value[];
+}
+
 /** The values of an SQL part, with the constants of this run. */
 export function bind({ values }: SqlPart, context: EvaluationContext): Value[] {
   return bindConstants(values, context);

@@ -1,0 +1,37 @@
+/** The statements that find the records of one column that hold the id of a file. */
+import type { SqlPart } from "../plan.ts";
+import { bind, conditionSql, type Run, type Statement } from "./statement.ts";
+
+interface Uses {
+  /** As SQL. */
+  readonly table: string;
+  /** As SQL, with its table. */
+  readonly column: string;
+  readonly fileId: string;
+}
+
+function where(run: Run, { table, column, fileId }: Uses, condition: SqlPart | null): Statement {
+  const part = conditionSql(run, table, [{ text: `${column} = ?`, values: [fileId] }, condition]);
+  return { sql: part.text, values: bind(part, run.context) };
+}
+
+/** The number of records, as `n`. */
+export function countUsesSql(run: Run, uses: Uses): Statement {
+  const { sql, values } = where(run, uses, null);
+  return { sql: `SELECT count(*) AS n FROM ${uses.table}${sql}`, values };
+}
+
+/** The ids of records, newest first. */
+export function usesSql(run: Run, uses: Uses, { limit, offset }: { limit: number; offset: number }): Statement {
+  const { sql, values } = where(run, uses, null);
+  return {
+    sql: `SELECT id FROM ${uses.table}${sql} ORDER BY _seq DESC LIMIT ? OFFSET ?`,
+    values: [...values, limit, offset],
+  };
+}
+
+/** A row, where some record that fulfils a condition holds the id. */
+export function anyUseSql(run: Run, uses: Uses, condition: SqlPart | null): Statement {
+  const { sql, values } = where(run, uses, condition);
+  return { sql: `SELECT 1 FROM ${uses.table}${sql} LIMIT 1`, values };
+}

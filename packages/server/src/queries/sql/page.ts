@@ -1,0 +1,86 @@
+/** The statements of a page of records: the page itself, the position of its cursor, the count, and one record. */
+import type { PagePlan, RecordInput, SqlPart } from "../plan.ts";
+import { orderBy, positionColumns, positionOrder } from "./keyset.ts";
+import { bind, conditionSql, type Run, type Statement } from "./statement.ts";
+
+/** The owner and the time of the last change among the columns of one record. No field has such a name. */
+export const ownerAlias = "_owner";
+export const updatedAlias = "_updated";
+
+/** The column of a text that a snippet is made of. No field has such a name. */
+export function snippetAlias(position: number): string {
+  return `_snippet${position}`;
+}
+
+/** The records of a segment behind a position; null for the first page. */
+export function pageSql(
+  run: Run,
+  plan: PagePlan,
+  { segment, limit }: { segment: SqlPart | null; limit: number },
+): Statement {
+  const { selection, where, sort, offset, search } = plan;
+  // A literal is measurably quicker than a parameter.
+  const extent = offset === 0 ? `LIMIT ${limit}` : `LIMIT ${limit} OFFSET ${offset}`;
+  const condition = conditionSql(run, probedOf(plan), [matchOf(plan), where, segment]);
+  const order = orderBy(sort);
+  if (search === null)
+    return {
+      sql: `SELECT ${selection.columns.text} FROM ${selection.table}${condition.text} ORDER BY ${order.text} ${extent}`,
+      values: [selection.columns, condition, order].flatMap((part) => bind(part, run.context)),
+    };
+  // All matches are sorted, so they are sorted without the texts of their records, which are read for the page alone.
+  const positions = positionColumns(sort);
+  const found = `SELECT ${positions.text} FROM ${fromOf(plan)}${condition.text} ORDER BY ${order.text} ${extent}`;
+  const texts = search.snippets.map(({ column }, i) => `, ${column} AS ${snippetAlias(i)}`);
+  const records = `${selection.table} ON ${selection.table}._seq = _found._seq`;
+  return {
+    sql: `SELECT ${selection.columns.text}${texts.join("")} FROM (${found}) AS _found CROSS JOIN ${records} ORDER BY ${positionOrder(sort, "_found")}`,
+    values: [selection.columns, positions, condition, order].flatMap((part) => bind(part, run.context)),
+  };
+}
+
+/** The tables of a page. The matches of a search are read first, whatever the conditions on the records are. */
+function fromOf({ selection: { table }, search }: PagePlan): string {
+  if (search === null) return table;
+  return search.isAlone ? search.table : `${search.table} CROSS JOIN ${table} ON ${table}._seq = ${search.table}.rowid`;
+}
+
+/** The table whose rows are looked at. */
+function probedOf({ selection: { table }, search }: PagePlan): string {
+  return search?.isAlone === true ? search.table : table;
+}
+
+function matchOf({ search }: PagePlan): SqlPart | null {
+  return search === null ? null : { text: `${search.table} MATCH ?`, values: [search.match] };
+}
+
+/** The number of records that a plan finds, as `n`. */
+export function countSql(run: Run, plan: PagePlan): Statement {
+  const condition = conditionSql(run, probedOf(plan), [matchOf(plan), plan.where]);
+  return { sql: `SELECT count(*) AS n FROM ${fromOf(plan)}${condition.text}`, values: bind(condition, run.context) };
+}
+
+/** The position of one record in the order of a plan. */
+export function positionSql({ context }: Run, { selection: { table }, sort, search }: PagePlan, id: string): Statement {
+  const columns = positionColumns(sort);
+  // One record: it is found first, and then its rank.
+  const from = search === null ? table : `${table} JOIN ${search.table} ON ${search.table}.rowid = ${table}._seq`;
+  const match = search === null ? "" : `${search.table} MATCH ? AND `;
+  return {
+    sql: `SELECT ${columns.text} FROM ${from} WHERE ${match}${table}.id = ?`,
+    values: [...bind(columns, context), ...(search === null ? [] : [search.match]), id],
+  };
+}
+
+/** The last `seq` before an id. Ids rise with creation. */
+export function seqBeforeSql(table: string): string {
+  return `SELECT _seq AS seq FROM ${table} WHERE ${table}.id < ? ORDER BY ${table}.id DESC LIMIT 1`;
+}
+
+/** One record with its owner and the time of its last change. */
+export function recordSql({ context }: Run, { selection: { columns, table }, id }: RecordInput): Statement {
+  return {
+    sql: `SELECT ${columns.text}, ${table}._owner AS ${ownerAlias}, ${table}.updatedAt AS ${updatedAlias} FROM ${table} WHERE ${table}.id = ?`,
+    values: [...bind(columns, context), id],
+  };
+}
