@@ -8,6 +8,7 @@
  *          └──── stays ──────────────┴──────────────────── again, at a later time ───────────┘
  */
 import type { Logger } from "../logging/index.ts";
+import { CoalescedTask } from "../runs/index.ts";
 import type { Deliveries } from "./deliveries.ts";
 import { eventSeqOf } from "./delivery-id.ts";
 import type { DeliveryHead } from "./delivery-table.ts";
@@ -55,8 +56,7 @@ export class Dispatcher {
   readonly #reopened = new Map<number, DeliveryHead>();
   /** The last delivery that is on disk. */
   #writtenUntil = 0;
-  #isFilling = false;
-  #willFill = false;
+  readonly #fill = new CoalescedTask({ run: () => this.#fillAll(), after: () => this.#startReady() });
   #isStopped = false;
   #idle = Promise.withResolvers<void>();
 
@@ -78,7 +78,7 @@ export class Dispatcher {
   written(id: number): void {
     this.#limiter.arrived();
     this.#writtenUntil = Math.max(this.#writtenUntil, id);
-    this.#fillSoon();
+    this.#fill.request();
   }
 
   /**
@@ -91,7 +91,7 @@ export class Dispatcher {
     const queue = this.#queues.get(path);
     if (queue === undefined || this.#isStopped) return;
     if (id > queue.readUntil) {
-      this.#fillSoon();
+      this.#fill.request();
       return;
     }
     const chain = this.#chains.get(subject);
@@ -131,7 +131,7 @@ export class Dispatcher {
       const running = [...this.#running.values()].filter((each) => each === path).length;
       this.#queues.set(path, { handlers: names, ready: new Set(), running, known: running, readUntil: 0 });
     }
-    this.#fillSoon();
+    this.#fill.request();
   }
 
   /** Starts no more deliveries. Resolves when none is running. */
@@ -144,38 +144,23 @@ export class Dispatcher {
   /** Resolves when no delivery is running, and none waits but for a later time. */
   async settled(): Promise<void> {
     const isBusy = (): boolean =>
-      this.#isFilling ||
-      this.#willFill ||
+      this.#fill.isPending ||
       this.#running.size > 0 ||
       [...this.#queues.values()].some((queue) => queue.ready.size > 0 || queue.readUntil < this.#writtenUntil);
     while (!this.#isStopped && isBusy()) await Bun.sleep(5);
   }
 
-  /** Reads the table once for everything that was written in this turn of the event loop. */
-  #fillSoon(): void {
-    if (this.#willFill || this.#isStopped) return;
-    this.#willFill = true;
-    setImmediate(() => {
-      this.#willFill = false;
-      void this.#fill();
-    });
-  }
-
   /**
    * Reads the table, as far as there is room in memory. Nothing starts before the queue of every file has been filled.
    */
-  async #fill(): Promise<void> {
-    if (this.#isFilling || this.#isStopped) return;
-    this.#isFilling = true;
+  async #fillAll(): Promise<void> {
+    if (this.#isStopped) return;
     try {
       const queues = this.#queues;
       for (const queue of queues.values()) await this.#fillQueue(queue, () => this.#queues === queues);
     } catch (error) {
       this.#logger.error("Deliveries could not be read", { error });
-    } finally {
-      this.#isFilling = false;
     }
-    this.#startReady();
   }
 
   async #fillQueue(queue: FileQueue, isCurrent: () => boolean): Promise<void> {
@@ -234,7 +219,7 @@ export class Dispatcher {
 
   /** Starts one ready delivery of each file in turn, until the width is reached. */
   #startReady(): void {
-    if (this.#isFilling) return;
+    if (this.#fill.isRunning) return;
     const share = Math.max(1, Math.floor(this.#width * shareOfFile));
     for (let hasStarted = true; hasStarted; ) {
       hasStarted = false;
@@ -270,7 +255,7 @@ export class Dispatcher {
     }
     this.#startReady();
     if (current !== undefined && current.readUntil < this.#writtenUntil && current.known <= windowSize - pageSize)
-      this.#fillSoon();
+      this.#fill.request();
   }
 
   /**

@@ -10,7 +10,7 @@
  * holds the runs that are not due; one timer waits for the earliest of all queues.
  */
 import type { Logger } from "../logging/index.ts";
-import type { AttemptEnd } from "../runs/index.ts";
+import { type AttemptEnd, CoalescedTask } from "../runs/index.ts";
 import type { QueueJob } from "./queue-definition.ts";
 import type { QueueHead, QueueTable } from "./queue-table.ts";
 
@@ -67,8 +67,7 @@ export class QueueDispatcher {
   #timer: Timer | null = null;
   /** The last run that is on disk. */
   #writtenUntil = 0;
-  #isFilling = false;
-  #willFill = false;
+  readonly #fill = new CoalescedTask({ run: () => this.#fillAll(), after: () => this.#filled() });
   #isStopped = true;
   #idle = Promise.withResolvers<void>();
 
@@ -89,7 +88,7 @@ export class QueueDispatcher {
     const state = this.#states.get(path);
     if (state === undefined) return;
     this.#expect(state, notBefore);
-    this.#fillSoon();
+    this.#fill.request();
   }
 
   /** Whether a run is under way. */
@@ -111,13 +110,13 @@ export class QueueDispatcher {
         { queue, ready: [], running: this.#running.get(queue.path) ?? 0, hasMore: true, nextTime: null },
       ]),
     );
-    this.#fillSoon();
+    this.#fill.request();
   }
 
   /** Reads the table again, whatever is known: the clock or the rows were changed. */
   lookAgain(): void {
     for (const state of this.#states.values()) state.hasMore = true;
-    this.#fillSoon();
+    this.#fill.request();
   }
 
   /** Starts no more runs. Resolves when none is under way. */
@@ -132,27 +131,18 @@ export class QueueDispatcher {
     else state.nextTime = Math.min(state.nextTime ?? notBefore, notBefore);
   }
 
-  /** Reads the table once for everything that was written in this turn of the event loop. */
-  #fillSoon(): void {
-    if (this.#willFill || this.#isStopped) return;
-    this.#willFill = true;
-    setImmediate(() => {
-      this.#willFill = false;
-      void this.#fill();
-    });
-  }
-
-  async #fill(): Promise<void> {
-    if (this.#isFilling || this.#isStopped) return;
-    this.#isFilling = true;
+  /** Reads the table for everything that was written. */
+  async #fillAll(): Promise<void> {
+    if (this.#isStopped) return;
     try {
       this.#options.onLook();
       for (const state of this.#states.values()) if (this.#wants(state)) await this.#fillQueue(state);
     } catch (error) {
       this.#options.logger.error("The runs of queues could not be read", { error });
-    } finally {
-      this.#isFilling = false;
     }
+  }
+
+  #filled(): void {
     this.#startReady();
     this.#arm();
   }
@@ -189,7 +179,7 @@ export class QueueDispatcher {
     // A queue that is full of ready runs looks again when it has room.
     const isLooking = wait <= 0 && ![...this.#states.values()].some((state) => this.#wants(state));
     if (isLooking) return;
-    this.#timer = setTimeout(() => this.#fillSoon(), Math.min(Math.max(0, wait), longestTimerMs)).unref();
+    this.#timer = setTimeout(() => this.#fill.request(), Math.min(Math.max(0, wait), longestTimerMs)).unref();
   }
 
   /** Starts one ready run of each queue in turn. */
@@ -242,7 +232,7 @@ export class QueueDispatcher {
       this.#idle = Promise.withResolvers<void>();
     }
     this.#startReady();
-    if (state !== undefined && this.#wants(state)) this.#fillSoon();
+    if (state !== undefined && this.#wants(state)) this.#fill.request();
     else if (typeof next !== "string") this.#arm();
   }
 
