@@ -9,10 +9,10 @@ import {
 } from "@socle/protocol";
 import {
   type Collection,
+  type CollectionPlan,
   type Collections,
   type Definitions,
   MigrationError,
-  type Plan,
   parseDefinition,
   type RuleSite,
   rulesAt,
@@ -223,7 +223,7 @@ export class SchemaAdmin {
   }
 
   /** A change as it is told, with the records that each step concerns. */
-  async #tell(reader: Reader, change: SchemaChange, plans: readonly Plan[]): Promise<MigrationPlan[]> {
+  async #tell(reader: Reader, change: SchemaChange, plans: readonly CollectionPlan[]): Promise<MigrationPlan[]> {
     const told: MigrationPlan[] = [];
     for (const name of change.drop) {
       const records = await this.#recordsOf(name);
@@ -265,7 +265,7 @@ export class SchemaAdmin {
  * The rules of a collection, or of one of its fields, that a plan changes, with those that were left out filled in: a
  * field without a rule is `public` to those who may read the record.
  */
-function changedRules(plan: Plan, field: string | null): NonNullable<MigrationStep["rules"]> {
+function changedRules(plan: CollectionPlan, field: string | null): NonNullable<MigrationStep["rules"]> {
   const sites: RuleSite[] =
     field === null
       ? OPERATIONS.map((operation) => ({ field, operation }))

@@ -73,9 +73,9 @@ export class Scripts {
       },
       collectionNames: () => service.collections.all().map(({ name }) => name),
     });
-    const place = { cwd: this.#root(), environment };
+    const spawnOptions = { cwd: this.#root(), environment };
     this.#queries = new QueryPool({
-      ...place,
+      ...spawnOptions,
       options: { database: config.database, tables: [userQueryTable, fileQueryTable, eventQueryTable] },
       timeoutMs: Math.min(timeoutMs, 30_000),
     });

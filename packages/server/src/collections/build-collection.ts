@@ -1,4 +1,4 @@
-/** From the row of a definition to the collection in force: its policies, patterns and places. */
+/** From the row of a definition to the collection in force: its policies, patterns and marks in the event log. */
 import type { CollectionDefinition, FieldOperation, Operation } from "@socle/protocol";
 import type { Expression } from "../expressions/index.ts";
 import {
@@ -10,10 +10,10 @@ import {
   resolveRules,
   wordOf,
 } from "../permissions/index.ts";
-import { type Collection, type Places, tableName } from "./collection.ts";
+import { type Collection, type LogMarks, tableName } from "./collection.ts";
 import type { DefinitionRow } from "./definition-table.ts";
 import { compilePattern, type Pattern } from "./pattern.ts";
-import type { Plan } from "./plan.ts";
+import type { CollectionPlan } from "./plan.ts";
 import type { RuleSite } from "./rule-sites.ts";
 
 /** The expression of a rule of a definition, by all definitions in force. */
@@ -62,15 +62,15 @@ export async function toCollection(row: DefinitionRow, expressionOf: ExpressionO
     patterns,
     createdAt: row.createdAt,
     updatedAt: row.updatedAt,
-    // The text was written from a `Places`.
-    places: JSON.parse(row.places) as Places,
+    // The text was written from a `LogMarks`.
+    logMarks: JSON.parse(row.places) as LogMarks,
   };
 }
 
-/** The places of a collection after a migration whose event lies at `place`. */
-export function placesAfter({ after, steps }: Plan, before: Collection | null, place: number): Places {
-  if (before === null) return { created: place, fields: place, widened: {} };
-  const { created, fields, widened } = before.places;
+/** The marks of a collection after a migration whose event has a seq. */
+export function marksAfter({ after, steps }: CollectionPlan, before: Collection | null, seq: number): LogMarks {
+  if (before === null) return { created: seq, fields: seq, widened: {} };
+  const { created, fields, widened } = before.logMarks;
   // The values of events from before another rule of a field were not for those who may read it now.
   const movesFields = steps.some(
     (each) =>
@@ -81,7 +81,7 @@ export function placesAfter({ after, steps }: Plan, before: Collection | null, p
   const word = wordOf(rule);
   return {
     created,
-    fields: movesFields ? place : fields,
-    widened: isWidened ? { ...widened, [word]: place } : widened,
+    fields: movesFields ? seq : fields,
+    widened: isWidened ? { ...widened, [word]: seq } : widened,
   };
 }

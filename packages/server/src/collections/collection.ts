@@ -20,14 +20,14 @@ export interface Collection {
   readonly patterns: ReadonlyMap<string, Pattern>;
   readonly createdAt: string;
   readonly updatedAt: string;
-  readonly places: Places;
+  readonly logMarks: LogMarks;
 }
 
 /**
  * Positions in the event log at which a migration changed the visibility of older events. They are kept with the
  * definition, so they hold after a restart.
  */
-export interface Places {
+export interface LogMarks {
   /** Events up to here are of a collection of the same name that is gone. */
   readonly created: number;
   /** Events up to here may hold fields that were dropped or renamed, or that other rules of fields hid. */

@@ -6,19 +6,19 @@ import { type Expression, type ExpressionPart, parseParts } from "../expressions
 import { type Clock, type Principal, toTimestamp } from "../kernel/index.ts";
 import type { Logger } from "../logging/index.ts";
 import { isWord, narrowerThan, resolveRules } from "../permissions/index.ts";
-import { type ExpressionOf, placesAfter, toCollection } from "./build-collection.ts";
-import type { Collection, Places } from "./collection.ts";
+import { type ExpressionOf, marksAfter, toCollection } from "./build-collection.ts";
+import type { Collection, LogMarks } from "./collection.ts";
 import {
   type DefinitionRow,
   definitionRows,
-  definitionsWithoutPlaces,
+  definitionsWithoutMarks,
   deleteDefinition,
   putDefinition,
   storedDefinitions,
-  updatePlaces,
+  updateMarks,
 } from "./definition-table.ts";
 import { expressionSchema, type UserTable } from "./expression-schema.ts";
-import type { Plan } from "./plan.ts";
+import type { CollectionPlan } from "./plan.ts";
 import { type Definitions, planChange, rethrow, type SchemaChange } from "./plan-change.ts";
 import { readRuleAdvice } from "./rule-advice.ts";
 import { ruleAt } from "./rule-sites.ts";
@@ -55,7 +55,7 @@ export class Collections {
 
   /** Reads the definitions from the database. Called once, at the start. */
   async start(): Promise<void> {
-    await this.#placeOlder();
+    await this.#markOlder();
     for (const row of await definitionRows(this.#database.reader)) {
       const collection = await toCollection(row, this.#expressionOf);
       this.#byName.set(collection.name, collection);
@@ -63,18 +63,18 @@ export class Collections {
   }
 
   /**
-   * Gives their places to collections that were stored before there were any. Which rules and fields they had is not
+   * Gives their marks to collections that were stored before there were any. Which rules and fields they had is not
    * known: all events so far count as written under every narrower rule, and with other fields.
    */
-  async #placeOlder(): Promise<void> {
-    if ((await definitionsWithoutPlaces(this.#database.reader)).length === 0) return;
+  async #markOlder(): Promise<void> {
+    if ((await definitionsWithoutMarks(this.#database.reader)).length === 0) return;
     await this.#database.transact(async (tx) => {
-      const place = await this.#events.lastPlace(tx);
-      for (const { name, permissions } of await definitionsWithoutPlaces(tx)) {
+      const seq = await this.#events.lastSeq(tx);
+      for (const { name, permissions } of await definitionsWithoutMarks(tx)) {
         const narrower = narrowerThan(resolveRules(permissions).read);
-        const widened = Object.fromEntries(narrower.map((rule) => [rule, place]));
-        const places: Places = { created: 0, fields: place, widened };
-        await updatePlaces(tx, name, JSON.stringify(places));
+        const widened = Object.fromEntries(narrower.map((rule) => [rule, seq]));
+        const marks: LogMarks = { created: 0, fields: seq, widened };
+        await updateMarks(tx, name, JSON.stringify(marks));
       }
     });
   }
@@ -132,7 +132,7 @@ export class Collections {
    * The plans of a change, before any record is read: from the definitions in force, or from others.
    * @throws AppError as `planChange`.
    */
-  plan(change: SchemaChange, current: Definitions = this.definitions()): Plan[] {
+  plan(change: SchemaChange, current: Definitions = this.definitions()): CollectionPlan[] {
     return planChange(change, current, this.#users);
   }
 
@@ -162,13 +162,13 @@ export class Collections {
   }
 
   /** @throws MigrationError with the number of records that contradict a plan, and some of their ids. */
-  async check(reader: Reader, plans: readonly Plan[]): Promise<void> {
+  async check(reader: Reader, plans: readonly CollectionPlan[]): Promise<void> {
     for (const plan of plans)
       await new DataCheck(reader, plan).refuse().catch((thrown) => rethrow(plan.after.name, thrown));
   }
 
   /** How many records have a value in a field that a plan drops. */
-  dropped(reader: Reader, plan: Plan, field: string): Promise<number> {
+  dropped(reader: Reader, plan: CollectionPlan, field: string): Promise<number> {
     return new DataCheck(reader, plan).dropped(field);
   }
 
@@ -178,7 +178,7 @@ export class Collections {
    * Answers the plans.
    * @throws AppError `bad_request` when data or another definition contradicts, `not_found`; nothing has changed then.
    */
-  async migrate(tx: Transactor, change: SchemaChange, principal: Principal): Promise<Plan[]> {
+  async migrate(tx: Transactor, change: SchemaChange, principal: Principal): Promise<CollectionPlan[]> {
     const plans = this.plan(change);
     await this.check(tx, plans);
     const now = this.#now();
@@ -201,7 +201,7 @@ export class Collections {
   }
 
   /** Where a change is to run: on a thread when it reads or writes many records. */
-  async siteOf({ drop }: SchemaChange, plans: readonly Plan[]): Promise<MigrationSite> {
+  async siteOf({ drop }: SchemaChange, plans: readonly CollectionPlan[]): Promise<MigrationSite> {
     const { database, log } = this.#database.sizes();
     const limit = database + log > manyBytes ? fewRecords : manyRecords;
     for (const name of [...drop, ...plans.filter(touchesRecords).map(({ after }) => after.name)]) {
@@ -218,18 +218,18 @@ export class Collections {
 
   async #store(
     tx: Transactor,
-    { before, plan }: { before: Collection | null; plan: Plan },
+    { before, plan }: { before: Collection | null; plan: CollectionPlan },
     principal: Principal,
   ): Promise<Collection> {
     const { after } = plan;
     await this.#announce(tx, { type: before === null ? "created" : "updated", name: after.name }, principal);
-    const places = placesAfter(plan, before, await this.#events.lastPlace(tx));
+    const marks = marksAfter(plan, before, await this.#events.lastSeq(tx));
     const now = this.#now();
     const row: DefinitionRow = {
       definition: JSON.stringify(after),
       createdAt: before?.createdAt ?? now,
       updatedAt: now,
-      places: JSON.stringify(places),
+      places: JSON.stringify(marks),
     };
     await putDefinition(tx, after.name, row);
     return toCollection(row, this.#expressionOf);

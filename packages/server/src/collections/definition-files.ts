@@ -9,7 +9,7 @@ import type { Collections } from "./collections.ts";
 import type { ParsedDefinition } from "./definition.ts";
 import { type AppliedFile, appliedFiles, putAppliedFile } from "./definition-table.ts";
 import { parseDefinition } from "./parse-definition.ts";
-import type { Plan } from "./plan.ts";
+import type { CollectionPlan } from "./plan.ts";
 import { MigrationError } from "./plan-change.ts";
 
 /** A definition file as it was read. */
@@ -58,7 +58,7 @@ function refuseTwins(files: readonly DefinitionFile[]): void {
   }
 }
 
-function describe(plan: Plan): string {
+function describe(plan: CollectionPlan): string {
   const steps = plan.steps.map((step) => {
     if (step.step === "rename") return `rename ${step.from} to ${step.field}`;
     if (step.step === "index") return `${step.on ? "" : "drop "}index ${step.fields.join(" and ")}`;
@@ -151,7 +151,7 @@ async function migrateFiles(
   collections: Collections,
   database: Database,
   files: { changed: readonly ParsedFile[]; define: readonly ParsedDefinition[] },
-): Promise<Plan[]> {
+): Promise<CollectionPlan[]> {
   const change = { define: files.define, drop: [] };
   // In development mode, requests go on meanwhile.
   const site = await collections.siteOf(change, collections.plan(change));

@@ -11,7 +11,7 @@ export const collectionSchema: ModuleSchema = {
     "CREATE TABLE _collections (name TEXT PRIMARY KEY COLLATE NOCASE, definition TEXT NOT NULL, createdAt TEXT NOT NULL, updatedAt TEXT NOT NULL) STRICT",
     // `renames` are those that the file asked for when it was applied: a file may keep them, and they are done.
     "CREATE TABLE _definition_files (file TEXT PRIMARY KEY, fingerprint TEXT NOT NULL, renames TEXT NOT NULL) STRICT",
-    // JSON of `Places`; null for a definition that was stored before there were any, until the next start.
+    // JSON of `LogMarks`; null for a definition that was stored before there were any, until the next start.
     "ALTER TABLE _collections ADD COLUMN places TEXT",
     counterTable,
   ],
@@ -23,7 +23,7 @@ export interface DefinitionRow {
   readonly definition: string;
   readonly createdAt: string;
   readonly updatedAt: string;
-  /** JSON of `Places`. */
+  /** JSON of `LogMarks`. */
   readonly places: string;
 }
 
@@ -50,8 +50,8 @@ export async function storedDefinitions(reader: Reader): Promise<CollectionDefin
   return parse(await reader.all<{ definition: string }>("SELECT definition FROM _collections"));
 }
 
-/** Those that were stored before there were places. */
-export async function definitionsWithoutPlaces(reader: Reader): Promise<CollectionDefinition[]> {
+/** Those that were stored before there were marks. */
+export async function definitionsWithoutMarks(reader: Reader): Promise<CollectionDefinition[]> {
   return parse(await reader.all<{ definition: string }>("SELECT definition FROM _collections WHERE places IS NULL"));
 }
 
@@ -66,9 +66,9 @@ export function putDefinition(tx: Transactor, name: string, row: DefinitionRow):
   );
 }
 
-/** @param places JSON of `Places`. */
-export function updatePlaces(tx: Transactor, name: string, places: string): Awaitable<unknown> {
-  return tx.run("UPDATE _collections SET places = ? WHERE name = ?", places, name);
+/** @param marks JSON of `LogMarks`. */
+export function updateMarks(tx: Transactor, name: string, marks: string): Awaitable<unknown> {
+  return tx.run("UPDATE _collections SET places = ? WHERE name = ?", marks, name);
 }
 
 export function deleteDefinition(tx: Transactor, name: string): Awaitable<unknown> {

@@ -11,7 +11,7 @@ export { indexesOf, keepIndexes } from "./indexes.ts";
 export { parseDefinition } from "./parse-definition.ts";
 export { keepSearch } from "./parse-search.ts";
 export type { Pattern } from "./pattern.ts";
-export type { Plan } from "./plan.ts";
+export type { CollectionPlan } from "./plan.ts";
 export { type Definitions, MigrationError, type SchemaChange } from "./plan-change.ts";
 export { type RuleSite, rulesAt } from "./rule-sites.ts";
 export { searchColumn, searchTableName } from "./search-table.ts";

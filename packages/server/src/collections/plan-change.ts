@@ -6,7 +6,7 @@ import type { CollectionDefinition, ErrorDetail } from "@socle/protocol";
 import { AppError, nearest, quote } from "../kernel/index.ts";
 import type { ParsedDefinition } from "./definition.ts";
 import type { SchemaSource, UserTable } from "./expression-schema.ts";
-import { type Plan, type PlanStep, planMigration, successorOf } from "./plan.ts";
+import { type CollectionPlan, type PlanStep, planMigration, successorOf } from "./plan.ts";
 import { givenRuleAt, withRule } from "./rule-sites.ts";
 import { checkRules, type FieldRenames, type RenamedRule, RuleError, renamedRules, ruleSource } from "./rules.ts";
 
@@ -59,7 +59,7 @@ function checkRulesOf(definition: CollectionDefinition, source: SchemaSource, is
  * The plans of a change, before any record is read.
  * @throws AppError `bad_request` when a definition, or another one, contradicts; `not_found` for a collection that is to be dropped.
  */
-export function planChange({ define, drop }: SchemaChange, current: Definitions, users: UserTable): Plan[] {
+export function planChange({ define, drop }: SchemaChange, current: Definitions, users: UserTable): CollectionPlan[] {
   const plans = planDefinitions({ define, drop }, current);
   const following = followRenames(plans, current, users);
   const future = new Map(current);
@@ -72,11 +72,11 @@ export function planChange({ define, drop }: SchemaChange, current: Definitions,
 }
 
 /** Fields that are renamed get their new names in every rule that names them, also in rules of other collections. */
-function followRenames(plans: Plan[], current: Definitions, users: UserTable): Plan[] {
+function followRenames(plans: CollectionPlan[], current: Definitions, users: UserTable): CollectionPlan[] {
   const renames = renamesOf(plans);
   if (renames.size === 0) return [];
   const source = ruleSource(users, (name) => current.get(name));
-  const following: Plan[] = [];
+  const following: CollectionPlan[] = [];
   for (const definition of current.values()) {
     const renamed = renamedRules(definition, source, renames);
     if (renamed.length === 0) continue;
@@ -89,11 +89,11 @@ function followRenames(plans: Plan[], current: Definitions, users: UserTable): P
   return following;
 }
 
-function planDefinitions({ define, drop }: SchemaChange, current: Definitions): Plan[] {
+function planDefinitions({ define, drop }: SchemaChange, current: Definitions): CollectionPlan[] {
   const future = new Map(current);
   for (const name of drop)
     if (!future.delete(name)) throw new AppError("not_found", `There is no collection ${quote(name)}.`);
-  const plans: Plan[] = [];
+  const plans: CollectionPlan[] = [];
   for (const item of define) {
     const { definition } = item;
     if (!future.has(definition.name)) refuseTwin(definition.name, future.keys());
@@ -106,7 +106,7 @@ function planDefinitions({ define, drop }: SchemaChange, current: Definitions): 
 }
 
 /** The renames of plans, by collection: old name → new name. */
-function renamesOf(plans: readonly Plan[]): FieldRenames {
+function renamesOf(plans: readonly CollectionPlan[]): FieldRenames {
   const renames = new Map<string, Map<string, string>>();
   for (const { after, steps } of plans)
     for (const step of steps)
@@ -116,7 +116,7 @@ function renamesOf(plans: readonly Plan[]): FieldRenames {
 }
 
 /** A rule that the new definition has as it was follows the renames; one that it brings has the new names already. */
-function withRenamed(plan: Plan, renamed: readonly RenamedRule[]): Plan {
+function withRenamed(plan: CollectionPlan, renamed: readonly RenamedRule[]): CollectionPlan {
   let { after, steps } = plan;
   for (const { site, from, to } of renamed) {
     const newSite = site.field === null ? site : { ...site, field: successorOf(plan, site.field) };

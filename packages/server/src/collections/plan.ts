@@ -41,7 +41,7 @@ export type PlanStep =
 export type BoundRule = "min" | "max" | "regex";
 
 /** How a collection gets from one definition to another. */
-export interface Plan {
+export interface CollectionPlan {
   readonly before: CollectionDefinition | null;
   readonly after: CollectionDefinition;
   readonly steps: readonly PlanStep[];
@@ -83,13 +83,13 @@ function compareField(old: FieldDefinition, field: FieldDefinition): PlanStep[] 
 }
 
 /** The name that a field had before. */
-export function originOf(plan: Plan, field: string): string {
+export function originOf(plan: CollectionPlan, field: string): string {
   const rename = plan.steps.find((step) => step.step === "rename" && step.field === field);
   return rename?.step === "rename" ? rename.from : field;
 }
 
 /** The name that a field of the definition before has after a plan. */
-export function successorOf(plan: Plan, field: string): string {
+export function successorOf(plan: CollectionPlan, field: string): string {
   const rename = plan.steps.find((step) => step.step === "rename" && step.from === field);
   return rename?.step === "rename" ? rename.field : field;
 }
@@ -98,7 +98,7 @@ export function successorOf(plan: Plan, field: string): string {
  * The way from one definition to another, in the order in which it is gone: renames, drops, additions, rules, indexes.
  * @throws AppError `bad_request` for a change that is refused whatever the data (a type change, an unclear rename).
  */
-export function planMigration(before: CollectionDefinition | null, parsed: ParsedDefinition): Plan {
+export function planMigration(before: CollectionDefinition | null, parsed: ParsedDefinition): CollectionPlan {
   const after = parsed.definition;
   if (before === null) return { before, after, steps: [{ step: "create" }] };
   const renames = findRenames(before, parsed);

@@ -8,7 +8,7 @@ import {
   type Rule,
 } from "@socle/protocol";
 import { resolveFieldRules, resolveRules } from "../permissions/index.ts";
-import { originOf, type Plan } from "./plan.ts";
+import { type CollectionPlan, originOf } from "./plan.ts";
 
 /** The place of a rule: an operation on the records, or on one of their fields. */
 export type RuleSite =
@@ -28,7 +28,7 @@ export function givenRuleAt(definition: CollectionDefinition, { field, operation
 }
 
 /** The rules in force at a place before and after a plan. The place is that of the definition after it. */
-export function rulesAt(plan: Plan, site: RuleSite): { readonly from: Rule; readonly to: Rule } {
+export function rulesAt(plan: CollectionPlan, site: RuleSite): { readonly from: Rule; readonly to: Rule } {
   const { before, after } = plan;
   const old = site.field === null ? site : { ...site, field: originOf(plan, site.field) };
   return { from: ruleAt(before ?? { name: after.name, fields: [] }, old), to: ruleAt(after, site) };

@@ -5,7 +5,7 @@
 import type { CollectionDefinition } from "@socle/protocol";
 import { identifier, type Transactor } from "../database/index.ts";
 import { plainColumn, tableName } from "./collection.ts";
-import { originOf, type Plan } from "./plan.ts";
+import { type CollectionPlan, originOf } from "./plan.ts";
 
 /** Words are made by `_search_text`; the tokenizer has only to split at what is none. */
 const tokenizer = "unicode61 remove_diacritics 0 categories ''L* N* Co M*''";
@@ -38,7 +38,7 @@ export class SearchTable {
   }
 
   /** Once the table is as the plan says: the words of all records are read again where other fields are searched. */
-  async restore({ before, ...plan }: Plan): Promise<void> {
+  async restore({ before, ...plan }: CollectionPlan): Promise<void> {
     const { search } = plan.after;
     const isSame = before !== null && !isSearchChanged({ before, ...plan });
     if (before?.search !== undefined && !isSame) await this.drop();
@@ -85,7 +85,7 @@ export class SearchTable {
 }
 
 /** Whether other fields are searched after a plan, or in another order. */
-export function isSearchChanged(plan: Pick<Plan, "before" | "after" | "steps">): boolean {
+export function isSearchChanged(plan: Pick<CollectionPlan, "before" | "after" | "steps">): boolean {
   const was = plan.before?.search ?? [];
   const added = new Set(plan.steps.flatMap((step) => (step.step === "add" ? [step.field] : [])));
   // A new field may have the name of one that is gone.

@@ -5,7 +5,7 @@ import { positionSql, storedDefault, typeOf } from "../fields/index.ts";
 import { ownerColumn } from "../permissions/index.ts";
 import { indexColumn, orderColumn, plainColumn, tableName } from "./collection.ts";
 import { Counters } from "./counter-table.ts";
-import { originOf, type Plan, type PlanStep } from "./plan.ts";
+import { type CollectionPlan, originOf, type PlanStep } from "./plan.ts";
 import { SearchTable } from "./search-table.ts";
 import { isSameColumn, isSameIndex, type TableIndex, tableIndexes } from "./table-indexes.ts";
 
@@ -18,7 +18,7 @@ export async function lastNumber(reader: Reader, collection: string): Promise<nu
 }
 
 /** Whether a plan reads or writes every record, rather than the schema alone. */
-export function touchesRecords(plan: Plan): boolean {
+export function touchesRecords(plan: CollectionPlan): boolean {
   if (plan.before === null) return false;
   const isLight = (step: PlanStep): boolean =>
     ["permissions", "order", "rename", "default", "onDelete"].includes(step.step) ||
@@ -28,7 +28,7 @@ export function touchesRecords(plan: Plan): boolean {
 }
 
 /** A rule may ask for an index, too: where lists are by owner, it is searched by. */
-function makesIndex(before: CollectionDefinition, plan: Plan): boolean {
+function makesIndex(before: CollectionDefinition, plan: CollectionPlan): boolean {
   const oldColumns = new Map(
     plan.after.fields.map((field) => [indexColumn(field), indexColumn({ ...field, name: originOf(plan, field.name) })]),
   );
@@ -87,7 +87,7 @@ export class Table {
   }
 
   /** Changes the table. Whether its records allow that was asked before. */
-  async apply(plan: Plan): Promise<void> {
+  async apply(plan: CollectionPlan): Promise<void> {
     const { before, after } = plan;
     await this.#search.release(before);
     if (before === null) await this.#create(after);
@@ -111,7 +111,7 @@ export class Table {
     );
   }
 
-  async #change(before: CollectionDefinition, plan: Plan): Promise<void> {
+  async #change(before: CollectionDefinition, plan: CollectionPlan): Promise<void> {
     const newField = new Map(plan.after.fields.map((field) => [field.name, field]));
     const oldField = new Map(before.fields.map((field) => [field.name, field]));
     // Through a name that no field can have, so that two fields may swap names or one may take the name of a dropped one.

@@ -1,6 +1,6 @@
 /**
- * An event's id is made of its time and its place in the log, both in hexadecimal of fixed width, so that ids sort in
- * commit order and the place can be read back from the id alone.
+ * An event's id is made of its time and its seq in the log, both in hexadecimal of fixed width, so that ids sort in
+ * commit order and the seq can be read back from the id alone.
  */
 const pattern = /^evt_([0-9a-f]{12})([0-9a-f]{13})$/;
 
@@ -8,7 +8,7 @@ export function eventId(at: number, seq: number): string {
   return `evt_${at.toString(16).padStart(12, "0")}${seq.toString(16).padStart(13, "0")}`;
 }
 
-/** Time and place of an event, or null when the text is not an event's id. */
+/** Time and seq of an event, or null when the text is not an event's id. */
 export function parseEventId(id: string): { at: number; seq: number } | null {
   const [, at, seq] = pattern.exec(id) ?? [];
   if (at === undefined || seq === undefined) return null;

@@ -22,12 +22,12 @@ import {
   lastGiven,
   lastTrimmed,
   oldestEvent,
-  placeOfEvent,
+  positionOf,
   stampsAt,
 } from "./event-table.ts";
 import { LogSize } from "./log-size.ts";
 import { type EventBasis, type EventHead, type EventRow, LoggedEvent } from "./logged-event.ts";
-import { type EventFilter, placesOf, searchEvents } from "./sql/search.ts";
+import { type EventFilter, searchEvents, seqRange } from "./sql/search.ts";
 import { TypeBlocks } from "./type-blocks.ts";
 
 /** An event, as a module reports it. */
@@ -68,7 +68,7 @@ export interface AppendedEvent {
 export interface EventRecorder {
   wants(type: string): boolean;
   record(tx: Transactor, appended: AppendedEvent): Awaitable<unknown>;
-  /** Called in the transaction that removes the oldest events, from a place to another: the last moment to copy one. */
+  /** Called in the transaction that removes the oldest events, from a seq to another: the last moment to copy one. */
   beforeTrim(tx: Transactor, first: number, last: number): Awaitable<unknown>;
 }
 
@@ -98,7 +98,7 @@ export interface EventStamp {
 /** A part of the log: the events of the wanted types, without their payloads, and how far was looked. */
 export interface EventPage {
   readonly events: readonly EventHead[];
-  /** The last place that was looked at. */
+  /** The last seq that was looked at. */
   readonly end: number;
 }
 
@@ -153,13 +153,13 @@ export class EventLog {
   }
 
   /**
-   * The place of the newest event that a reader sees, also when it was trimmed. It is asked for before this returns.
+   * The seq of the newest event that a reader sees, also when it was trimmed. It is asked for before this returns.
    */
-  async lastPlace(reader: Reader): Promise<number> {
+  async lastSeq(reader: Reader): Promise<number> {
     return (await lastGiven(reader)).seq;
   }
 
-  /** The place of the newest event that listeners were told of. Later ones may be in the table, and not on disk yet. */
+  /** The seq of the newest event that listeners were told of. Later ones may be in the table, and not on disk yet. */
   get flushedSeq(): number {
     return this.#flushedSeq;
   }
@@ -180,10 +180,10 @@ export class EventLog {
     return this.#recorder?.beforeTrim(tx, first, last);
   }
 
-  /** For the log's own retention: in its transaction, the events up to a place are gone. */
-  trimmed(tx: Transactor, place: number): Awaitable<unknown> {
-    tx.onCommit(() => this.types.trimmed(place));
-    return this.size.trimmed(tx, place);
+  /** For the log's own retention: in its transaction, the events up to a seq are gone. */
+  trimmed(tx: Transactor, seq: number): Awaitable<unknown> {
+    tx.onCommit(() => this.types.trimmed(seq));
+    return this.size.trimmed(tx, seq);
   }
 
   /** Writes an event in the transaction of its change. `now` is the time of the change. */
@@ -237,21 +237,21 @@ export class EventLog {
     return () => this.#listeners.delete(listener);
   }
 
-  /** At most `limit` events after place `seq`, oldest first. */
+  /** At most `limit` events after `seq`, oldest first. */
   async read(seq: number, limit: number, reader: Reader = this.#database.reader): Promise<LoggedEvent[]> {
     const rows = await eventsAfter(reader, seq, limit);
     return rows.map((row) => new LoggedEvent(row));
   }
 
-  /** Type and times of the events at some places, by place; events that were trimmed are left out. */
-  async headsAt(places: readonly number[], reader: Reader): Promise<Map<number, EventStamp>> {
-    const rows = await stampsAt(reader, places);
+  /** Type and times of the events by seq; events that were trimmed are left out. */
+  async headsAt(seqs: readonly number[], reader: Reader): Promise<Map<number, EventStamp>> {
+    const rows = await stampsAt(reader, seqs);
     return new Map(rows.map((row) => [row.seq, row]));
   }
 
   /**
-   * The events of some types after place `after`, up to `until` at most. It looks at `width` places and no further, and
-   * at no payload, so that a long log is read in short and light steps; places known to hold none of the types are
+   * The events of some types after seq `after`, up to `until` at most. It looks at `width` seqs and no further, and
+   * at no payload, so that a long log is read in short and light steps; seqs known to hold none of the types are
    * passed over. Null when events after `after` were trimmed.
    */
   async page(options: {
@@ -274,27 +274,27 @@ export class EventLog {
   /** The events of a filter, newest first, and how many there are in all. A long log is read on a thread. */
   async search(filter: EventFilter, page: EventPageQuery): Promise<EventMatches> {
     const { reader } = this.#database;
-    const places = await placesOf(reader);
-    const isLong = places !== null && places.last - places.first > manyEvents;
+    const range = await seqRange(reader);
+    const isLong = range !== null && range.last - range.first > manyEvents;
     if (!isLong) return searchEvents(reader, filter, page);
     return this.#database.readOnThread((thread) => searchEvents(thread, filter, page), page.waiter);
   }
 
-  /** The event at a place; null when it was trimmed. */
+  /** The event at a seq; null when it was trimmed. */
   async at(seq: number, reader: Reader = this.#database.reader): Promise<LoggedEvent | null> {
     const row = await eventAt(reader, seq);
     return row === null ? null : new LoggedEvent(row);
   }
 
-  /** The place of an event, when the log knows it and still holds everything after it; else null. */
-  async placeOf(id: string): Promise<number | null> {
-    const place = parseEventId(id);
-    if (place === null || place.seq > this.#flushedSeq) return null;
+  /** The position of an event, when the log knows it and still holds everything after it; else null. */
+  async seqOf(id: string): Promise<number | null> {
+    const position = parseEventId(id);
+    if (position === null || position.seq > this.#flushedSeq) return null;
     const { reader } = this.#database;
-    const found = await placeOfEvent(reader, place.seq);
+    const found = await positionOf(reader, position.seq);
     // One of another time is of another log: a database that was restored from a backup, or is not the same.
     const known = found ?? (await lastTrimmed(reader));
-    return known?.seq === place.seq && known.at === place.at ? place.seq : null;
+    return known?.seq === position.seq && known.at === position.at ? position.seq : null;
   }
 
   #dispatch(event: LoggedEvent): Awaitable<unknown> {

@@ -16,7 +16,7 @@ export const eventSchema: ModuleSchema = {
       owner TEXT,
       payload TEXT NOT NULL
     ) STRICT`,
-    // Where the log stood when its newest events were trimmed: places are never given twice.
+    // Where the log stood when its newest events were trimmed: no seq is given twice.
     "CREATE TABLE _event_position (only INTEGER PRIMARY KEY CHECK (only = 1), seq INTEGER NOT NULL, at INTEGER NOT NULL) STRICT",
     // The newest event that was trimmed: who has seen less has a gap.
     "CREATE TABLE _event_trim (only INTEGER PRIMARY KEY CHECK (only = 1), seq INTEGER NOT NULL, at INTEGER NOT NULL) STRICT",
@@ -36,8 +36,8 @@ export const eventSchema: ModuleSchema = {
 /** `db.query` may read all of it. */
 export const eventQueryTable: QueryTable = { table: "_events" };
 
-/** A place of the log: its number, and the time that the event's id is made of. */
-export interface Place {
+/** A position in the log: its seq, and the time that the event's id is made of. */
+export interface LogPosition {
   readonly seq: number;
   readonly at: number;
 }
@@ -55,23 +55,23 @@ export function eventAt(reader: Reader, seq: number): Awaitable<EventRow | null>
   return reader.get<EventRow>(`SELECT ${columns} FROM _events WHERE seq = ?`, seq);
 }
 
-/** Events after a place, oldest first. */
+/** Events after a seq, oldest first. */
 export function eventsAfter(reader: Reader, seq: number, limit: number): Awaitable<EventRow[]> {
   return reader.all<EventRow>(`SELECT ${columns} FROM _events WHERE seq > ? ORDER BY seq LIMIT ?`, seq, limit);
 }
 
-/** Type and times of the events at some places. */
+/** Type and times of the events at some seqs. */
 export function stampsAt(
   reader: Reader,
-  places: readonly number[],
+  seqs: readonly number[],
 ): Awaitable<{ seq: number; type: string; at: number; time: number }[]> {
   return reader.all(
     "SELECT seq, type, at, coalesce(time, at) AS time FROM _events WHERE seq IN (SELECT value FROM json_each(?))",
-    JSON.stringify(places),
+    JSON.stringify(seqs),
   );
 }
 
-/** The events of some types after a place up to another, without payloads. `at` is the time at which each happened. */
+/** The events of some types after a seq up to another, without payloads. `at` is the time at which each happened. */
 export function headsOf(
   reader: Reader,
   types: readonly string[],
@@ -85,7 +85,7 @@ export function headsOf(
   );
 }
 
-/** The types that occur after a place up to another. */
+/** The types that occur after a seq up to another. */
 export async function typesBetween(reader: Reader, after: number, until: number): Promise<string[]> {
   const rows = await reader.all<{ type: string }>(
     "SELECT DISTINCT type FROM _events WHERE seq > ? AND seq <= ?",
@@ -96,19 +96,19 @@ export async function typesBetween(reader: Reader, after: number, until: number)
 }
 
 /** The oldest event that the log holds; `at` is the time at which it happened. */
-export function oldestEvent(reader: Reader): Awaitable<Place | null> {
-  return reader.get<Place>("SELECT seq, coalesce(time, at) AS at FROM _events ORDER BY seq LIMIT 1");
+export function oldestEvent(reader: Reader): Awaitable<LogPosition | null> {
+  return reader.get<LogPosition>("SELECT seq, coalesce(time, at) AS at FROM _events ORDER BY seq LIMIT 1");
 }
 
-export function placeOfEvent(reader: Reader, seq: number): Awaitable<Place | null> {
-  return reader.get<Place>("SELECT seq, at FROM _events WHERE seq = ?", seq);
+export function positionOf(reader: Reader, seq: number): Awaitable<LogPosition | null> {
+  return reader.get<LogPosition>("SELECT seq, at FROM _events WHERE seq = ?", seq);
 }
 
 /**
- * The newest place that was ever given and its time, also where its event was trimmed. It is asked for before this
+ * The newest seq that was ever given and its time, also where its event was trimmed. It is asked for before this
  * returns.
  */
-export async function lastGiven(reader: Reader): Promise<Place> {
+export async function lastGiven(reader: Reader): Promise<LogPosition> {
   // One statement: a thread takes one at a time.
   const last = await reader.get<{ seq: number | null; at: number | null }>(
     `SELECT max(seq) AS seq, max(at) AS at FROM (
@@ -119,17 +119,17 @@ export async function lastGiven(reader: Reader): Promise<Place> {
 }
 
 /** The newest event that was trimmed; null when none was. */
-export function lastTrimmed(reader: Reader): Awaitable<Place | null> {
-  return reader.get<Place>("SELECT seq, at FROM _event_trim");
+export function lastTrimmed(reader: Reader): Awaitable<LogPosition | null> {
+  return reader.get<LogPosition>("SELECT seq, at FROM _event_trim");
 }
 
-/** The newest place that the log holds; null when it is empty. */
-export async function newestPlace(reader: Reader): Promise<number | null> {
+/** The newest seq that the log holds; null when it is empty. */
+export async function newestSeq(reader: Reader): Promise<number | null> {
   const last = await reader.get<{ seq: number | null }>("SELECT max(seq) AS seq FROM _events");
   return last?.seq ?? null;
 }
 
-/** Of the oldest `limit` events, the newest place whose event happened at a time or before it; null for none. */
+/** Of the oldest `limit` events, the newest seq whose event happened at a time or before it; null for none. */
 export async function lastUntil(reader: Reader, time: number, limit: number): Promise<number | null> {
   const window = await reader.get<{ seq: number | null }>(
     `SELECT max(seq) AS seq FROM (SELECT seq, coalesce(time, at) AS at FROM _events ORDER BY seq LIMIT ?)
@@ -141,9 +141,9 @@ export async function lastUntil(reader: Reader, time: number, limit: number): Pr
 }
 
 /**
- * Deletes the oldest events: `limit` at most, up to a place.
- * @param before is called with the first and the last place that go, while their events are still there.
- * @returns the newest place that was trimmed.
+ * Deletes the oldest events: `limit` at most, up to a seq.
+ * @param before is called with the first and the last seq that go, while their events are still there.
+ * @returns the newest seq that was trimmed.
  */
 export async function trimEvents(
   tx: Transactor,

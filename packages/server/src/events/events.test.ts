@@ -104,7 +104,7 @@ describe("a clock that is set back", () => {
     ]);
     const ids = events.map(({ id }) => id);
     expect(ids).toEqual([...ids].sort());
-    expect(await Promise.all(ids.map((id) => second.events.placeOf(id)))).toEqual([1, 2, 3]);
+    expect(await Promise.all(ids.map((id) => second.events.seqOf(id)))).toEqual([1, 2, 3]);
     await second.database.close();
   });
 
@@ -151,16 +151,16 @@ describe("replay", () => {
     expect(await page(3)).toBeNull();
     expect((await page(5))?.events).toHaveLength(5);
     expect(await events.at(5)).toBeNull();
-    const places = await Promise.all(ids.map((id) => events.placeOf(id)));
+    const places = await Promise.all(ids.map((id) => events.seqOf(id)));
     expect(places).toEqual([null, null, null, null, 5, 6, 7, 8, 9, 10]);
     // The same places at another time are another log's; a later one has not been.
     const [at = 0] = ids.map((id) => parseEventId(id)?.at ?? 0);
     for (const id of [eventId(at - 1, 7), eventId(at, 11), eventId(at - 1, 5), "evt_7", ""])
-      expect(await events.placeOf(id)).toBeNull();
+      expect(await events.seqOf(id)).toBeNull();
     await database.close();
     const again = await open("gaps.db");
-    expect(await again.events.placeOf(ids[4] ?? "")).toBe(5);
-    expect(await again.events.placeOf(ids[3] ?? "")).toBeNull();
+    expect(await again.events.seqOf(ids[4] ?? "")).toBe(5);
+    expect(await again.events.seqOf(ids[3] ?? "")).toBeNull();
     await again.database.close();
   });
 
@@ -176,7 +176,7 @@ describe("replay", () => {
     const page = await events.page({ after: 0, until: events.flushedSeq, width: 10, types: ["a"] });
     expect(page?.events.map(({ seq }) => seq)).toEqual([1, 3]);
     const [at = 0] = (await events.read(0, 1)).map(({ id }) => parseEventId(id)?.at ?? 0);
-    expect(await events.placeOf(eventId(at, 2))).toBeNull();
+    expect(await events.seqOf(eventId(at, 2))).toBeNull();
     await database.close();
   });
 });

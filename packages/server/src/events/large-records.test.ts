@@ -15,11 +15,11 @@ const heard: LoggedEvent[] = [];
 events.listen((event) => heard.push(event));
 const large = "x".repeat(100_000);
 
-/** The bytes of the events' payloads after a place. */
-async function bytesAfter(place: number): Promise<number> {
+/** The bytes of the events' payloads after a seq. */
+async function bytesAfter(seq: number): Promise<number> {
   const row = await database.reader.get<{ n: number }>(
     "SELECT coalesce(sum(octet_length(payload)), 0) AS n FROM _events WHERE seq > ?",
-    place,
+    seq,
   );
   return row?.n ?? 0;
 }

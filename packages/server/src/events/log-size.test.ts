@@ -46,7 +46,7 @@ async function open(name: string) {
 
 type Log = Awaited<ReturnType<typeof open>>;
 
-/** Every mark says how many bytes lie up to its place, and they lie close enough for the trimming. */
+/** Every mark says how many bytes lie up to its seq, and they lie close enough for the trimming. */
 async function expectExactMarks({ database, marks }: Log, widest: number): Promise<void> {
   const [first, ...rest] = await marks();
   let last = first ?? { seq: 0, total: 0 };

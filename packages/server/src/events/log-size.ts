@@ -49,17 +49,17 @@ export class LogSize {
   }
 
   /**
-   * Sets a mark at a place that the transaction has just written, where one is due. The table decides that: it holds what
+   * Sets a mark at a seq that the transaction has just written, where one is due. The table decides that: it holds what
    * earlier transactions of the same commit have appended, and nothing that was taken back.
    */
-  mark(tx: Transactor, place: number): Awaitable<unknown> {
+  mark(tx: Transactor, seq: number): Awaitable<unknown> {
     const measured = measureSize(tx);
     return measured instanceof Promise
-      ? measured.then((size) => this.#markAt(tx, place, size))
-      : this.#markAt(tx, place, measured);
+      ? measured.then((size) => this.#markAt(tx, seq, size))
+      : this.#markAt(tx, seq, measured);
   }
 
-  #markAt(tx: Transactor, place: number, size: Size | null): Awaitable<unknown> {
+  #markAt(tx: Transactor, seq: number, size: Size | null): Awaitable<unknown> {
     const { total, marked } = size ?? empty;
     const isDue = total - marked >= markEvery;
     this.#look = { tx, bytes: isDue ? 0 : total - marked };
@@ -68,7 +68,7 @@ export class LogSize {
       this.#total = total;
       this.#sinceMark = isDue ? 0 : total - marked;
     });
-    return isDue ? insertMark(tx, { seq: place, total }) : undefined;
+    return isDue ? insertMark(tx, { seq, total }) : undefined;
   }
 
   /** Bytes of the events that the log holds, about. */
@@ -77,21 +77,21 @@ export class LogSize {
     return this.#total - (first?.total ?? 0);
   }
 
-  /** The newest place that must go, so that `maxBytes` at most stay; 0 when none must. */
-  async placeBeyond(reader: Reader, maxBytes: number): Promise<number> {
+  /** The newest seq that must go, so that `maxBytes` at most stay; 0 when none must. */
+  async seqBeyond(reader: Reader, maxBytes: number): Promise<number> {
     if (this.#total <= maxBytes) return 0;
     const mark = await markFrom(reader, this.#total - maxBytes);
     return mark?.seq ?? 0;
   }
 
-  /** The place up to which about `bytes` of the oldest events lie; null when there are fewer. */
-  async placeAfter(reader: Reader, bytes: number): Promise<number | null> {
+  /** The seq up to which about `bytes` of the oldest events lie; null when there are fewer. */
+  async seqAfter(reader: Reader, bytes: number): Promise<number | null> {
     const mark = await markAfter(reader, bytes);
     return mark?.seq ?? null;
   }
 
-  /** The events up to a place were removed: the newest mark before what is left becomes the first. */
-  trimmed(tx: Transactor, place: number): Awaitable<unknown> {
-    return trimMarks(tx, place);
+  /** The events up to a seq were removed: the newest mark before what is left becomes the first. */
+  trimmed(tx: Transactor, seq: number): Awaitable<unknown> {
+    return trimMarks(tx, seq);
   }
 }

@@ -40,7 +40,7 @@ export type EventHead = Pick<LoggedEvent, "seq" | "type" | "owner" | "timestamp"
 
 /** An event of the log, with its private parts. Costly parts are made on demand. */
 export class LoggedEvent implements Event {
-  /** Its place in the log, rising in commit order. */
+  /** Its position in the log, rising in commit order. */
   readonly seq: number;
   readonly type: string;
   readonly source: EventSource;

@@ -3,7 +3,7 @@ import type { Database } from "../database/index.ts";
 import type { Clock } from "../kernel/index.ts";
 import type { Logger } from "../logging/index.ts";
 import type { EventLog } from "./event-log.ts";
-import { lastUntil, newestPlace, oldestEvent, trimEvents } from "./event-table.ts";
+import { lastUntil, newestSeq, oldestEvent, trimEvents } from "./event-table.ts";
 
 /** Rows that one transaction removes: small enough that a write which waits for it does not notice. */
 const step = 500;
@@ -83,7 +83,7 @@ export class EventRetention {
     const border = await this.#border();
     if (border === null) return false;
     return this.#database.transact(async (tx) => {
-      const until = Math.min(border, (await this.#events.size.placeAfter(tx, stepBytes)) ?? border);
+      const until = Math.min(border, (await this.#events.size.seqAfter(tx, stepBytes)) ?? border);
       const trim = await trimEvents(tx, { until, limit: step }, (first, last) =>
         this.#events.beforeTrim(tx, first, last),
       );
@@ -92,12 +92,12 @@ export class EventRetention {
     });
   }
 
-  /** The newest place that must go, or null when none must. */
+  /** The newest seq that must go, or null when none must. */
   async #border(): Promise<number | null> {
     const { reader } = this.#database;
     const first = await oldestEvent(reader);
     if (first === null) return null;
-    const byCount = ((await newestPlace(reader)) ?? 0) - this.#maxCount;
+    const byCount = ((await newestSeq(reader)) ?? 0) - this.#maxCount;
     const now = this.#clock.now();
     const horizon = now - this.#maxAgeMs;
     let byAge = 0;
@@ -107,7 +107,7 @@ export class EventRetention {
       // Only as far as one step goes: there is no index on the time, and none is needed.
       byAge = (await lastUntil(reader, horizon, isAhead ? aheadStep : step)) ?? 0;
     }
-    const byBytes = await this.#events.size.placeBeyond(reader, this.#maxBytes);
+    const byBytes = await this.#events.size.seqBeyond(reader, this.#maxBytes);
     const border = Math.max(byCount, byAge, byBytes);
     return border >= first.seq ? border : null;
   }

@@ -22,10 +22,10 @@ function open(typesOf: (block: number) => string[]) {
   const blocks = new TypeBlocks(() => reader);
   /** Skips until it goes no further. */
   const skip = async (after: number, until: number, types: string[]) => {
-    for (let place = after; ; ) {
-      const next = await blocks.skip(place, until, types);
-      if (next === place) return place;
-      place = next;
+    for (let seq = after; ; ) {
+      const next = await blocks.skip(seq, until, types);
+      if (next === seq) return seq;
+      seq = next;
     }
   };
   return { blocks, skip, read, paused };

@@ -1,10 +1,10 @@
 /**
- * Type blocks: which event types occur in each block of places, so that a replay passes over blocks without its types.
+ * Type blocks: which event types occur in each block of seqs, so that a replay passes over blocks without its types.
  */
 import type { Reader } from "../database/index.ts";
 import { typesBetween } from "./event-table.ts";
 
-/** Places of a block. */
+/** Seqs of a block. */
 const width = 256;
 
 /** Blocks that are remembered: those of four million events. One takes two bytes for each of its types, 512 at most. */
@@ -35,33 +35,33 @@ export class TypeBlocks {
     return this.#blocks.size;
   }
 
-  /** A place after `after`, `until` at most, before which lies no event of these types. */
+  /** A seq after `after`, `until` at most, before which lies no event of these types. */
   async skip(after: number, until: number, types: readonly string[]): Promise<number> {
-    let place = after;
+    let seq = after;
     let reads = 0;
     let wanted = this.#numbersOf(types);
     while (true) {
-      const block = Math.floor(place / width);
+      const block = Math.floor(seq / width);
       const end = (block + 1) * width;
-      if (end > until) return place;
+      if (end > until) return seq;
       let present = this.#blocks.get(block);
       if (present === undefined) {
-        if (reads === maxReads) return place;
+        if (reads === maxReads) return seq;
         reads += 1;
         await this.#read(block);
         present = this.#blocks.get(block);
-        if (present === undefined) return place;
+        if (present === undefined) return seq;
         // Types that were not known before have their numbers now.
         wanted = this.#numbersOf(types);
       }
-      if (present.some((number) => wanted.has(number))) return place;
-      place = end;
+      if (present.some((number) => wanted.has(number))) return seq;
+      seq = end;
     }
   }
 
-  /** The events up to a place were removed: their blocks are forgotten. */
-  trimmed(place: number): void {
-    const first = Math.floor(place / width);
+  /** The events up to a seq were removed: their blocks are forgotten. */
+  trimmed(seq: number): void {
+    const first = Math.floor(seq / width);
     if (first <= this.#first) return;
     this.#first = first;
     for (const block of this.#blocks.keys()) if (block < first) this.#blocks.delete(block);

@@ -43,17 +43,17 @@ export function hooksIn(exports: ScriptExports): string[] {
 /** The hooks of all files, in the order of their paths. */
 export function hooksOf(scripts: readonly Script[], broken: readonly BrokenScript[]): Hook[] {
   const loaded = scripts.flatMap(({ file, exports }) =>
-    hooksIn(exports).map((handler) => ({ ...placeOf(file), handler, isBroken: false })),
+    hooksIn(exports).map((handler) => ({ ...identityOf(file), handler, isBroken: false })),
   );
   const closed = broken.flatMap(({ file, source }) =>
     hookNamesOf(file.collection ?? "")
       .filter((name) => mayExport(source, name))
-      .map((handler) => ({ ...placeOf(file), handler, isBroken: true })),
+      .map((handler) => ({ ...identityOf(file), handler, isBroken: true })),
   );
   return [...loaded, ...closed].sort((a, b) => (a.path < b.path ? -1 : 1));
 }
 
-function placeOf({ path, collection }: Script["file"]): { path: string; collection: string } {
+function identityOf({ path, collection }: Script["file"]): { path: string; collection: string } {
   return { path, collection: collection ?? "" };
 }
 

@@ -97,7 +97,7 @@ class TablePages implements LaterPages {
     if (last === undefined) return this.return();
     const hasMore = isFull || rows.length === maxPageSize;
     // In the same turn as the page: both are of one moment.
-    this.#start = hasMore ? (reader.get<{ seq: number }>(table.place, last.id)?.seq ?? null) : null;
+    this.#start = hasMore ? (reader.get<{ seq: number }>(table.seqOfId, last.id)?.seq ?? null) : null;
     return { done: false, value: table.toRecords(rows) };
   }
 
@@ -138,7 +138,7 @@ export async function readWhole(
     const { rows, isFull } = readPage(reader, table, { sql, values: ownerValue, bytes: firstPageBytes });
     const last = isFull || rows.length > firstPageSize ? rows.at(-1) : undefined;
     if (last !== undefined) {
-      const start = reader.get<{ seq: number }>(table.place, last.id)?.seq ?? 0;
+      const start = reader.get<{ seq: number }>(table.seqOfId, last.id)?.seq ?? 0;
       rest = new TablePages(reader, table, { start, ownerValue, mayGoOn });
     }
     return { first: table.toRecords(rows), rest };

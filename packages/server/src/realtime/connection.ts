@@ -5,7 +5,7 @@ import { type Listener, topicsOfListener } from "./audience.ts";
 import { type NamedChannel, parseKnown } from "./channel-table.ts";
 import type { FilteredSubscription } from "./filtered-subscription.ts";
 import { FilteredSubscriptions, overlap } from "./filtered-subscriptions.ts";
-import { errorText, FrameError, type FramePlace, gapError, parseFrame, replyText, toText } from "./frames.ts";
+import { errorText, FrameError, type FrameSubject, gapError, parseFrame, replyText, toText } from "./frames.ts";
 import { Inbox } from "./inbox.ts";
 import { ReplayPace } from "./replay-pace.ts";
 import { Replays } from "./replays.ts";
@@ -146,7 +146,7 @@ export class Connection implements Replayed, Buffered {
     if (!subscription.isLive) return;
     this.#feed.catchUp(this);
     subscription.isLive = false;
-    subscription.to = this.#feed.place;
+    subscription.to = this.#feed.seq;
     for (const topic of topicsOfListener(subscription.type, this.#listener)) this.leave(topic);
     this.#feed.leave(subscription.type);
   }
@@ -254,10 +254,10 @@ export class Connection implements Replayed, Buffered {
     if (id === null) this.#refuseOverlap(name, channel, filter);
     if (filter !== null && collection === null)
       throw new FrameError("invalid_filter", `"${name}" is not about records, and takes no filter.`, name);
-    const place = since === null ? null : await this.#placeOf(since, { channel: name, id }, collection);
+    const seq = since === null ? null : await this.#seqOf(since, { channel: name, id }, collection);
     if (!this.isOpen) return;
-    if (filter === null) this.#hear(name, collection, place);
-    else this.#hearFiltered({ name, id, text: filter }, collection, place);
+    if (filter === null) this.#hear(name, collection, seq);
+    else this.#hearFiltered({ name, id, text: filter }, collection, seq);
   }
 
   /** @throws FrameError `invalid_filter`. */
@@ -268,26 +268,26 @@ export class Connection implements Replayed, Buffered {
     if (other !== undefined) throw overlap(name, other);
   }
 
-  #hear(name: string, collection: Channel["collection"], place: number | null): void {
+  #hear(name: string, collection: Channel["collection"], seq: number | null): void {
     // Without a filter, the channel takes the place of the same one with a filter.
     if (this.#filtered.take(name, null)) this.#giveBack(null);
     this.#take(name);
     // Events of a collection that is gone are for admins.
-    const isSilent = !this.#feed.exists(collection) && (place === null || !isAdmin(this.#listener));
-    const subscriptions = isSilent ? [] : this.#hold(name, place);
+    const isSilent = !this.#feed.exists(collection) && (seq === null || !isAdmin(this.#listener));
+    const subscriptions = isSilent ? [] : this.#hold(name, seq);
     this.send(replyText("subscribed", name, null));
-    if (place !== null && !isSilent) this.#replays.add({ channel: name, since: place, subscriptions });
+    if (seq !== null && !isSilent) this.#replays.add({ channel: name, since: seq, subscriptions });
   }
 
   /** Another filter takes the place of the one before. */
   #hearFiltered(
     { name, id, text }: { name: string; id: string | null; text: string },
     collection: Channel["collection"],
-    place: number | null,
+    seq: number | null,
   ): void {
     let subscription = this.#filtered.get(name, id);
     if (subscription?.text !== text) {
-      subscription = this.#filtered.make({ channel: name, id, text, since: place ?? this.#feed.place });
+      subscription = this.#filtered.make({ channel: name, id, text, since: seq ?? this.#feed.seq });
       if (this.#filtered.take(name, id)) this.#giveBack(null);
       if (id === null) this.drop(name);
       try {
@@ -297,21 +297,21 @@ export class Connection implements Replayed, Buffered {
         throw thrown;
       }
       this.#filtered.add(subscription);
-      if (place === null) subscription.begin();
+      if (seq === null) subscription.begin();
     }
     this.send(replyText("subscribed", name, id));
-    if (place === null) return;
+    if (seq === null) return;
     // Nobody writes events of a collection that is not there.
-    if (this.#feed.exists(collection)) subscription.replay(place);
+    if (this.#feed.exists(collection)) subscription.replay(seq);
     else subscription.begin();
   }
 
   /** Where a replay starts. @throws FrameError `resume_gap`. */
-  async #placeOf(since: string, wanted: FramePlace, collection: Channel["collection"]): Promise<number | null> {
+  async #seqOf(since: string, wanted: FrameSubject, collection: Channel["collection"]): Promise<number | null> {
     await this.#pace.turn();
-    const place = await this.#feed.placeOf(since);
-    if (place === null || this.#feed.isClosedAfter(place, this.#listener, collection)) throw gapError(wanted, since);
-    return place;
+    const seq = await this.#feed.seqOf(since);
+    if (seq === null || this.#feed.isClosedAfter(seq, this.#listener, collection)) throw gapError(wanted, since);
+    return seq;
   }
 
   #take(name: string): void {
@@ -341,7 +341,7 @@ export class Connection implements Replayed, Buffered {
     return channel.types.map((type) => {
       let subscription = this.#types.get(type);
       if (subscription === undefined) {
-        subscription = new TypeSubscription(type, channel, since ?? this.#feed.place);
+        subscription = new TypeSubscription(type, channel, since ?? this.#feed.seq);
         this.#types.set(type, subscription);
         if (since === null) this.goLive(subscription);
       }

@@ -41,7 +41,7 @@ export interface FilterTableOptions extends FilterOptions {
   readonly limits: LimitMeter;
 }
 
-/** The place of filters of collections that are not there, among the costs. */
+/** The budget that filters of all collections that are not there share. */
 const unknown = "";
 
 export class FilterTable {
@@ -117,15 +117,15 @@ export class FilterTable {
 
   /** The units that the filters of a collection take. */
   #costOf(collection: string): number {
-    const place = this.#placeOf(collection);
+    const budget = this.#budgetOf(collection);
     let sum = 0;
     for (const [name, entries] of this.#entries)
-      if (name === collection || (place === unknown && this.#placeOf(name) === unknown))
+      if (name === collection || (budget === unknown && this.#budgetOf(name) === unknown))
         for (const { cost } of entries.values()) sum += cost;
     return sum;
   }
 
-  #placeOf(collection: string): string {
+  #budgetOf(collection: string): string {
     return this.#options.collection(collection) === undefined ? unknown : collection;
   }
 }

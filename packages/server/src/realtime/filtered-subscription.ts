@@ -18,7 +18,7 @@ export interface WantedSubscription {
   readonly id: string | null;
   /** The filter. */
   readonly text: string;
-  /** The place of the log after which it hears what happens. */
+  /** The seq after which it hears events. */
   readonly since: number;
 }
 
@@ -49,7 +49,7 @@ export class FilteredSubscription implements Replayed, FilterListener {
 
   /**
    * A subscription that hears nothing before `begin` or `replay`.
-   * @param since the place of the log from which it is to hear what happens.
+   * @param since the seq after which it is to hear events.
    * @throws FrameError `invalid_filter`, `filter_limit`.
    */
   constructor(wanted: WantedSubscription, socket: SubscribedSocket, feed: Feed) {
@@ -77,7 +77,7 @@ export class FilteredSubscription implements Replayed, FilterListener {
     for (const subscription of this.#types.values()) this.goLive(subscription);
   }
 
-  /** The subscription hears what came after a place of the log, then what happens. */
+  /** The subscription hears the events after a seq, then the live ones. */
   replay(since: number): void {
     this.#replays.add({ channel: this.channel.name, since, subscriptions: [...this.#types.values()] });
   }
@@ -91,8 +91,8 @@ export class FilteredSubscription implements Replayed, FilterListener {
     if (this.#types.get(type)?.isLive === true) this.send(telling.frame(type, this.listener, this.id));
   }
 
-  refuse({ code, message, place }: FrameError): void {
-    const { position = null } = place;
+  refuse({ code, message, subject }: FrameError): void {
+    const { position = null } = subject;
     this.send(errorText(new FrameError(code, message, { channel: this.channel.name, id: this.id, position })));
     this.#socket.dropFiltered(this);
   }
@@ -137,7 +137,7 @@ export class FilteredSubscription implements Replayed, FilterListener {
   pause(subscription: TypeSubscription): void {
     if (!subscription.isLive) return;
     subscription.isLive = false;
-    subscription.to = this.#feed.place;
+    subscription.to = this.#feed.seq;
     if (!this.#isLive) this.#hold.pause(this);
   }
 

@@ -38,7 +38,7 @@ export class FilteredSubscriptions {
     } catch (thrown) {
       this.#feed.channels.release(channel);
       if (!(thrown instanceof FrameError)) throw thrown;
-      const { position = null } = thrown.place;
+      const { position = null } = thrown.subject;
       throw new FrameError(thrown.code, thrown.message, { channel: name, id, position });
     }
   }

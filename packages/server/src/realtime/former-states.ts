@@ -25,7 +25,7 @@ export function fulfilledBefore(event: LoggedEvent, listener: Listener, change: 
   const { basis } = event;
   const { collection, filter, became, fulfils } = change;
   // Fields may have had other names, and events from earlier versions have no former values.
-  if (basis === null || event.seq <= collection.places.fields) return null;
+  if (basis === null || event.seq <= collection.logMarks.fields) return null;
   const table = recordTableOf(collection);
   const { fields, omitted = [], owner } = basis;
   const asked = [...filter.columns()];

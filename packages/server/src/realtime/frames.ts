@@ -2,8 +2,8 @@
 import { type ClientFrame, MAX_SUBSCRIPTION_ID, type RealtimeErrorCode, type ServerFrame } from "@socle/protocol";
 import { isObject, quote } from "../kernel/index.ts";
 
-/** The place of a frame error: a channel, and where one of its filters is meant, its subscription and the position. */
-export interface FramePlace {
+/** The subject of a frame error: a channel, and where one of its filters is meant, its subscription and the position. */
+export interface FrameSubject {
   readonly channel: string | null;
   readonly id?: string | null;
   /** In the filter, from 1. */
@@ -14,12 +14,12 @@ export interface FramePlace {
 export class FrameError extends Error {
   override readonly name = "FrameError";
   readonly code: RealtimeErrorCode;
-  readonly place: FramePlace;
+  readonly subject: FrameSubject;
 
-  constructor(code: RealtimeErrorCode, message: string, place: FramePlace | string | null = null) {
+  constructor(code: RealtimeErrorCode, message: string, subject: FrameSubject | string | null = null) {
     super(message);
     this.code = code;
-    this.place = typeof place === "object" && place !== null ? place : { channel: place };
+    this.subject = typeof subject === "object" && subject !== null ? subject : { channel: subject };
   }
 }
 
@@ -92,9 +92,9 @@ export function unknownChannel(name: string): FrameError {
 }
 
 /** Some of what came after `since` cannot be replayed: the log does not hold it, or it was not for this listener. */
-export function gapError(place: FramePlace, since: string): FrameError {
+export function gapError(subject: FrameSubject, since: string): FrameError {
   const message = `The log does not hold everything since ${shown(since)} for this channel and this caller. Subscribe without "since" and read the data anew.`;
-  return new FrameError("resume_gap", message, place);
+  return new FrameError("resume_gap", message, subject);
 }
 
 export function toText(frame: ServerFrame): string {
@@ -102,8 +102,8 @@ export function toText(frame: ServerFrame): string {
 }
 
 export function errorText(error: FrameError): string {
-  const { code, message, place } = error;
-  const { channel, id = null, position = null } = place;
+  const { code, message, subject } = error;
+  const { channel, id = null, position = null } = subject;
   return toText({
     type: "error",
     code,

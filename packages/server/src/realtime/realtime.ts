@@ -266,19 +266,19 @@ export class Realtime {
       flooded: (address) => limits.reached("socketFrames", { address }),
       filters: this.#filters,
       inboxes: new Inboxes(),
-      get place() {
+      get seq() {
         return events.flushedSeq;
       },
       get replayBuffer() {
         // All replays together leave half of the room to new events.
         return Math.max(1, Math.floor(Math.min(bufferLimit, bufferTotal / Math.max(1, replaying())) / 2));
       },
-      placeOf: (id) => events.placeOf(id),
+      seqOf: (id) => events.seqOf(id),
       page: (after, width, types): Promise<EventPage | null> =>
         events.page({ after, until: events.flushedSeq, width, types: this.#toldFrom(types) }),
       mayHear: (listener: Listener, event, collection) =>
         mayHear(listener, this.#visibility.audience(event, collection), event.owner),
-      isClosedAfter: (place, listener, collection) => this.#visibility.isClosedAfter(place, listener, collection),
+      isClosedAfter: (seq, listener, collection) => this.#visibility.isClosedAfter(seq, listener, collection),
       replayed: (event, listener, through) => this.#visibility.replayed(event, listener, through),
       exists: (collection) => collection === null || collections.get(collection) !== undefined,
       sent: (bytes) => this.#buffers.sent(bytes),

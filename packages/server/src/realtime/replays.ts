@@ -9,12 +9,12 @@ import type { Feed, Replayed } from "./types.ts";
 /** Events that a socket has missed on a channel and gets before it hears the channel live. */
 interface Replay {
   readonly channel: string;
-  /** The place of the last event that was received. */
+  /** The seq of the last event that was received. */
   since: number;
   subscriptions: readonly TypeSubscription[];
 }
 
-/** Places that one step looks at. */
+/** Events, by seq, that one step looks at. */
 const width = 256;
 
 /**
@@ -76,15 +76,15 @@ export class Replays {
   async #replay({ since, subscriptions }: Replay): Promise<void> {
     for (const subscription of this.#held(subscriptions)) this.#connection.pause(subscription);
     const start = Math.min(since, ...this.#held(subscriptions).map(({ to }) => to));
-    let place = start;
+    let seq = start;
     while (true) {
       const held = this.#held(subscriptions);
       if (held.length === 0) return;
       const types = held.map(({ type }) => type);
-      const page = await this.#feed.page(place, width, this.#sourcesOf(held, types));
+      const page = await this.#feed.page(seq, width, this.#sourcesOf(held, types));
       if (page === null || !(await this.#send(page.events, held))) return this.#breakOff(types);
-      place = page.end;
-      if (place >= this.#feed.place) break;
+      seq = page.end;
+      if (seq >= this.#feed.seq) break;
       await nextTurn();
     }
     this.#cutOver(subscriptions, start);

@@ -8,14 +8,14 @@ export class TypeSubscription {
   channels = 0;
   /** Whether the socket has joined the type's topics; until then a replay brings its events. */
   isLive = false;
-  /** The events that were sent while the socket listened: those after place `from`, up to place `to`. */
+  /** The events that were sent while the socket listened: those after seq `from`, up to seq `to`. */
   from: number;
   to: number;
 
-  constructor(type: string, channel: Channel, place: number) {
+  constructor(type: string, channel: Channel, seq: number) {
     this.type = type;
     this.channel = channel;
-    this.from = place;
-    this.to = place;
+    this.from = seq;
+    this.to = seq;
   }
 }

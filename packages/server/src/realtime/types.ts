@@ -43,8 +43,8 @@ export interface ListeningSocket {
  * The feed of events, as a connection sees it: the position of the log, its events, and the permission to hear them.
  */
 export interface Feed {
-  /** The place of the newest event that was sent to the topics. */
-  readonly place: number;
+  /** The seq of the newest event that was sent to the topics. */
+  readonly seq: number;
   /** The bytes that a replay lets wait in a socket before it goes on. */
   readonly replayBuffer: number;
   /** The channels that all sockets hold. */
@@ -53,13 +53,13 @@ export interface Feed {
   readonly filters: FilterTable;
   /** Frames that wait in all sockets. */
   readonly inboxes: Inboxes;
-  /** The place of an event, or null when the log does not hold everything after it. */
-  placeOf(id: string): Promise<number | null>;
-  /** The events of some types after a place; null when they are not all there any more. */
+  /** The seq of an event id, or null when the log does not hold everything after it. */
+  seqOf(id: string): Promise<number | null>;
+  /** The events of some types after a seq; null when they are not all there any more. */
   page(after: number, width: number, types: readonly string[]): Promise<EventPage | null>;
   mayHear(listener: Listener, event: EventHead, collection: string | null): boolean;
-  /** Whether some of the events after a place were not for this listener when they were written, and would be now. */
-  isClosedAfter(place: number, listener: Listener, collection: string | null): boolean;
+  /** Whether some of the events after a seq were not for this listener when they were written, and would be now. */
+  isClosedAfter(seq: number, listener: Listener, collection: string | null): boolean;
   /** An event as a replay tells it to a listener, who may hear it, or hears it through a filter. */
   replayed(event: EventHead, listener: Listener, through: ReplayedThrough): Promise<ReplayedEvent>;
   /** Whether there is a collection of this name, or the name is null: else nobody writes events of it. */

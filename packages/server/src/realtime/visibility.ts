@@ -52,19 +52,19 @@ export class Visibility {
     const collection = this.#collections.get(name);
     if (collection === undefined || this.isOfPredecessor(event, collection)) return "admins";
     const { read } = collection.policies;
-    const { widened } = collection.places;
+    const { widened } = collection.logMarks;
     const narrower = narrowerThan(read.rule).find((rule) => event.seq <= (widened[rule] ?? 0));
     return narrower === undefined ? read.audience : audienceOf(narrower);
   }
 
-  /** Whether some of the events after a place were not for this listener when they were written, and would be now. */
-  isClosedAfter(place: number, listener: Listener, name: string | null): boolean {
+  /** Whether some of the events after a seq were not for this listener when they were written, and would be now. */
+  isClosedAfter(seq: number, listener: Listener, name: string | null): boolean {
     const collection = name === null ? undefined : this.#collections.get(name);
     if (collection === undefined) return false;
-    const { widened } = collection.places;
+    const { widened } = collection.logMarks;
     // The owner of a record could hear it; the records of others were closed.
     return narrowerThan(collection.policies.read.rule).some(
-      (rule) => place < (widened[rule] ?? 0) && !mayHear(listener, audienceOf(rule), null),
+      (rule) => seq < (widened[rule] ?? 0) && !mayHear(listener, audienceOf(rule), null),
     );
   }
 
@@ -120,7 +120,7 @@ export class Visibility {
    */
   async #toldByFilter(seen: Seen, filter: Filter): Promise<Told | null> {
     const { event, listener, collection } = seen;
-    const isAsLogged = !event.isPartial && event.seq > collection.places.fields;
+    const isAsLogged = !event.isPartial && event.seq > collection.logMarks.fields;
     const isDeletion = event.type.endsWith(".deleted");
     const now = isDeletion ? null : await this.#now(event, listener, collection);
     // The payload of a creation, or of an update that the log has whole, is the record.
@@ -210,7 +210,7 @@ export class Visibility {
    */
   async #recordText(event: LoggedEvent, listener: Listener, collection: Collection): Promise<string | null> {
     const id = event.subject ?? "";
-    const isAsLogged = !event.isPartial && event.seq > collection.places.fields;
+    const isAsLogged = !event.isPartial && event.seq > collection.logMarks.fields;
     const hidesValues = fieldLimits(collection, listener) !== null;
     if (isAsLogged && !hidesValues)
       return (await this.#records.isReadable(collection, listener, id)) ? event.toText() : null;
@@ -221,9 +221,9 @@ export class Visibility {
   }
 
   /** Whether an event is of another collection of that name, which is gone. */
-  isOfPredecessor(event: EventHead, { places, createdAt }: Collection): boolean {
-    // A collection from before places were kept has but its time.
-    return places.created === 0 ? event.timestamp < createdAt : event.seq <= places.created;
+  isOfPredecessor(event: EventHead, { logMarks, createdAt }: Collection): boolean {
+    // A collection from before marks were kept has only its time.
+    return logMarks.created === 0 ? event.timestamp < createdAt : event.seq <= logMarks.created;
   }
 }
 

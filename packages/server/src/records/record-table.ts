@@ -51,8 +51,8 @@ export class RecordTable {
   readonly owner: string;
   /** The id and the time of the newest record. */
   readonly newest: string;
-  /** The place of a record in the order of creation. Parameter: its id. */
-  readonly place: string;
+  /** The seq of a record, by which the order of creation goes. Parameter: its id. */
+  readonly seqOfId: string;
   /** The number of records, as `n`. */
   readonly count: string;
   /** The fields that may be long. */
@@ -87,7 +87,7 @@ export class RecordTable {
     this.owner = `SELECT ${ownerColumn} AS owner FROM ${this.sqlName} WHERE id = ?`;
     this.exists = `SELECT 1 FROM ${this.sqlName} WHERE id = ?`;
     this.count = `SELECT count(*) AS n FROM ${this.sqlName}`;
-    this.place = `SELECT _seq AS seq FROM ${this.sqlName} WHERE id = ?`;
+    this.seqOfId = `SELECT _seq AS seq FROM ${this.sqlName} WHERE id = ?`;
     this.#longFields = this.fields.filter((field) => typeOf(field).mayBeLong(field)).map(({ name }) => name);
     this.#leastWeight = this.fields.reduce((weight, { name }) => weight + name.length + 20, 150);
   }

@@ -88,8 +88,8 @@ class Pieces implements ExportedPieces {
     });
     const last = rows.at(-1);
     // In the same turn as the rows: both are of one moment.
-    const place = last === undefined ? null : this.#reader.get<{ seq: number }>(table.place, last.id);
-    this.#after = place?.seq ?? null;
+    const found = last === undefined ? null : this.#reader.get<{ seq: number }>(table.seqOfId, last.id);
+    this.#after = found?.seq ?? null;
     this.exported += rows.length;
     return rows.length === 0 ? "" : this.#textOf(table.toRecords(rows));
   }

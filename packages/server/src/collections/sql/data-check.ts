@@ -6,7 +6,7 @@ import { AppError, count, nextTurn, quote } from "../../kernel/index.ts";
 import { ownerColumn } from "../../permissions/index.ts";
 import { columnName, recordTimes, tableName } from "../collection.ts";
 import { compilePattern } from "../pattern.ts";
-import { type BoundRule, originOf, type Plan, type PlanStep } from "../plan.ts";
+import { type BoundRule, type CollectionPlan, originOf, type PlanStep } from "../plan.ts";
 
 /** Ids of offending records that an error names. */
 const maxExamples = 5;
@@ -35,14 +35,14 @@ interface Contradiction {
  */
 export class DataCheck {
   readonly #reader: Reader;
-  readonly #plan: Plan;
+  readonly #plan: CollectionPlan;
   readonly #table: string;
   readonly #before: ReadonlyMap<string, FieldDefinition>;
   readonly #after: ReadonlyMap<string, FieldDefinition>;
   readonly #added: ReadonlySet<string>;
   readonly #problems: ErrorDetail[] = [];
 
-  constructor(reader: Reader, plan: Plan) {
+  constructor(reader: Reader, plan: CollectionPlan) {
     this.#reader = reader;
     this.#plan = plan;
     this.#table = identifier(tableName(plan.after.name));

@@ -10,20 +10,21 @@ import { addFunctions } from "./functions.ts";
 
 declare const self: Worker;
 
-interface ThreadPlace {
+/** The database that a request of a thread is about, and its stop flag. */
+interface ThreadTarget {
   /** Of the database file. */
   readonly path: string;
   /** Its first number is not 0 once nobody waits for the request any more. */
   readonly stop: Int32Array;
 }
 
-export interface StatementRequest extends ThreadPlace {
+export interface StatementRequest extends ThreadTarget {
   readonly do: "get" | "all" | "run";
   readonly sql: string;
   readonly values: Value[];
 }
 
-export interface TaskRequest extends ThreadPlace {
+export interface TaskRequest extends ThreadTarget {
   readonly do: "task";
   readonly input: unknown;
   /** The version of the tables for which the input was made. */
@@ -39,7 +40,7 @@ export type ThreadReply =
 
 type ThreadTask = (reader: RowReader, input: unknown) => unknown;
 
-function open({ path, stop }: ThreadPlace): Connection {
+function open({ path, stop }: ThreadTarget): Connection {
   const opened = new Connection(path, { readonly: false });
   opened.execute("PRAGMA busy_timeout = 5000");
   opened.execute("PRAGMA synchronous = NORMAL");

@@ -19,20 +19,20 @@ export interface EventFilter {
   readonly filePath?: string | null;
 }
 
-export interface EventPlaces {
+export interface SeqRange {
   readonly first: number;
   readonly last: number;
 }
 
-/** The places that the log holds; null when it is empty. */
-export async function placesOf(reader: Reader): Promise<EventPlaces | null> {
+/** The seqs that the log holds; null when it is empty. */
+export async function seqRange(reader: Reader): Promise<SeqRange | null> {
   const first = await reader.get<{ seq: number }>("SELECT seq FROM _events ORDER BY seq LIMIT 1");
   const last = await reader.get<{ seq: number }>("SELECT seq FROM _events ORDER BY seq DESC LIMIT 1");
   return first === null || last === null ? null : { first: first.seq, last: last.seq };
 }
 
-/** The first place whose event is not before a time. Times rise with places, so halving finds it without an index. */
-async function placeAt(reader: Reader, time: number, { first, last }: EventPlaces): Promise<number> {
+/** The first seq whose event is not before a time. Times rise with seqs, so halving finds it without an index. */
+async function seqAt(reader: Reader, time: number, { first, last }: SeqRange): Promise<number> {
   let [low, high] = [first, last + 1];
   while (low < high) {
     const middle = Math.floor((low + high) / 2);
@@ -70,10 +70,10 @@ export async function searchEvents(
   filter: EventFilter,
   page: { limit: number; offset: number },
 ): Promise<{ items: LoggedEvent[]; total: number }> {
-  const places = await placesOf(reader);
-  if (places === null) return { items: [], total: 0 };
-  const from = filter.from === null ? places.first : await placeAt(reader, filter.from, places);
-  const until = filter.to === null ? places.last + 1 : await placeAt(reader, filter.to + 1, places);
+  const range = await seqRange(reader);
+  if (range === null) return { items: [], total: 0 };
+  const from = filter.from === null ? range.first : await seqAt(reader, filter.from, range);
+  const until = filter.to === null ? range.last + 1 : await seqAt(reader, filter.to + 1, range);
   const type = filter.types === null ? { table: "_events", sql: "1", values: [] } : typeCondition(filter.types);
   const { actor = null, about = null, filePath = null } = filter;
   // The small part of the log that is not about records has an index of its own.

@@ -1,5 +1,5 @@
 /**
- * Size marks: a mark says how many bytes of events were written up to its place. The difference of two marks is the
+ * Size marks: a mark says how many bytes of events were written up to its seq. The difference of two marks is the
  * size of the events between them, so nothing is counted when events are trimmed. The first mark lies where the log
  * begins.
  */
@@ -68,7 +68,7 @@ export function markAfter(reader: Reader, bytes: number): Awaitable<Mark | null>
   );
 }
 
-/** Deletes marks before a place, but for the newest of them. */
-export function trimMarks(tx: Transactor, place: number): Awaitable<unknown> {
-  return tx.run("DELETE FROM _event_sizes WHERE seq < (SELECT max(seq) FROM _event_sizes WHERE seq <= ?)", place);
+/** Deletes marks before a seq, but for the newest of them. */
+export function trimMarks(tx: Transactor, seq: number): Awaitable<unknown> {
+  return tx.run("DELETE FROM _event_sizes WHERE seq < (SELECT max(seq) FROM _event_sizes WHERE seq <= ?)", seq);
 }

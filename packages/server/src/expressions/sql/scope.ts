@@ -26,7 +26,7 @@ interface Statement {
   compile(expression: Expression, scope: Scope): Sql;
 }
 
-interface Place {
+interface ScopeParts {
   readonly alias: string;
   /** The scope that a backward step has left; null for the record itself. */
   readonly outer: Scope | null;
@@ -40,7 +40,7 @@ export class Scope {
   readonly #outer: Scope | null;
   readonly #statement: Statement;
 
-  private constructor({ alias, outer, item }: Place, statement: Statement) {
+  private constructor({ alias, outer, item }: ScopeParts, statement: Statement) {
     this.alias = alias;
     this.item = item;
     this.#outer = outer;
