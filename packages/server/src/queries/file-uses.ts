@@ -7,11 +7,8 @@ import { typeOf } from "../fields/index.ts";
 import { fieldLimits } from "../records/index.ts";
 import type { FileColumn, FileShownInput, FileUsesInput, ReadableFileColumn } from "./plan.ts";
 import { conditionOf, type ReadScope } from "./read-scope.ts";
-import { anyUseSql, countUsesSql, usesSql } from "./sql/file-uses.ts";
+import { anyUseSql, countUsesSql, newestUseSql, usesSql } from "./sql/file-uses.ts";
 import type { Run } from "./sql/statement.ts";
-
-/** Records of each column that a transaction looks at. */
-const maxPointing = 100;
 
 export interface FileUses {
   readonly items: FileUse[];
@@ -81,11 +78,8 @@ export async function isShownIn(
   { columns, fileId, context }: Pick<FileShownInput, "columns" | "fileId" | "context">,
 ): Promise<boolean> {
   for (const { table, column, condition } of columns) {
-    const newest = `SELECT ${table}._seq FROM ${table} WHERE ${column} = ? ORDER BY ${table}._seq DESC LIMIT ${maxPointing}`;
-    const readable = condition === null ? "" : ` AND (${condition.text})`;
-    const values = condition === null ? [] : bind(condition, context);
-    const sql = `SELECT 1 FROM ${table} WHERE ${table}._seq IN (${newest})${readable} LIMIT 1`;
-    if ((await reader.get(sql, fileId, ...values)) !== null) return true;
+    const { sql, values } = newestUseSql(context, { table, column, fileId }, condition);
+    if ((await reader.get(sql, ...values)) !== null) return true;
   }
   return false;
 }
