@@ -162,6 +162,7 @@ export async function buildService({ config, logger, onFatal }: ServiceOptions):
       quota: { total: config["limits.storage"], perUser: config["limits.storagePerUser"] },
       links: { key: () => auth.secretFor("file links"), ttlMs: config["links.ttl"] },
       isShownByRecord: (id, caller) => queries.isShownByRecord(id, caller),
+      isShownNow: (reader, id, principal) => queries.isShownNow(reader, id, principal),
     });
     const records = new Records({
       database,
@@ -170,7 +171,7 @@ export async function buildService({ config, logger, onFatal }: ServiceOptions):
       clock,
       lookups: {
         userExists: (reader, id) => auth.users.exists(reader, id),
-        fileExists: (reader, id) => storage.exists(reader, id),
+        fileStanding: (reader, id, principal) => storage.standing(reader, id, principal),
       },
       logger: logger.for("records"),
       maxCascade: config["limits.cascade"],

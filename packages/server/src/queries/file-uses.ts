@@ -1,13 +1,13 @@
 /** The records that hold the id of a file, found by the indexes of the fields of files. */
 import type { FileUse } from "@socle/protocol";
 import { type Collections, columnName } from "../collections/index.ts";
-import { identifier } from "../database/index.ts";
+import { identifier, type Reader } from "../database/index.ts";
 import { type Expression, toSql } from "../expressions/index.ts";
 import { typeOf } from "../fields/index.ts";
 import { fieldLimits } from "../records/index.ts";
 import type { FileColumn, FileShownInput, FileUsesInput, ReadableFileColumn } from "./plan.ts";
 import { conditionOf, type ReadScope } from "./read-scope.ts";
-import { anyUseSql, countUsesSql, usesSql } from "./sql/file-uses.ts";
+import { anyUseSql, countUsesSql, newestUseSql, usesSql } from "./sql/file-uses.ts";
 import type { Run } from "./sql/statement.ts";
 
 export interface FileUses {
@@ -50,7 +50,11 @@ export function runFileUses(run: Run, { columns, fileId, limit, offset }: FileUs
  * The columns of files that a caller may read something of, each with the condition on its records: the read rule of the collection, and
  * that of the field.
  */
-export function readableFileColumns(collections: Collections, scope: ReadScope): ReadableFileColumn[] {
+export function readableFileColumns(
+  collections: Collections,
+  scope: ReadScope,
+  { isProbed }: { isProbed: boolean },
+): ReadableFileColumn[] {
   return fileColumns(collections).flatMap((column) => {
     const collection = collections.get(column.collection);
     if (collection === undefined || !scope.canRead(collection)) return [];
@@ -60,9 +64,24 @@ export function readableFileColumns(collections: Collections, scope: ReadScope):
     const conditions = [conditionOf(scope.enter(collection)), field && conditionOf(field)];
     const items = conditions.filter((each) => each !== null);
     const all: Expression = { type: "and", items };
-    const options = { users: scope.users.table, isProbed: true, isOfOneRecord: true };
+    const options = { users: scope.users.table, isProbed, isOfOneRecord: true };
     return { ...column, condition: items.length === 0 ? null : toSql(all, column.table, options) };
   });
+}
+
+/**
+ * Whether one of the newest records of the columns holds the id of a file: inside a transaction, which no other reads or writes
+ * interrupt, so the records that are looked at are bounded.
+ */
+export async function isShownIn(
+  reader: Reader,
+  { columns, fileId, context }: Pick<FileShownInput, "columns" | "fileId" | "context">,
+): Promise<boolean> {
+  for (const { table, column, condition } of columns) {
+    const { sql, values } = newestUseSql(context, { table, column, fileId }, condition);
+    if ((await reader.get(sql, ...values)) !== null) return true;
+  }
+  return false;
 }
 
 /** Whether some record of the columns holds the id of a file. */

@@ -12,7 +12,7 @@
  *    that an index answers runs on the event loop, every other one on a reader thread (`query-thread.ts`) with a limit of time.
  */
 import type { Collection, Collections } from "../collections/index.ts";
-import { type Database, SchemaChanged } from "../database/index.ts";
+import { type Database, type Reader, SchemaChanged } from "../database/index.ts";
 import { AppError, BoundedMap, isAdmin, JsonText, type Principal } from "../kernel/index.ts";
 import type { Logger } from "../logging/index.ts";
 import { callerOf, type Decision } from "../permissions/index.ts";
@@ -28,7 +28,7 @@ import {
 } from "../records/index.ts";
 
 import { type CursorPosition, Cursors } from "./cursor.ts";
-import { type FileUses, fileColumns, readableFileColumns } from "./file-uses.ts";
+import { type FileUses, fileColumns, isShownIn, readableFileColumns } from "./file-uses.ts";
 import { indexAdvice } from "./index-advice.ts";
 import { isForEverybody, type ListQuery, parseListQuery } from "./list-query.ts";
 import type { FileShownInput, FileUsesInput, PageInput, QueryInput, RecordInput } from "./plan.ts";
@@ -242,7 +242,7 @@ export class Queries {
       (isOpen: boolean): (() => Planned<FileShownInput>) =>
       () => {
         const scope = this.#scope(caller.principal);
-        const columns = readableFileColumns(this.#options.collections, scope).filter(
+        const columns = readableFileColumns(this.#options.collections, scope, { isProbed: true }).filter(
           ({ condition }) => (condition === null) === isOpen,
         );
         const input: FileShownInput = { type: "file shown", columns, fileId, ...this.#basics(caller) };
@@ -251,6 +251,14 @@ export class Queries {
     if ((await this.#run<boolean>(plan(true), caller)).outcome) return true;
     const conditional = plan(false);
     return conditional().input.columns.length > 0 && (await this.#run<boolean>(conditional, caller)).outcome;
+  }
+
+  /** The same in a transaction of the caller, by the newest records of each collection that point to the file. */
+  isShownNow(reader: Reader, fileId: string, principal: Principal): Promise<boolean> {
+    const scope = this.#scope(principal);
+    const columns = readableFileColumns(this.#options.collections, scope, { isProbed: false });
+    const context = { now: Date.now(), user: callerOf(principal) };
+    return isShownIn(reader, { columns, fileId, context });
   }
 
   #query(collection: Collection, principal: Principal, parameters: string): ListQuery | null {

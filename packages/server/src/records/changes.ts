@@ -279,7 +279,8 @@ export class RecordChanges {
     if (collection.policies.create.audience === "condition")
       await this.#admitState(tx, "create", { ...state, problems });
     if (collection.fieldPolicies !== null) await this.#fieldRights.admitNew(tx, state, body);
-    if (problems.length > 0 || table.references.length > 0) await this.#refuse(tx, table, { id, values, problems });
+    if (problems.length > 0 || table.references.length > 0)
+      await this.#refuse(tx, { table, principal }, { id, values, problems });
     return { values, record, owner, stored };
   }
 
@@ -303,7 +304,8 @@ export class RecordChanges {
       if (problems.length === 0) await observe?.(state);
       await this.#admitState(tx, "update", { ...state, problems });
     }
-    await this.#refuse(tx, table, { id, values: changedReferences(table, values, row.record), problems });
+    const references = changedReferences(table, values, row.record);
+    await this.#refuse(tx, { table, principal }, { id, values: references, problems });
     return { values, owner };
   }
 
@@ -338,11 +340,15 @@ export class RecordChanges {
   }
 
   /** Throws every problem of a body at once. */
-  async #refuse(tx: Transactor, table: RecordTable, body: ValidatedBody & { id: string }): Promise<void> {
+  async #refuse(
+    tx: Transactor,
+    by: { table: RecordTable; principal: Principal },
+    body: ValidatedBody & { id: string },
+  ): Promise<void> {
     const { id, values, problems } = body;
-    await this.#references.check(tx, table, body);
+    await this.#references.check(tx, by, body);
     if (problems.length === 0) return;
-    problems.push(...(await this.#references.duplicates(tx, table, { id, values, problems })));
+    problems.push(...(await this.#references.duplicates(tx, by.table, { id, values, problems })));
     throw AppError.validation(problems);
   }
 }

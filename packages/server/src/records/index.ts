@@ -11,5 +11,6 @@ export { isRecordId } from "./record-id.ts";
 export { type RecordTable, recordTableOf } from "./record-table.ts";
 export { recordTag, selectionTag } from "./record-tag.ts";
 export { Records } from "./records.ts";
+export type { FileStanding } from "./references.ts";
 export type { TaggedRecord } from "./saved-record.ts";
 export type { HookedChange, HookedOperation, RecordHooks } from "./write-hooks.ts";

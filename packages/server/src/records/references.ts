@@ -3,14 +3,17 @@ import type { ErrorDetail, FieldDefinition } from "@socle/protocol";
 import type { Collections } from "../collections/index.ts";
 import { isUniqueViolation, type Reader, type Transactor, type Value } from "../database/index.ts";
 import { typeOf } from "../fields/index.ts";
-import { AppError, type Awaitable, allOf, quote } from "../kernel/index.ts";
+import { AppError, type Awaitable, allOf, type Principal, quote } from "../kernel/index.ts";
 import { type RecordTable, recordTableOf } from "./record-table.ts";
 import type { ValidatedBody } from "./validate.ts";
+
+/** A file as a caller's record may point to it: `closed` where the record would give the caller a right to its content. */
+export type FileStanding = "there" | "closed" | "missing";
 
 /** Lookups of users and files, which other modules keep. */
 export interface Lookups {
   userExists(reader: Reader, id: string): Awaitable<boolean>;
-  fileExists(reader: Reader, id: string): Awaitable<boolean>;
+  fileStanding(reader: Reader, id: string, principal: Principal): Awaitable<FileStanding>;
 }
 
 /** A record to be written, as far as it is known: an undefined value stays as it is. */
@@ -24,6 +27,12 @@ interface Candidate {
   readonly problems?: readonly ErrorDetail[];
 }
 
+const fileProblems: { readonly [standing in FileStanding]: string | null } = {
+  there: null,
+  closed: "a file that you may not download",
+  missing: "but there is no such stored file",
+};
+
 export class References {
   readonly #collections: Collections;
   readonly #lookups: Lookups;
@@ -33,18 +42,24 @@ export class References {
     this.#lookups = options.lookups;
   }
 
-  /** Adds a problem for each value that points to nothing. */
-  async check(tx: Transactor, table: RecordTable, { values, problems }: ValidatedBody): Promise<void> {
+  /** Adds a problem for each value that points to nothing, or to a file that it would open to the caller. */
+  async check(
+    tx: Transactor,
+    { table, principal }: { table: RecordTable; principal: Principal },
+    { values, problems }: ValidatedBody,
+  ): Promise<void> {
     for (const position of table.references) {
       const [field, value] = [table.fields[position], values[position]];
-      if (field === undefined || typeof value !== "string" || (await this.#exists(tx, field, value))) continue;
+      if (field === undefined || typeof value !== "string") continue;
       const isFile = typeOf(field).reference === "file";
-      const what = isFile ? "stored file" : `record of "${field.collection}"`;
-      problems.push({
-        field: field.name,
-        rule: isFile ? "file" : "relation",
-        message: `${field.name} points to ${quote(value)}, but there is no such ${what}`,
-      });
+      const problem = isFile
+        ? fileProblems[await this.#lookups.fileStanding(tx, value, principal)]
+        : (await this.#exists(tx, field, value))
+          ? null
+          : `but there is no such record of "${field.collection}"`;
+      if (problem === null) continue;
+      const message = `${field.name} points to ${quote(value)}, ${problem}`;
+      problems.push({ field: field.name, rule: isFile ? "file" : "relation", message });
     }
   }
 
@@ -87,7 +102,6 @@ export class References {
   }
 
   #exists(tx: Transactor, field: FieldDefinition, id: string): Awaitable<boolean> {
-    if (typeOf(field).reference === "file") return this.#lookups.fileExists(tx, id);
     if (field.collection === "users") return this.#lookups.userExists(tx, id);
     const target = this.#collections.get(field.collection ?? "");
     if (target === undefined) return false;

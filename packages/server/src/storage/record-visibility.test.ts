@@ -145,6 +145,46 @@ describe("a file is downloaded by", () => {
   });
 });
 
+describe("nobody gets at a file by a record that they write", () => {
+  /** The status of each change of Bob, with the rule of its first problem. */
+  const statusOf = async (method: string, path: string, body: object): Promise<[number, string | undefined]> => {
+    const answer = await request<{ error?: { details?: { rule: string }[] } }>(method, path, { ...as("bob"), body });
+    return [answer.status, answer.body.error?.details?.[0]?.rule];
+  };
+
+  test("that points to it: neither by a create, nor by an update, nor in a batch", async () => {
+    const id = await store();
+    const record = await make("open", {});
+    expect(await statusOf("POST", "/api/open", { image: id })).toEqual([400, "file"]);
+    expect(await statusOf("PUT", `/api/open/${record}`, { image: id })).toEqual([400, "file"]);
+    const create = { method: "create", collection: "open", body: { image: id } };
+    expect(await statusOf("POST", "/api/batch", { operations: [create] })).toEqual([400, "file"]);
+    expect(await statuses(id)).toEqual([401, 200, 403, 403, 200]);
+  });
+
+  test("but whoever may download it may point to it, and so may everybody to a file of another visibility", async () => {
+    const id = await store();
+    const shown = await make("team_posts", { team: await make("teams", { name: "green" }), image: id });
+    expect(await statusOf("POST", "/api/open", { image: id })).toEqual([400, "file"]);
+    await make("own", { by: bob.user.id, image: id });
+    expect(await statusOf("POST", "/api/users_only", { image: id })).toEqual([201, undefined]);
+    await service.records.delete("team_posts", system, shown);
+    for (const visibility of ["protected", "public"])
+      expect(await statusOf("POST", "/api/open", { image: await store(visibility) })).toEqual([201, undefined]);
+    const created = await request("POST", "/api/open", { ...as("owner"), body: { image: await store() } });
+    expect(created.status).toBe(201);
+  });
+
+  test("and a record that points to it already can be sent back as it was", async () => {
+    const id = await store();
+    const record = await make("own", { by: bob.user.id, image: id });
+    const body = (await request("GET", `/api/own/${record}`, as("bob"))).body;
+    expect(await statusOf("PUT", `/api/own/${record}`, body)).toEqual([200, undefined]);
+    const hidden = await make("hidden", { image: id, by: bob.user.id });
+    expect(await statusOf("PUT", `/api/hidden/${hidden}`, { by: null })).toEqual([200, undefined]);
+  });
+});
+
 test("caches keep it for the caller alone, and ask each time", async () => {
   const id = await store();
   await make("open", { image: id });

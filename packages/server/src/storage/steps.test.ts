@@ -35,6 +35,7 @@ async function open(change: (driver: StorageDriver, ids: () => Promise<string[]>
       quota: { total: 0, perUser: 0 },
       links: { key: () => "key", ttlMs: 1_000 },
       isShownByRecord: async () => false,
+      isShownNow: async () => false,
     });
   const storage = make({ ...bound, ...change(bound, marked) });
   await storage.start();

@@ -7,6 +7,7 @@ import type { EventLog } from "../events/index.ts";
 import { AppError, type Clock, isAdmin, isObject, newId, type Principal, toTimestamp } from "../kernel/index.ts";
 import type { Logger } from "../logging/index.ts";
 import type { QueryCaller } from "../queries/index.ts";
+import type { FileStanding } from "../records/index.ts";
 import type { ByteRange, FileBody, StorageDriver } from "./driver.ts";
 import { FileLinks, type FileLinksOptions } from "./file-links.ts";
 import {
@@ -44,6 +45,8 @@ export interface StorageOptions {
   links: FileLinksOptions;
   /** Whether a caller may read some record that points to a file. @throws AppError `unavailable`. */
   isShownByRecord: (id: string, caller: QueryCaller) => Promise<boolean>;
+  /** The same inside a transaction, as far as a bounded number of records tells. */
+  isShownNow: (reader: Reader, id: string, principal: Principal) => Promise<boolean>;
 }
 
 /** How long a start waits for the removal of leftover uploads; after that it goes on beside the service. */
@@ -179,6 +182,17 @@ export class Storage {
     if (before === null) throw missingFile();
     await updateVisibility(tx, id, visibility);
     return { before, file: { ...before, visibility } };
+  }
+
+  /**
+   * A file as a record that a caller writes may point to it. The readers of the record may download a file of the visibility
+   * `record`, so the caller must be among those who may already.
+   */
+  async standing(reader: Reader, id: string, principal: Principal): Promise<FileStanding> {
+    const file = await this.find(id, reader);
+    if (file === null) return "missing";
+    if (file.visibility !== "record" || isOwner(file, principal)) return "there";
+    return (await this.#options.isShownNow(reader, id, principal)) ? "there" : "closed";
   }
 
   /** Whether a caller may download a file (spec, "Storage endpoints", Access). @throws AppError `unavailable`. */

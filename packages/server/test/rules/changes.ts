@@ -1,5 +1,5 @@
 /** Changes of the property test of rules: whether the model lets a caller make one. */
-import { type Model, type ModelCaller, type ModelRecord, ownerField } from "./model.ts";
+import { fileField, type Model, type ModelCaller, type ModelFile, type ModelRecord, ownerField } from "./model.ts";
 import type { Literal } from "./syntax.ts";
 
 export interface Attempt {
@@ -9,6 +9,8 @@ export interface Attempt {
   readonly body: { readonly [field: string]: Literal };
   /** As it is before; null for a new one. */
   readonly record: ModelRecord | null;
+  /** The files that a body may name. */
+  readonly files: readonly ModelFile[];
 }
 
 /** The statuses by which a change may be refused; null where it is allowed. */
@@ -25,7 +27,18 @@ export function refusalOf(model: Model, attempt: Attempt): readonly number[] | n
   const next = nextOf(model, attempt);
   const isAllowed = typeof rule === "string" || model.allows(rule, caller, { collection: name, record: next });
   if (!isAllowed) return denied;
-  return writesClosed(model, attempt, next) ? [403] : null;
+  if (writesClosed(model, attempt, next)) return [403];
+  return pointsToClosedFile(model, attempt) ? [400] : null;
+}
+
+/**
+ * Whether a body lets a record point anew to a file of the visibility `record` that the caller may not download: its readers could
+ * download it then, the caller among them.
+ */
+function pointsToClosedFile(model: Model, { caller, body, record, files }: Attempt): boolean {
+  const named = body[fileField] ?? null;
+  if (named === null || named === record?.[fileField]) return false;
+  return files.some((file) => file.id === named && file.visibility === "record" && !model.mayDownload(caller, file));
 }
 
 /** The record as it would stand. */

@@ -1,6 +1,15 @@
 /** Random schemas, rules, queries and records of the property test of rules. All that is random is drawn from `choose`. */
-import { type ModelCollection, type ModelField, ownerField } from "./model.ts";
-import type { Condition, Literal, Operator, Path, Rule, Term, Word } from "./syntax.ts";
+import { fileField, type ModelCollection, type ModelField, ownerField } from "./model.ts";
+import {
+  type Condition,
+  type Literal,
+  type Operator,
+  type Path,
+  type Rule,
+  type Term,
+  textOfPath,
+  type Word,
+} from "./syntax.ts";
 
 /** A whole number from 0 to below a bound. */
 export type Choose = (bound: number) => number;
@@ -15,6 +24,14 @@ const plain = [
   { name: "flag", type: "boolean" },
 ] as const;
 const relations = ["r0", "r1"] as const;
+/** The searched fields of collections. */
+const searches = [["t"], ["t", "s"], ["s"], null] as const;
+
+/** The ids of users and files, which records may point to. */
+interface References {
+  readonly users: readonly string[];
+  readonly files: readonly string[];
+}
 
 export class Generator {
   readonly #choose: Choose;
@@ -62,7 +79,9 @@ export class Generator {
         ...relations.map((relation) => this.#relation(name, relation)),
         { name: "u", type: "relation" as const, collection: "users", ...this.#fieldRules(name, 6) },
         { name: ownerField, type: "relation" as const, collection: "users", ...this.#fieldRules(name, 8) },
+        { name: fileField, type: "file" as const, ...this.#fieldRules(name, 6) },
       ],
+      search: this.of(searches),
       rules: {
         read: this.rarely(2) ? "public" : this.rule(name),
         create: this.rarely(2) ? "public" : this.rule(name),
@@ -70,6 +89,20 @@ export class Generator {
         delete: this.rule(name),
       },
     }));
+  }
+
+  /** The same collections, where one has other rules: a rule of its own, or those of one of its fields. */
+  changedRules(collections: readonly ModelCollection[]): ModelCollection[] {
+    const { name: changed } = this.of(collections);
+    const operation = this.of(["read", "read", "create", "update"] as const);
+    const field = this.rarely(2) ? this.of(["t", "s", "u", fileField, ...relations]) : null;
+    return collections.map((collection) => {
+      const { name, fields, rules } = collection;
+      if (name !== changed) return collection;
+      if (field === null) return { ...collection, rules: { ...rules, [operation]: this.rule(name) } };
+      const other = this.rarely(2) ? { read: null, update: null } : this.#fieldRules(name, 1);
+      return { ...collection, fields: fields.map((each) => (each.name === field ? { ...each, ...other } : each)) };
+    });
   }
 
   #relation(collection: string, name: (typeof relations)[number]): ModelField {
@@ -113,6 +146,21 @@ export class Generator {
     return { hops: this.#way(collection, hops).hops, field: this.of(plain).name };
   }
 
+  /** Different paths that records are grouped by. */
+  keys(collection: string): Path[] {
+    const keys = Array.from({ length: this.#choose(3) }, (): Path => {
+      const own = this.of(["s", "u", ownerField, fileField, ...relations]);
+      return this.rarely(3) ? { hops: [], field: own } : this.path(collection);
+    });
+    return [...new Map(keys.map((key) => [textOfPath(key), key])).values()];
+  }
+
+  /** A search of one or two words. */
+  words(): string[] {
+    const word = (): string => this.of([...texts, "x*", '"y"', "sec*", `secret${this.#choose(20)}`]);
+    return Array.from({ length: 1 + Number(this.rarely(3)) }, word);
+  }
+
   #comparison(collection: string, most: number): Condition {
     const { hops } = this.#way(collection, Math.min(2, most));
     switch (this.#choose(7)) {
@@ -127,7 +175,7 @@ export class Generator {
         };
       }
       case 2: {
-        const field = this.of([...relations, "u"]);
+        const field = this.of([...relations, "u", fileField]);
         return { kind: "compare", left: { hops, field }, operator: this.of(["=", "!="]), right: literal(null) };
       }
       case 3:
@@ -178,14 +226,15 @@ export class Generator {
     return this.#choose(2) === 0 ? this.#plainComparison([]) : { left: { hops: [], field }, operator: "=", right };
   }
 
-  /** Values of the plain fields, of `u`, and a secret that no other record has. */
-  values(users: readonly string[], secret: string): { [field: string]: Literal } {
+  /** Values of the plain fields, of those of users and files, and a secret that no other record has. */
+  values({ users, files }: References, secret: string): { [field: string]: Literal } {
     return {
       t: this.of([...texts, null]),
       n: this.of([0, 1, 2, 3, null]),
       flag: this.of([true, false, null]),
       s: secret,
       u: this.of([...users, null]),
+      [fileField]: this.of([...files, null]),
     };
   }
 }

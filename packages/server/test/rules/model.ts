@@ -7,7 +7,7 @@ import { mentionsOf, textOfRule } from "./syntax.ts";
 
 export interface ModelField {
   readonly name: string;
-  readonly type: "string" | "integer" | "boolean" | "relation";
+  readonly type: "string" | "integer" | "boolean" | "relation" | "file";
   /** Of a relation. */
   readonly collection?: string;
   readonly read: Rule | null;
@@ -19,6 +19,8 @@ type ModelOperation = "read" | "create" | "update" | "delete";
 export interface ModelCollection {
   readonly name: string;
   readonly fields: readonly ModelField[];
+  /** The fields whose words are searched; null for a collection without a search. */
+  readonly search: readonly string[] | null;
   readonly rules: { readonly [operation in ModelOperation]: Rule };
 }
 
@@ -28,6 +30,13 @@ export interface ModelRecord {
   readonly createdAt: string;
   readonly updatedAt: string;
   readonly [field: string]: Literal;
+}
+
+/** A stored file. */
+export interface ModelFile {
+  readonly id: string;
+  readonly owner: string;
+  readonly visibility: "public" | "record" | "protected";
 }
 
 /** Records by collection, in the order of creation. */
@@ -42,6 +51,9 @@ export interface ModelCaller {
 
 /** The name of the field that shows the owner, in every collection. */
 export const ownerField = "o";
+
+/** The name of the field that points to a file, in every collection. */
+export const fileField = "f";
 
 /** How a caller stands to a rule: to every record, to none, or to those that fulfil it. */
 type Standing = "all" | "none" | "some";
@@ -140,6 +152,17 @@ export class Model {
       .reverse();
   }
 
+  /** Whether a caller may download a file: by its visibility, or by a record that points to it in a field that they may read. */
+  mayDownload(caller: ModelCaller, { id, owner, visibility }: ModelFile): boolean {
+    if (visibility === "public" || caller.isAdmin || caller.id === owner) return true;
+    if (visibility === "protected") return false;
+    return [...this.#collections.values()].some(({ name }) =>
+      this.list(caller, name).some(
+        (record) => record[fileField] === id && this.visible(caller, name, record).has(fileField),
+      ),
+    );
+  }
+
   /** The status of a caller who may read nothing of a collection; null for whoever may. */
   closedStatus(caller: ModelCaller, collection: string): number | null {
     if (this.standing(this.collection(collection).rules.read, caller) !== "none") return null;
@@ -152,20 +175,24 @@ export class Model {
     return read === null ? "all" : this.standing(read, caller);
   }
 
+  /** The searched fields that a caller may read in every record: the others are not searched for them. */
+  searchedBy(caller: ModelCaller, collection: string): string[] {
+    const { search } = this.collection(collection);
+    return (search ?? []).filter((field) => this.fieldStanding(caller, collection, field) === "all");
+  }
+
   /** The statuses by which a filter of a caller may be refused; empty where it is answered. */
   refusals(caller: ModelCaller, collection: string, filter: Condition): Set<number> {
     const { fields, entered } = mentionsOf(filter, collection, this.target);
     return this.#refusals(caller, fields, entered);
   }
 
-  refusalsOfPath(caller: ModelCaller, collection: string, path: Path): Set<number> {
-    const condition: Comparison = {
-      kind: "compare",
-      left: path,
-      operator: "=",
-      right: { kind: "literal", value: null },
-    };
-    return this.refusals(caller, collection, condition);
+  /** The same of the paths of a sort, or of groups. */
+  refusalsOfPaths(caller: ModelCaller, collection: string, paths: readonly Path[]): Set<number> {
+    const parts = paths.map(
+      (left): Comparison => ({ kind: "compare", left, operator: "=", right: { kind: "literal", value: null } }),
+    );
+    return this.refusals(caller, collection, { kind: "and", parts });
   }
 
   #refusals(
@@ -252,8 +279,9 @@ export class Model {
 
   /** The definitions that the service gets. */
   definitions(): object[] {
-    return [...this.#collections.values()].map(({ name, fields, rules }) => ({
+    return [...this.#collections.values()].map(({ name, fields, search, rules }) => ({
       name,
+      ...(search !== null && { search }),
       fields: fields.map(({ read, update, ...field }) => {
         const permissions = {
           ...(read !== null && { read: textOfRule(read) }),

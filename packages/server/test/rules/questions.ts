@@ -1,21 +1,11 @@
 /** Questions: requests for what is stored, each with the answer that the model says a caller gets. */
 import type { Generator } from "./generate.ts";
-import type { Model, ModelCaller, ModelRecord } from "./model.ts";
+import { groupQuestion } from "./groups.ts";
+import type { Model, ModelRecord } from "./model.ts";
+import { compare } from "./order.ts";
+import { type List, listQuestion, type Question } from "./question.ts";
+import { searchQuestions } from "./searches.ts";
 import { type Condition, type Literal, type Path, textOfPath, textOfRule } from "./syntax.ts";
-
-/** The body of an answer, or the statuses of which a refusal has one. */
-type Expected = { readonly body: unknown } | { readonly statuses: ReadonlySet<number> };
-
-export interface Question {
-  readonly path: string;
-  /** Whether its list can be asked for in pages. */
-  readonly isPaged: boolean;
-  /** Whether it has no ETag by which nothing is asked again. */
-  readonly isFleeting: boolean;
-  answerTo(caller: ModelCaller): Expected;
-}
-
-type List = (caller: ModelCaller) => ModelRecord[];
 
 export function questionsFor(model: Model, name: string, generator: Generator): Question[] {
   const all: List = (caller) => model.list(caller, name);
@@ -25,6 +15,8 @@ export function questionsFor(model: Model, name: string, generator: Generator): 
     pageQuestion(model, name),
     ...filters.map((filter) => filterQuestion(model, name, filter)),
     sortQuestion(model, name, generator),
+    ...searchQuestions(model, name, generator),
+    groupQuestion(model, name, generator),
     ...expandQuestions(model, name, generator),
     fieldsQuestion(model, name, generator),
     ...model.records(name).map((record) => recordQuestion(model, name, record)),
@@ -37,33 +29,6 @@ export function pageQuestion(model: Model, name: string): Question {
   return listQuestion(model, name, { search: "?limit=50", list: (caller) => model.list(caller, name) });
 }
 
-interface Asked {
-  readonly search: string;
-  readonly list: List;
-  /** The statuses by which it may be refused. */
-  readonly refusals?: (caller: ModelCaller) => ReadonlySet<number>;
-  readonly total?: boolean;
-  readonly shown?: (caller: ModelCaller, record: ModelRecord) => object;
-}
-
-function listQuestion(model: Model, name: string, asked: Asked): Question {
-  const { search, list, refusals, total = false } = asked;
-  const shown = asked.shown ?? ((caller: ModelCaller, record: ModelRecord) => model.shown(caller, name, record));
-  return {
-    path: `/api/${name}${search}`,
-    isPaged: search !== "" && !search.includes("limit="),
-    isFleeting: false,
-    answerTo: (caller) => {
-      const closed = model.closedStatus(caller, name);
-      if (closed !== null) return { statuses: new Set([closed]) };
-      const statuses = refusals?.(caller) ?? new Set();
-      if (statuses.size > 0) return { statuses };
-      const items = list(caller).map((record) => shown(caller, record));
-      return { body: { items, ...(search !== "" && { hasMore: false }), ...(total && { total: items.length }) } };
-    },
-  };
-}
-
 function filterQuestion(model: Model, name: string, filter: Condition): Question {
   return listQuestion(model, name, {
     search: `?count=exact&filter=${encodeURIComponent(textOfRule(filter))}`,
@@ -74,20 +39,13 @@ function filterQuestion(model: Model, name: string, filter: Condition): Question
   });
 }
 
-/** Null before every value, false before true, texts by code points. */
-function compare(a: Literal, b: Literal): number {
-  if (a === b) return 0;
-  if (a === null || b === null) return a === null ? -1 : 1;
-  return a < b ? -1 : 1;
-}
-
 function sortQuestion(model: Model, name: string, generator: Generator): Question {
   const path: Path = generator.rarely(4) ? { hops: [], field: "s" } : generator.path(name);
   const isDescending = generator.rarely(2);
   const sign = isDescending ? -1 : 1;
   return listQuestion(model, name, {
     search: `?sort=${isDescending ? "-" : ""}${textOfPath(path)}`,
-    refusals: (caller) => model.refusalsOfPath(caller, name, path),
+    refusals: (caller) => model.refusalsOfPaths(caller, name, [path]),
     list: (caller) => {
       const value = (record: ModelRecord): Literal => model.valueFor(path, caller, { collection: name, record });
       const oldest = model.list(caller, name).reverse();
@@ -135,7 +93,7 @@ function backwardQuestion(model: Model, name: string, { from, field }: { from: s
 }
 
 function fieldsQuestion(model: Model, name: string, generator: Generator): Question {
-  const own = new Set(["t", ...["n", "flag", "s", "u", "o"].filter(() => generator.rarely(2))]);
+  const own = new Set(["t", ...["n", "flag", "s", "u", "o", "f"].filter(() => generator.rarely(2))]);
   const inner = generator.of(["t", "s"]);
   const target = model.target(name, "r0");
   return listQuestion(model, name, {
@@ -166,6 +124,7 @@ function recordQuestion(model: Model, name: string, record: ModelRecord | null):
     path: `/api/${name}/${record?.id ?? nothing}`,
     isPaged: false,
     isFleeting: false,
+    isUnordered: false,
     answerTo: (caller) => {
       const closed = model.closedStatus(caller, name);
       if (closed !== null) return { statuses: new Set([closed]) };

@@ -10,19 +10,24 @@ import { expect } from "bun:test";
 import type { Answer } from "../kit.ts";
 import type { Actor, Cast } from "./cast.ts";
 import { type Attempt, refusalOf } from "./changes.ts";
+import { Downloads } from "./files.ts";
 import { Generator } from "./generate.ts";
 import { Listeners } from "./listeners.ts";
 import { Model, type ModelCollection, type ModelRecord, ownerField } from "./model.ts";
-import { pageQuestion, type Question, questionsFor } from "./questions.ts";
+import type { Question } from "./question.ts";
+import { pageQuestion, questionsFor } from "./questions.ts";
 import type { Literal } from "./syntax.ts";
+
+/** The collection whose events say that all others have come. */
+const ending = { name: "ending", fields: [{ name: "n", type: "integer" }] };
 
 export class World {
   readonly #cast: Cast;
   readonly #generator: Generator;
-  readonly #collections: readonly ModelCollection[];
   readonly #listeners: Listeners;
   /** Answers by caller and path, with their tags. */
   readonly #earlier = new Map<string, { tag: string; body: unknown }>();
+  #collections: readonly ModelCollection[];
   #model: Model;
   #secrets = 0;
 
@@ -41,7 +46,11 @@ export class World {
     await this.#listeners.begin(this.#model, this.#generator);
     const { events } = this.#cast.server.service;
     const since = (await events.at(events.flushedSeq))?.id ?? "";
-    for (let left = 10; left > 0; left--) await this.#change();
+    for (let left = 12; left > 0; left--) {
+      const kind = this.#generator.of(["record", "record", "record", "record", "role", "rules"] as const);
+      if (kind === "record") await this.#change();
+      else await this.#aside(() => (kind === "role" ? this.#changeRole() : this.#changeRules()));
+    }
     await this.#listeners.compare();
     await this.#ask();
     await this.#listeners.replay(since, this.#model);
@@ -50,9 +59,13 @@ export class World {
   }
 
   async #define(): Promise<void> {
-    const end = { name: "ending", fields: [{ name: "n", type: "integer" }] };
-    await this.#cast.must("PUT", "/api/admin/schema.json", { collections: [end] });
-    await this.#cast.must("PUT", "/api/admin/schema.json", { collections: [end, ...this.#model.definitions()] });
+    for (const user of this.#cast.users) await this.#cast.setRole(user, "authenticated");
+    await this.#cast.must("PUT", "/api/admin/schema.json", { collections: [ending] });
+    await this.#cast.must("PUT", "/api/admin/schema.json", { collections: [ending, ...this.#model.definitions()] });
+  }
+
+  #values(): { [field: string]: Literal } {
+    return this.#generator.values({ users: this.#cast.userIds, files: this.#cast.fileIds }, this.#secret());
   }
 
   #secret(): string {
@@ -65,7 +78,7 @@ export class World {
     for (const [name, made] of ids)
       for (let left = 2 + Number(this.#generator.rarely(2)); left > 0; left--) {
         const owner = this.#generator.of([...this.#cast.userIds, null]);
-        const body = { ...this.#generator.values(this.#cast.userIds, this.#secret()), [ownerField]: owner };
+        const body = { ...this.#values(), [ownerField]: owner };
         made.push(((await this.#cast.must("POST", `/api/${name}`, body)) as ModelRecord).id);
       }
     for (const [name, made] of ids)
@@ -114,6 +127,7 @@ export class World {
         }
         await this.#page(question);
       }
+    await new Downloads(this.#cast, this.#model).compareAll();
   }
 
   /** @param known a tag of another caller: it fits where both get the same. */
@@ -134,7 +148,12 @@ export class World {
         true,
         answer.status,
       ]);
-    else expect([...at, answer.status, withoutCursor(answer.body)]).toEqual([...at, 200, expected.body]);
+    else
+      expect([...at, answer.status, comparable(question, answer.body)]).toEqual([
+        ...at,
+        200,
+        question.isUnordered ? sorted(expected.body) : expected.body,
+      ]);
     const tag = answer.headers.get("etag");
     if (known === null && "body" in expected && tag !== null)
       this.#earlier.set(`${caller.name} ${question.path}`, { tag, body: expected.body });
@@ -186,26 +205,57 @@ export class World {
     const body = operation === "delete" ? undefined : this.#body(name, caller, record);
     const path = record === null ? `/api/${name}` : `/api/${name}/${record.id}`;
     const method = { create: "POST", update: "PUT", delete: "DELETE" }[operation];
+    const { files } = this.#cast;
+    await this.#whilePaging(name, async () => {
+      const before = this.#model;
+      const answer = await this.#cast.request(caller, { method, path, ...(body !== undefined && { body }) });
+      await this.#refresh();
+      const after = this.#model.record(name, record === null ? (answer.body as { id: Literal }).id : record.id);
+      this.#expectAnswer(before, { caller, name, operation, body: body ?? {}, record, files }, { answer, after });
+      if (JSON.stringify(record) !== JSON.stringify(after))
+        this.#listeners.tell(this.#model, { name, before: record, after });
+    });
+  }
+
+  /** A change of rights alone, in the middle of everything: the rules of now hold for whoever listens and pages already. */
+  async #aside(change: () => Promise<void>): Promise<void> {
+    await this.#whilePaging(this.#generator.of(this.#generator.names), async () => {
+      await change();
+      await this.#refresh();
+      await this.#listeners.renew(this.#model, this.#generator);
+    });
+  }
+
+  async #changeRole(): Promise<void> {
+    const role = this.#generator.of(["authenticated", "admin", "public"] as const);
+    await this.#cast.setRole(this.#generator.of(this.#cast.users), role);
+  }
+
+  async #changeRules(): Promise<void> {
+    this.#collections = this.#generator.changedRules(this.#collections);
+    const collections = [ending, ...new Model(this.#collections, new Map()).definitions()];
+    await this.#cast.must("PUT", "/api/admin/schema.json", { collections });
+    this.#listeners.rulesChanged();
+  }
+
+  /** A change between two pages of a list, and what everybody gets of some collection and file after it. */
+  async #whilePaging(name: string, change: () => Promise<void>): Promise<void> {
+    const generator = this.#generator;
     const paging = generator.of(this.#cast.callers);
     const first = await this.#firstPage(paging, name);
-    const before = this.#model;
-    const answer = await this.#cast.request(caller, { method, path, ...(body !== undefined && { body }) });
-    await this.#refresh();
-    const after = this.#model.record(name, record === null ? (answer.body as { id: Literal }).id : record.id);
-    this.#expectAnswer(before, { caller, name, operation, body: body ?? {}, record }, { answer, after });
+    await change();
     await this.#otherPages(paging, name, first);
     // A right may depend on another collection than the one that has changed.
     const question = pageQuestion(this.#model, generator.of(generator.names));
     for (const each of this.#cast.callers) await this.#answerTo(question, each);
-    if (JSON.stringify(record) !== JSON.stringify(after))
-      this.#listeners.tell(this.#model, { name, before: record, after });
+    await new Downloads(this.#cast, this.#model).compare(generator.of(this.#cast.files));
   }
 
   /** Some values of a record; of one that is there also those that it has, which the caller may not know. */
   #body(name: string, caller: Actor, record: ModelRecord | null): { [field: string]: Literal } {
     const { id: _, createdAt: __, updatedAt: ___, ...present } = record ?? { id: "", createdAt: "", updatedAt: "" };
     const ids = new Map(this.#generator.names.map((each) => [each, this.#model.records(each).map(({ id }) => id)]));
-    const values = { ...this.#generator.values(this.#cast.userIds, this.#secret()), ...this.#relations(name, ids) };
+    const values = { ...this.#values(), ...this.#relations(name, ids) };
     const owner = caller.isAdmin ? { [ownerField]: this.#generator.of([...this.#cast.userIds, null]) } : {};
     const all = Object.entries(this.#generator.rarely(3) ? present : { ...values, ...owner });
     return Object.fromEntries(all.filter(() => this.#generator.rarely(2)));
@@ -248,6 +298,11 @@ export class World {
     if (first === null) return;
     const path = `/api/${name}?limit=50&cursor=${first.cursor}`;
     const { status, body } = await this.#cast.get(caller, path);
+    const closed = this.#model.closedStatus(caller, name);
+    if (closed !== null) {
+      expect([path, caller.name, status]).toEqual([path, caller.name, closed]);
+      return;
+    }
     const older = this.#model.list(caller, name).filter(({ id }) => id < first.id);
     const items = older.map((record) => this.#model.shown(caller, name, record));
     expect([path, caller.name, status, body]).toEqual([path, caller.name, 200, { items, nextCursor: null }]);
@@ -289,8 +344,15 @@ function same(question: Question, one: Actor, other: Actor): boolean {
 }
 
 /** A cursor is another for each caller. */
-function withoutCursor(body: unknown): unknown {
+function comparable({ isUnordered }: Question, body: unknown): unknown {
   if (typeof body !== "object" || body === null || !("nextCursor" in body)) return body;
   const { nextCursor, ...rest } = body;
-  return { ...rest, hasMore: nextCursor !== null };
+  const page = { ...rest, hasMore: nextCursor !== null };
+  return isUnordered ? sorted(page) : page;
+}
+
+/** A page with its items in one order. */
+function sorted(body: unknown): unknown {
+  const { items, ...rest } = body as { items: { id: string }[] };
+  return { ...rest, items: items.toSorted((a, b) => (a.id < b.id ? -1 : 1)) };
 }

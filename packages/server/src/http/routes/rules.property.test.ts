@@ -7,7 +7,7 @@ import { World } from "../../../test/rules/world.ts";
 import { openServer } from "../../../test/sockets.ts";
 
 /** The long form of it is in `e2e/long`. */
-const runs = Number(process.env["RUNS"] ?? 6);
+const runs = Number(process.env["RUNS"] ?? 4);
 
 test("every caller gets, hears and changes what the rules say, and nothing else", async () => {
   const cast = await openCast(openServer);

@@ -1,6 +1,10 @@
 /** The statements that find the records of one column that hold the id of a file. */
+import type { EvaluationContext } from "../../expressions/index.ts";
 import type { SqlPart } from "../plan.ts";
 import { bind, conditionSql, type Run, type Statement } from "./statement.ts";
+
+/** Records of a column that `newestUseSql` looks at. */
+const maxNewest = 100;
 
 interface Uses {
   /** As SQL. */
@@ -28,6 +32,20 @@ export function usesSql(run: Run, uses: Uses, { limit, offset }: { limit: number
     sql: `SELECT id FROM ${uses.table}${sql} ORDER BY _seq DESC LIMIT ? OFFSET ?`,
     values: [...values, limit, offset],
   };
+}
+
+/** A row, where one of the newest records fulfils a condition and holds the id. It looks at a bounded number of records, without a stop probe. */
+export function newestUseSql(
+  context: EvaluationContext,
+  { table, column, fileId }: Uses,
+  condition: SqlPart | null,
+): Statement {
+  const newest = `SELECT ${table}._seq FROM ${table} WHERE ${column} = ? ORDER BY ${table}._seq DESC LIMIT ${maxNewest}`;
+  const part = conditionSql({ isProbed: false }, table, [
+    { text: `${table}._seq IN (${newest})`, values: [fileId] },
+    condition,
+  ]);
+  return { sql: `SELECT 1 FROM ${table}${part.text} LIMIT 1`, values: bind(part, context) };
 }
 
 /** A row, where some record that fulfils a condition holds the id. */

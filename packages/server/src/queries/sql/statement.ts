@@ -23,7 +23,11 @@ export function bind({ values }: SqlPart, context: EvaluationContext): Value[] {
 }
 
 /** A WHERE of the parts that are there, with the stop probe before them. It begins with a space, or is empty. */
-export function conditionSql({ isProbed }: Run, table: string, parts: readonly (SqlPart | null)[]): SqlPart {
+export function conditionSql(
+  { isProbed }: Pick<Run, "isProbed">,
+  table: string,
+  parts: readonly (SqlPart | null)[],
+): SqlPart {
   const all = parts.filter((part) => part !== null);
   const texts = [...(isProbed ? [stopProbe(table)] : []), ...all.map(({ text }) => text)];
   return {
