@@ -68,7 +68,9 @@ export interface SearchPlan {
   readonly terms: readonly SearchTerm[];
   /** Whether nothing but the search says which records are on a page: the records that match need not be read for that. */
   readonly isAlone: boolean;
-  /** Whether the rank, which counts the words of every searched field, rests on fields alone that the caller may read. */
+  /** The same in the first field alone; null where only one is searched. */
+  readonly firstMatch: string | null;
+  /** Whether the caller may read all that the rank rests on: it counts the words of every record and searched field. */
   readonly isRanked: boolean;
   readonly snippets: readonly { readonly field: string; readonly column: string }[];
 }

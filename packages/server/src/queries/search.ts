@@ -66,9 +66,10 @@ export function parseSearchText(
   return {
     table,
     match: `{${columns.join(" ")}} : (${matched})`,
+    firstMatch: columns.length === 1 ? null : `${columns[0]} : (${matched})`,
     terms,
     isAlone,
-    isRanked: readable.length === fields.length,
+    isRanked: readable.length === fields.length && source.decision.access === "all",
     snippets: snippetsOf(text.snippet, { collection, readable }).map((field) => ({
       field,
       column: source.column(field),

@@ -14,6 +14,7 @@ import type { ErrorDetail, StoredRecord } from "@socle/protocol";
 import type { Collections } from "../collections/index.ts";
 import type { Transactor, Value } from "../database/index.ts";
 import { AppError, type Clock, count, nextTurn, type Principal, toTimestamp } from "../kernel/index.ts";
+import { fieldLimits } from "./field-rights.ts";
 import { type Pointer, Pointers } from "./pointers.ts";
 import type { RecordEffects } from "./record-effects.ts";
 import type { OwnedRow, RecordTable } from "./record-table.ts";
@@ -37,6 +38,11 @@ interface Target {
 /** A record that goes along. */
 interface Doomed extends Target {
   readonly table: RecordTable;
+}
+
+/** Records that stay and point to one that would go. */
+interface Kept extends Pick<Pointer, "table" | "field"> {
+  readonly n: number;
 }
 
 /** A transaction, for whom it runs, and when it lets others have their turn. */
@@ -153,19 +159,19 @@ export class Deletions {
   }
 
   async #refuse(work: Work, targets: readonly Target[], going: ReadonlySet<string>): Promise<void> {
-    const kept = new Map<string, number>();
+    const kept = new Map<string, Kept>();
     for (const target of targets)
       for (const { table, field } of this.#pointersTo(target, "restrict")) {
         const { name } = table.collection;
         for await (const id of pointing(work, { table, field }, target.id)) {
           if (going.has(keyOf({ collection: name, id }))) continue;
-          kept.set(`${name}.${field}`, (kept.get(`${name}.${field}`) ?? 0) + 1);
+          const { n } = kept.get(`${name}.${field}`) ?? { n: 0 };
+          kept.set(`${name}.${field}`, { table, field, n: n + 1 });
         }
       }
     if (kept.size === 0) return;
-    const details = [...kept].map(([field, n]): ErrorDetail => {
-      const message = `${count(n, "record")} ${n === 1 ? "points" : "point"} here by ${field}`;
-      return { field, rule: "relation", message };
+    const details = [...kept].map(([path, found]): ErrorDetail => {
+      return { field: path, rule: "relation", message: `${told(work.principal, found)} here by ${path}` };
     });
     const reasons = details.map(({ message }) => message).join("; ");
     throw new AppError("bad_request", `It cannot be deleted: ${reasons}.`, { details });
@@ -218,6 +224,14 @@ export class Deletions {
   #tooMany(): AppError {
     return tooMuch(`more than ${this.#limit} records (limits.cascade)`);
   }
+}
+
+/** How many records point somewhere, as who may not read all of them is told it, too. */
+function told(principal: Principal, { table: { collection }, field, n }: Kept): string {
+  const limits = fieldLimits(collection, principal);
+  const isOpen = limits === null || !(limits.closed.has(field) || limits.conditional.has(field));
+  if (!isOpen || collection.policies.read.decide(principal).access !== "all") return "records point";
+  return `${count(n, "record")} ${n === 1 ? "points" : "point"}`;
 }
 
 function tooMuch(what: string): AppError {

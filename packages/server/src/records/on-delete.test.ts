@@ -17,6 +17,16 @@ const api = await openApi({
     { name: "issues", fields: [name, to("project", "projects", "cascade"), to("parent", "issues", "cascade")] },
     { name: "comments", fields: [name, to("issue", "issues", "cascade"), to("reply", "comments", "clear")] },
     { name: "bills", fields: [name, to("issue", "issues", "restrict"), to("project", "projects")] },
+    {
+      name: "secret_bills",
+      fields: [{ ...to("issue", "issues", "restrict"), permissions: { read: "admin" } }],
+      permissions: { read: "admin" },
+    },
+    {
+      name: "own_bills",
+      fields: [to("issue", "issues", "restrict"), to("by", "users", undefined, { owner: true })],
+      permissions: { read: "owner" },
+    },
     { name: "left", fields: [to("issue", "issues"), to("other", "left", "restrict")] },
     { name: "rings", fields: [name, to("next", "rings", "cascade"), to("guard", "rings", "restrict")] },
     {
@@ -83,6 +93,22 @@ describe("a record is deleted", () => {
     const { items, total } = (await request("GET", "/api/comments?count=exact")).body;
     expect([items, total]).toMatchObject([[{ id: other }], 1]);
     await remove("comments", other);
+  });
+
+  test("restrict tells no number of records that the caller may not read", async () => {
+    const issue = await make("issues", { name: "I" });
+    const refusal = async (token?: string): Promise<unknown> => {
+      const answer = await request("DELETE", `/api/issues/${issue}`, token === undefined ? {} : { token });
+      return [answer.status, answer.body["error"]?.["message"]];
+    };
+    for (const collection of ["secret_bills", "own_bills"]) {
+      const bills = [await make(collection, { issue }, admin), await make(collection, { issue }, admin)];
+      const end = `here by ${collection}.issue.`;
+      expect(await refusal()).toEqual([400, `It cannot be deleted: records point ${end}`]);
+      expect(await refusal(admin)).toEqual([400, `It cannot be deleted: 2 records point ${end}`]);
+      for (const bill of bills) expect((await remove(collection, bill)).status).toBe(204);
+    }
+    expect((await remove("issues", issue)).status).toBe(204);
   });
 
   test("restrict refuses with the number of those that point there, also to what would go along", async () => {

@@ -25,7 +25,7 @@ export function groupQuestion(model: Model, name: string, generator: Generator):
     path: `/api/${name}?${query}`,
     isPaged: true,
     isFleeting: false,
-    isUnordered: false,
+    isUnordered: () => false,
     answerTo: (caller) => {
       const closed = model.closedStatus(caller, name);
       if (closed !== null) return { statuses: new Set([closed]) };

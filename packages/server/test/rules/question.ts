@@ -10,8 +10,8 @@ export interface Question {
   readonly isPaged: boolean;
   /** Whether it has no ETag by which nothing is asked again. */
   readonly isFleeting: boolean;
-  /** Whether the model does not know the order of its list. */
-  readonly isUnordered: boolean;
+  /** Whether the model does not know the order of a caller's list. */
+  isUnordered(caller: ModelCaller): boolean;
   answerTo(caller: ModelCaller): Expected;
 }
 
@@ -33,7 +33,7 @@ export function listQuestion(model: Model, name: string, asked: Asked): Question
     path: `/api/${name}${search}`,
     isPaged: search !== "" && !search.includes("limit="),
     isFleeting: false,
-    isUnordered: false,
+    isUnordered: () => false,
     answerTo: (caller) => {
       const closed = model.closedStatus(caller, name);
       if (closed !== null) return { statuses: new Set([closed]) };

@@ -124,7 +124,7 @@ function recordQuestion(model: Model, name: string, record: ModelRecord | null):
     path: `/api/${name}/${record?.id ?? nothing}`,
     isPaged: false,
     isFleeting: false,
-    isUnordered: false,
+    isUnordered: () => false,
     answerTo: (caller) => {
       const closed = model.closedStatus(caller, name);
       if (closed !== null) return { statuses: new Set([closed]) };

@@ -23,11 +23,27 @@ export function searchQuestions(model: Model, name: string, generator: Generator
       ...(snippet !== null && { snippet: { [snippet]: snippetOf(record[snippet] ?? null, terms) } }),
     }),
   };
+  // Records with all words in the first searched field, then the others.
+  const placed = (caller: ModelCaller): ModelRecord[] => {
+    const found = asked.list(caller);
+    const first = model.searchedBy(caller, name).slice(0, 1);
+    const isFirst = (record: ModelRecord): boolean => terms.every((term) => isFound(record, first, term));
+    return [...found.filter(isFirst), ...found.filter((record) => !isFirst(record))];
+  };
   const counted = `?${query}&sort=-createdAt&count=exact`;
   return [
     listQuestion(model, name, { ...asked, search: counted, total: true }),
-    { ...listQuestion(model, name, { ...asked, search: `?${query}` }), isPaged: false, isUnordered: true },
+    {
+      ...listQuestion(model, name, { ...asked, list: placed, search: `?${query}` }),
+      isUnordered: (caller) => isRanked(model, caller, name),
+    },
   ];
+}
+
+/** Whether a caller gets the order of the rank, of which the model knows nothing: it rests on the words of all records. */
+function isRanked(model: Model, caller: ModelCaller, name: string): boolean {
+  const { rules, search } = model.collection(name);
+  return model.standing(rules.read, caller) === "all" && model.searchedBy(caller, name).length === search?.length;
 }
 
 function isFound(record: ModelRecord, searched: readonly string[], term: string): boolean {

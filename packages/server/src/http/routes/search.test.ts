@@ -25,6 +25,12 @@ const api = await openApi({
       search: ["title", "secret"],
       permissions: { read: "by = @user.id", create: "authenticated" },
     },
+    {
+      name: "shelves",
+      fields: [...fields, { name: "by", type: "relation", collection: "users", owner: true }],
+      search: ["title", "body"],
+      permissions: { read: "by = @user.id", create: "authenticated" },
+    },
   ],
 });
 const { service } = api;
@@ -285,6 +291,34 @@ test("neither order nor cursor tells of words in fields and records that the cal
   const { nextCursor, items } = await find("ranked", { limit: "1" });
   expect(bytesOf(nextCursor)).not.toContain(items[0]?.id ?? "");
   expect((await find("ranked", { limit: "1", cursor: nextCursor ?? "" })).items.length).toBe(1);
+});
+
+test("where some records are hidden, the first searched field comes first, whatever words the hidden ones have", async () => {
+  const make = async (body: object, by: string | null = ann.user.id): Promise<string> =>
+    (await api.request<{ id: string }>("POST", "/api/shelves", { body: { ...body, by }, token: admin })).body.id;
+  const made = [
+    await make({ title: "apple banana" }),
+    await make({ title: "pear", body: "apple apple apple banana" }),
+    await make({ title: "apple", body: "apple banana banana banana" }),
+    await make({ title: "banana apple filler filler filler" }),
+  ];
+  const own = { collection: "shelves", token: ann.accessToken };
+  const places = async (): Promise<number[]> =>
+    (await find("apple banana", {}, own)).items.map(({ id }) => made.indexOf(id));
+  const paged = async (): Promise<number[]> => {
+    const found: number[] = [];
+    for (let cursor: string | null = ""; cursor !== null; ) {
+      const page: Found = await find("apple banana", { limit: "1", cursor }, own);
+      found.push(...page.items.map(({ id }) => made.indexOf(id)));
+      cursor = page.nextCursor;
+    }
+    return found;
+  };
+  // BM25 would put first the record with more of the word that fewer of all records have.
+  for (const hidden of ["nothing", "apple ".repeat(9), "banana ".repeat(99)]) {
+    for (let left = 9; left > 0; left--) await make({ title: hidden, body: hidden }, null);
+    expect([hidden, await places(), await paged()]).toEqual([hidden, [3, 0, 2, 1], [3, 0, 2, 1]]);
+  }
 });
 
 describe("migrations", () => {
