@@ -1,7 +1,7 @@
 /** Questions: requests for what is stored, each with the answer that the model says a caller gets. */
 import type { Generator } from "./generate.ts";
 import { groupQuestion } from "./groups.ts";
-import type { Model, ModelRecord } from "./model.ts";
+import type { Model, ModelCaller, ModelRecord } from "./model.ts";
 import { compare } from "./order.ts";
 import { type List, listQuestion, type Question } from "./question.ts";
 import { searchQuestions } from "./searches.ts";
@@ -59,22 +59,47 @@ function expandQuestions(model: Model, name: string, generator: Generator): Ques
   const backward = generator.names.flatMap((from) =>
     ["r0", "r1"].filter((field) => model.target(from, field) === name).map((field) => ({ from, field })),
   );
-  const forward = ["r0", "r1"].map((field) => forwardQuestion(model, name, field));
+  const ways = [["r0"], ["r1"], ["r0", generator.of(["r0", "r1"])]];
+  const forward = ways.map((relations) => forwardQuestion(model, name, relations));
   return [...forward, ...backward.map((each) => backwardQuestion(model, name, each))];
 }
 
-function forwardQuestion(model: Model, name: string, field: string): Question {
-  const target = model.target(name, field);
+/** The records at the end of some relations, each beside the one before. */
+function forwardQuestion(model: Model, name: string, relations: readonly string[]): Question {
   return listQuestion(model, name, {
-    search: `?expand=${field}`,
+    search: `?expand=${relations.join(".")}`,
     list: (caller) => model.list(caller, name),
-    refusals: (caller) => new Set(model.fieldStanding(caller, name, field) === "none" ? [400] : []),
-    shown: (caller, record) => {
-      const found = model.visible(caller, name, record).has(field) ? model.record(target, record[field] ?? null) : null;
-      const beside = found !== null && model.canRead(caller, target, found) ? model.shown(caller, target, found) : null;
-      return { ...model.shown(caller, name, record), expand: { [field]: beside } };
-    },
+    refusals: (caller) => new Set(isUnknown(model, caller, { name, relations }) ? [400] : []),
+    shown: (caller, record) => expanded(model, caller, { name, record, relations }),
   });
+}
+
+/** Whether a relation is none for a caller. What leads on from a collection that is closed to them is not looked at. */
+function isUnknown(
+  model: Model,
+  caller: ModelCaller,
+  { name, relations }: { name: string; relations: readonly string[] },
+): boolean {
+  const [relation, ...rest] = relations;
+  if (relation === undefined || model.closedStatus(caller, name) !== null) return false;
+  if (model.fieldStanding(caller, name, relation) === "none") return true;
+  return isUnknown(model, caller, { name: model.target(name, relation), relations: rest });
+}
+
+function expanded(
+  model: Model,
+  caller: ModelCaller,
+  { name, record, relations }: { name: string; record: ModelRecord; relations: readonly string[] },
+): object {
+  const shown = model.shown(caller, name, record);
+  const [relation, ...rest] = relations;
+  if (relation === undefined) return shown;
+  const target = model.target(name, relation);
+  const id = model.visible(caller, name, record).has(relation) ? (record[relation] ?? null) : null;
+  const found = model.record(target, id);
+  const isReadable = found !== null && model.canRead(caller, target, found);
+  const beside = isReadable ? expanded(model, caller, { name: target, record: found, relations: rest }) : null;
+  return { ...shown, expand: { [relation]: beside } };
 }
 
 function backwardQuestion(model: Model, name: string, { from, field }: { from: string; field: string }): Question {
