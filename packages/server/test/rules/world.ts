@@ -12,6 +12,7 @@ import type { Actor, Cast } from "./cast.ts";
 import { type Attempt, refusalOf } from "./changes.ts";
 import { Downloads } from "./files.ts";
 import { Generator } from "./generate.ts";
+import { Interview } from "./interview.ts";
 import { Listeners } from "./listeners.ts";
 import { Model, type ModelCollection, type ModelRecord, ownerField } from "./model.ts";
 import type { Question } from "./question.ts";
@@ -25,8 +26,7 @@ export class World {
   readonly #cast: Cast;
   readonly #generator: Generator;
   readonly #listeners: Listeners;
-  /** Answers by caller and path, with their tags. */
-  readonly #earlier = new Map<string, { tag: string; body: unknown }>();
+  readonly #interview: Interview;
   #collections: readonly ModelCollection[];
   #model: Model;
   #secrets = 0;
@@ -36,6 +36,7 @@ export class World {
     this.#generator = new Generator(choose);
     this.#collections = this.#generator.collections();
     this.#model = new Model(this.#collections, new Map());
+    this.#interview = new Interview(cast);
     this.#listeners = new Listeners(cast, this.#generator.names);
   }
 
@@ -103,96 +104,11 @@ export class World {
     this.#model = new Model(this.#collections, tables);
   }
 
-  /** Asks every caller everything, one after the other; then backwards, with the ETag of their own and of another caller. */
+  /** Asks everybody everything. */
   async #ask(): Promise<void> {
     for (const { name } of this.#collections)
-      for (const question of questionsFor(this.#model, name, this.#generator)) {
-        const tags = new Map<Actor, string>();
-        for (const caller of this.#cast.callers) {
-          const answer = await this.#answerTo(question, caller);
-          const tag = answer.headers.get("etag");
-          if (answer.status === 200 && tag !== null) tags.set(caller, tag);
-        }
-        for (const caller of [...this.#cast.callers].reverse()) {
-          const own = tags.get(caller);
-          if (own !== undefined && !question.isFleeting) {
-            const headers = { "If-None-Match": own };
-            expect([question.path, caller.name, (await this.#cast.get(caller, question.path, headers)).status]).toEqual(
-              [question.path, caller.name, 304],
-            );
-          }
-          for (const [other, tag] of tags)
-            if (other !== caller)
-              await this.#answerTo(question, caller, { tag, isLike: same(question, caller, other) });
-        }
-        await this.#page(question);
-      }
+      for (const question of questionsFor(this.#model, name, this.#generator)) await this.#interview.ask(question);
     await new Downloads(this.#cast, this.#model).compareAll();
-  }
-
-  /** @param known a tag of another caller: it fits where both get the same. */
-  async #answerTo(
-    question: Question,
-    caller: Actor,
-    known: { tag: string; isLike: boolean } | null = null,
-  ): Promise<Answer<unknown>> {
-    if (known === null) await this.#compareEarlier(question, caller);
-    const headers = known === null ? {} : { "If-None-Match": known.tag };
-    const answer = await this.#cast.get(caller, question.path, headers);
-    const expected = question.answerTo(caller);
-    const at = [question.path, caller.name];
-    if (known?.isLike === true && answer.status === 304) return answer;
-    if (!("body" in expected))
-      expect([...at, [...expected.statuses].includes(answer.status), answer.status]).toEqual([
-        ...at,
-        true,
-        answer.status,
-      ]);
-    else
-      expect([...at, answer.status, comparable(question, caller, answer.body)]).toEqual([
-        ...at,
-        200,
-        question.isUnordered(caller) ? sorted(expected.body) : expected.body,
-      ]);
-    const tag = answer.headers.get("etag");
-    if (known === null && "body" in expected && tag !== null)
-      this.#earlier.set(`${caller.name} ${question.path}`, { tag, body: expected.body });
-    return answer;
-  }
-
-  /** The ETag of an earlier answer is for the same answer alone, whatever has changed since. */
-  async #compareEarlier(question: Question, caller: Actor): Promise<void> {
-    const earlier = this.#earlier.get(`${caller.name} ${question.path}`);
-    if (earlier === undefined) return;
-    const headers = { "If-None-Match": earlier.tag };
-    const { status } = await this.#cast.get(caller, question.path, headers);
-    if (status !== 304) return;
-    const at = [question.path, caller.name, "not modified"];
-    expect([...at, question.answerTo(caller)]).toEqual([...at, { body: earlier.body }]);
-  }
-
-  /** The same list in pages of two. */
-  async #page(question: Question): Promise<void> {
-    if (!question.isPaged) return;
-    for (const caller of this.#cast.callers) {
-      if (question.isUnordered(caller)) continue;
-      const expected = question.answerTo(caller);
-      if (!("body" in expected)) continue;
-      const items: unknown[] = [];
-      for (let cursor: string | null = ""; cursor !== null; ) {
-        const path: string = `${question.path}&limit=2&cursor=${cursor}`;
-        const { status, body } = await this.#cast.get(caller, path);
-        expect([path, caller.name, status]).toEqual([path, caller.name, 200]);
-        const page = body as { items: unknown[]; nextCursor: string | null };
-        items.push(...page.items);
-        cursor = page.nextCursor;
-      }
-      expect([question.path, caller.name, items]).toEqual([
-        question.path,
-        caller.name,
-        (expected.body as { items: unknown[] }).items,
-      ]);
-    }
   }
 
   /** A change by a random caller, of which the model says whether it is allowed, and what everybody hears of it. */
@@ -248,7 +164,7 @@ export class World {
     await this.#otherPages(paging, name, first);
     // A right may depend on another collection than the one that has changed.
     const question = pageQuestion(this.#model, generator.of(generator.names));
-    for (const each of this.#cast.callers) await this.#answerTo(question, each);
+    for (const each of this.#cast.callers) await this.#interview.answerTo(question, each);
     await new Downloads(this.#cast, this.#model).compare(generator.of(this.#cast.files));
   }
 
@@ -338,22 +254,4 @@ export class World {
     }
     return texts;
   }
-}
-
-function same(question: Question, one: Actor, other: Actor): boolean {
-  return JSON.stringify(question.answerTo(one)) === JSON.stringify(question.answerTo(other));
-}
-
-/** A cursor is another for each caller. */
-function comparable(question: Question, caller: Actor, body: unknown): unknown {
-  if (typeof body !== "object" || body === null || !("nextCursor" in body)) return body;
-  const { nextCursor, ...rest } = body;
-  const page = { ...rest, hasMore: nextCursor !== null };
-  return question.isUnordered(caller) ? sorted(page) : page;
-}
-
-/** A page with its items in one order. */
-function sorted(body: unknown): unknown {
-  const { items, ...rest } = body as { items: { id: string }[] };
-  return { ...rest, items: items.toSorted((a, b) => (a.id < b.id ? -1 : 1)) };
 }
