@@ -74,7 +74,7 @@ function forwardQuestion(model: Model, name: string, relations: readonly string[
   });
 }
 
-/** Whether a relation is none for a caller. What leads on from a collection that is closed to them is not looked at. */
+/** Whether a relation is none for a caller. The relations behind a collection that is closed to them are not looked at. */
 function isUnknown(
   model: Model,
   caller: ModelCaller,
