@@ -26,6 +26,7 @@ export {
   systemFor,
 } from "./principal.ts";
 export { releasedMemory } from "./released-memory.ts";
+export { matchWeight, type SearchTerm, searchedCharacters, standsAt } from "./search-terms.ts";
 export { type SearchWord, searchText, searchWords } from "./search-words.ts";
 export { isSameSecret, Secret } from "./secret.ts";
 export { allOf, count, excerpt, nearest, oneOf, printable, quote } from "./text.ts";

@@ -12,14 +12,13 @@ import { quote } from "../kernel/index.ts";
 import type { Decision } from "../permissions/index.ts";
 import { asksForGroups, parseGroups } from "./groups.ts";
 import { indexUseOf } from "./index-use.ts";
-import type { GroupsPlan, PagePlan, SearchPlan } from "./plan.ts";
+import type { GroupsPlan, PagePlan } from "./plan.ts";
 import { type QueryText, readWhole, refuseParameter } from "./query-text.ts";
 import { conditionOf, type ReadScope } from "./read-scope.ts";
 import { parseSearchText } from "./search.ts";
 import { parseSelection } from "./selection.ts";
 import { keyPlans, parseSort, type Sort } from "./sort.ts";
-import type { KeyPlan } from "./sql/keyset.ts";
-import { bothOf, foundIn, placeOf, rankOf } from "./sql/search.ts";
+import { bothOf, foundIn, matchOrder } from "./sql/search.ts";
 
 /** Records of a page, unless the query says how many. */
 const maxLimit = 1_000;
@@ -83,7 +82,6 @@ export function parseListQuery(collection: Collection, text: QueryText, scope: R
   if (filter !== null) scope.note(filter);
   const isByMatch = isSearched && text.sort === undefined;
   const search = parseSearchText(text, { collection, source, isAlone: isByMatch && where === null });
-  const seq = search?.isAlone === true ? `${search.table}.rowid` : `${source.table}._seq`;
   const plan: PagePlan = {
     type: "records",
     search,
@@ -92,9 +90,9 @@ export function parseListQuery(collection: Collection, text: QueryText, scope: R
     sort: {
       keys:
         search !== null && isByMatch
-          ? matchKeys(search, seq)
+          ? [matchOrder(search)]
           : keyPlans(sort, collection, { table: source.table, options }),
-      seq,
+      seq: search?.isAlone === true ? `${search.table}.rowid` : `${source.table}._seq`,
       isSeqDescending: sort.isSeqDescending,
       isIndexed: isOrdered && search === null,
     },
@@ -117,7 +115,7 @@ export function parseListQuery(collection: Collection, text: QueryText, scope: R
       text.sort,
       text.filter,
       text.search,
-      search?.isRanked,
+      search?.weighed,
       ...ordersOf(sort),
     ]),
     entered: scope.entered,
@@ -125,11 +123,6 @@ export function parseListQuery(collection: Collection, text: QueryText, scope: R
     isFleeting: scope.isFleeting,
     isPublic: [...scope.entered.keys()].every(isForEverybody),
   };
-}
-
-/** The order of a search without a sort: the best matches first, as far as the caller may know. */
-function matchKeys(search: SearchPlan, seq: string): KeyPlan[] {
-  return search.isRanked ? [rankOf(search)] : placeOf(search, seq);
 }
 
 /** A query of groups. No index bounds the records of one, so it runs on a thread. */

@@ -5,6 +5,7 @@
 import type { FieldDefinition } from "@socle/protocol";
 import type { Value } from "../database/index.ts";
 import type { Constant, EvaluationContext } from "../expressions/index.ts";
+import type { SearchTerm } from "../kernel/index.ts";
 import type { CursorPosition } from "./cursor.ts";
 import type { KeyPlan, SortPlan } from "./sql/keyset.ts";
 
@@ -52,13 +53,6 @@ export interface ExpansionPlan {
   } | null;
 }
 
-/** Words that stand side by side, or one word. */
-export interface SearchTerm {
-  readonly words: readonly string[];
-  /** Whether the last of them is the beginning of a word. */
-  readonly isPrefix: boolean;
-}
-
 /** A search: the records that match, and the texts around what is found. */
 export interface SearchPlan {
   /** The quoted SQL name of the search table. */
@@ -68,10 +62,8 @@ export interface SearchPlan {
   readonly terms: readonly SearchTerm[];
   /** Whether nothing but the search says which records are on a page: the records that match need not be read for that. */
   readonly isAlone: boolean;
-  /** The same in the first field alone; null where only one is searched. */
-  readonly firstMatch: string | null;
-  /** Whether the caller may read all that the rank rests on: it counts the words of every record and searched field. */
-  readonly isRanked: boolean;
+  /** The columns whose text weighs the matches, as SQL; null where the rank does, which counts the words of every record and field. */
+  readonly weighed: readonly string[] | null;
   readonly snippets: readonly { readonly field: string; readonly column: string }[];
 }
 

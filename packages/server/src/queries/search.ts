@@ -6,8 +6,8 @@
  */
 import { type Collection, searchColumn, searchTableName } from "../collections/index.ts";
 import { identifier } from "../database/index.ts";
-import { quote, searchWords } from "../kernel/index.ts";
-import type { SearchPlan, SearchTerm } from "./plan.ts";
+import { quote, type SearchTerm, searchWords } from "../kernel/index.ts";
+import type { SearchPlan } from "./plan.ts";
 import { type QueryText, refuseParameter } from "./query-text.ts";
 import type { Source } from "./source.ts";
 
@@ -61,15 +61,16 @@ export function parseSearchText(
   if (terms.length === 0) throw refuseParameter("search", `there is no word in ${quote(text.search)}`);
   if (terms.length > maxTerms) throw refuseParameter("search", `at most ${maxTerms} words are allowed`);
   const table = identifier(searchTableName(name));
+  // The rank would tell of the words of hidden records and fields.
+  const knowsRank = readable.length === fields.length && source.decision.access === "all";
   const columns = readable.map((each) => searchColumn(fields.indexOf(each)));
   const matched = terms.map(({ words, isPrefix }) => `"${words.join(" ")}"${isPrefix ? " *" : ""}`).join(" AND ");
   return {
     table,
     match: `{${columns.join(" ")}} : (${matched})`,
-    firstMatch: columns.length === 1 ? null : `${columns[0]} : (${matched})`,
     terms,
-    isAlone,
-    isRanked: readable.length === fields.length && source.decision.access === "all",
+    isAlone: isAlone && knowsRank,
+    weighed: knowsRank ? null : readable.map((each) => source.column(each)),
     snippets: snippetsOf(text.snippet, { collection, readable }).map((field) => ({
       field,
       column: source.column(field),

@@ -1,11 +1,8 @@
 /** Snippets: the part of a text around what a search has found, as HTML with the found words marked. */
-import { type SearchWord, searchWords } from "../kernel/index.ts";
-import type { SearchTerm } from "./plan.ts";
+import { type SearchTerm, type SearchWord, searchedCharacters, searchWords, standsAt } from "../kernel/index.ts";
 
 /** Characters of a snippet, about. */
 const width = 160;
-/** Of a longer text only the beginning is looked through. */
-const maxCharacters = 200_000;
 
 /** A part of the text, in UTF-16 units. */
 interface Span {
@@ -15,7 +12,7 @@ interface Span {
 
 /** The snippet of a text, where a search for the terms has found it. HTML, but for `<mark>` escaped. */
 export function snippetOf(text: string, terms: readonly SearchTerm[]): string {
-  const words = [...searchWords(text.slice(0, maxCharacters))];
+  const words = [...searchWords(text.slice(0, searchedCharacters))];
   const found = foundIn(words, terms);
   const { start, end } = windowOf(text, words, found);
   let html = start > 0 ? "…" : "";
@@ -38,14 +35,6 @@ function foundIn(words: readonly SearchWord[], terms: readonly SearchTerm[]): Sp
     if (length > 0 && last !== undefined && start >= (spans.at(-1)?.end ?? 0)) spans.push({ start, end: last.end });
   }
   return spans;
-}
-
-function standsAt(words: readonly SearchWord[], at: number, { words: wanted, isPrefix }: SearchTerm): boolean {
-  return wanted.every((word, i) => {
-    const there = words[at + i]?.word;
-    if (there === undefined) return false;
-    return there === word || (isPrefix && i === wanted.length - 1 && there.startsWith(word));
-  });
 }
 
 /** The part with the most found words: it begins and ends between words. */

@@ -23,18 +23,18 @@ export function searchQuestions(model: Model, name: string, generator: Generator
       ...(snippet !== null && { snippet: { [snippet]: snippetOf(record[snippet] ?? null, terms) } }),
     }),
   };
-  // Records with all words in the first searched field, then the others.
-  const placed = (caller: ModelCaller): ModelRecord[] => {
-    const found = asked.list(caller);
-    const first = model.searchedBy(caller, name).slice(0, 1);
-    const isFirst = (record: ModelRecord): boolean => terms.every((term) => isFound(record, first, term));
-    return [...found.filter(isFirst), ...found.filter((record) => !isFirst(record))];
+  // The texts have one word each, so their weight is the number of terms that stand in them; records of one weight keep their order.
+  const weighed = (caller: ModelCaller): ModelRecord[] => {
+    const searched = model.searchedBy(caller, name);
+    const weightOf = (record: ModelRecord): number =>
+      searched.flatMap((field) => terms.filter((term) => matches(record[field] ?? null, term))).length;
+    return asked.list(caller).sort((left, right) => weightOf(right) - weightOf(left));
   };
   const counted = `?${query}&sort=-createdAt&count=exact`;
   return [
     listQuestion(model, name, { ...asked, search: counted, total: true }),
     {
-      ...listQuestion(model, name, { ...asked, list: placed, search: `?${query}` }),
+      ...listQuestion(model, name, { ...asked, list: weighed, search: `?${query}` }),
       isUnordered: (caller) => isRanked(model, caller, name),
     },
   ];

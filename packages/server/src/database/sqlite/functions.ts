@@ -1,5 +1,5 @@
 /** The SQL functions that our statements use and SQLite does not have. */
-import { containsText, searchText } from "../../kernel/index.ts";
+import { containsText, matchWeight, searchText } from "../../kernel/index.ts";
 import type { Connection } from "./connection.ts";
 
 /**
@@ -12,7 +12,8 @@ export function stopProbe(alias: string): string {
 
 /**
  * Adds `_contains(text, wanted)`, without regard to case in every alphabet; `_contains_item(json, wanted)`, the same of
- * a text in a JSON array; `_lower(text)` in every alphabet; and `_probe`, see `stopProbe`.
+ * a text in a JSON array; `_lower(text)` in every alphabet; `_match_weight(text, terms)`, see `matchWeight`, the terms as JSON; and
+ * `_probe`, see `stopProbe`.
  * @param onProbe its error ends the statement.
  */
 export function addFunctions(connection: Connection, onProbe: () => void): void {
@@ -27,6 +28,9 @@ export function addFunctions(connection: Connection, onProbe: () => void): void 
     return items.some((item) => typeof item === "string" && containsText(item, wanted)) ? 1 : 0;
   });
   connection.define("_lower", (text) => (typeof text === "string" ? text.toLowerCase() : null));
+  connection.define("_match_weight", (text, terms) =>
+    typeof text === "string" && typeof terms === "string" ? matchWeight(text, JSON.parse(terms)) : 0,
+  );
   addTriggerFunctions(connection);
   connection.define("_probe", (_row) => {
     onProbe();

@@ -293,7 +293,7 @@ test("neither order nor cursor tells of words in fields and records that the cal
   expect((await find("ranked", { limit: "1", cursor: nextCursor ?? "" })).items.length).toBe(1);
 });
 
-test("where some records are hidden, the first searched field comes first, whatever words the hidden ones have", async () => {
+test("where some records are hidden, the best match comes first, whatever words the hidden ones have", async () => {
   const make = async (body: object, by: string | null = ann.user.id): Promise<string> =>
     (await api.request<{ id: string }>("POST", "/api/shelves", { body: { ...body, by }, token: admin })).body.id;
   const made = [
@@ -314,10 +314,11 @@ test("where some records are hidden, the first searched field comes first, whate
     }
     return found;
   };
+  const best = [2, 1, 0, 3];
   // BM25 would put first the record with more of the word that fewer of all records have.
   for (const hidden of ["nothing", "apple ".repeat(9), "banana ".repeat(99)]) {
     for (let left = 9; left > 0; left--) await make({ title: hidden, body: hidden }, null);
-    expect([hidden, await places(), await paged()]).toEqual([hidden, [3, 0, 2, 1], [3, 0, 2, 1]]);
+    expect([hidden, await places(), await paged()]).toEqual([hidden, best, best]);
   }
 });
 

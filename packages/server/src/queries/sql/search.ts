@@ -1,21 +1,18 @@
-/** Searches as SQL: the rank of a record, and the records that are found. */
-import { stopProbe } from "../../database/index.ts";
+/** Searches as SQL: the order of the matches, and the records that are found. */
 import type { SearchPlan, SqlPart } from "../plan.ts";
 import type { KeyPlan } from "./keyset.ts";
 
-/** The best matches have the least rank. */
-export function rankOf({ table }: SearchPlan): KeyPlan {
-  return { text: `${table}.rank`, values: [], isDescending: false, isNullable: false, valueType: "number" };
-}
-
-/**
- * The place of a record for a caller who may not know the rank: first the records whose first searched field has all the words. It
- * depends on the record alone. @param seq the record's number, as SQL.
- */
-export function placeOf({ table, firstMatch }: SearchPlan, seq: string): KeyPlan[] {
-  if (firstMatch === null) return [];
-  const text = `${seq} NOT IN (SELECT rowid FROM ${table} WHERE ${stopProbe(table)} AND ${table} MATCH ?)`;
-  return [{ text, values: [firstMatch], isDescending: false, isNullable: false, valueType: "number" }];
+/** The best matches first: by the rank of FTS5, which is least for them, or by the weight of the texts that the caller may read. */
+export function matchOrder({ table, weighed, terms }: SearchPlan): KeyPlan {
+  const key = { isNullable: false, valueType: "number" } as const;
+  if (weighed === null) return { ...key, text: `${table}.rank`, values: [], isDescending: false };
+  const sought = JSON.stringify(terms);
+  return {
+    ...key,
+    text: `(${weighed.map((column) => `_match_weight(${column}, ?)`).join(" + ")})`,
+    values: weighed.map(() => sought),
+    isDescending: true,
+  };
 }
 
 /** The records of a table that a search finds, as a condition. */
