@@ -42,6 +42,11 @@ const texts = [
   { name: "status", type: "string", values: ["todo", "doing", "review", "done"] },
 ];
 const articles = { fields: texts, indexes: [["status"]] };
+/** Records with five others in a multiple field, and the same without. */
+const labelled = [
+  { name: "without", fields: texts },
+  { name: "with", fields: [...texts, { name: "labels", type: "relation", collection: "items", multiple: true }] },
+];
 const searched = [
   { name: "plain", ...articles },
   { name: "searched", ...articles, search: ["title", "body"] },
@@ -86,7 +91,7 @@ export async function measureWrites(
 ): Promise<string> {
   const { folder, rounds, seconds } = options;
   await mkdir(`${folder}/collections`, { recursive: true });
-  for (const definition of [...definitions, ...searched])
+  for (const definition of [...definitions, ...searched, ...labelled])
     await Bun.write(`${folder}/collections/${definition.name}.json`, JSON.stringify(definition));
   await Bun.write(
     `${folder}/config.json`,
@@ -109,6 +114,7 @@ export async function measureWrites(
       await waitBeside(server),
       await importCities(server),
       await searchedCreates(server, options),
+      await labelledCreates(server, options),
       await reads(server),
     ].join("\n");
   } finally {
@@ -152,6 +158,34 @@ async function searchedCreates(
     ratios.push((rates[1] ?? 0) / (rates[0] ?? 1));
   }
   return `creates with searched texts: ${median(ratios).toFixed(2)} of those without`;
+}
+
+/** Creates of records with five items in a multiple relation against those of records without, in turns. */
+async function labelledCreates(
+  server: ServerProcess,
+  { folder, rounds, seconds }: { folder: string; rounds: number; seconds: number },
+): Promise<string> {
+  const labels: string[] = [];
+  for (let n = 0; n < 100; n++) {
+    const made = (await (await post(server, "/api/items", JSON.stringify(item(n)))).json()) as { id: string };
+    labels.push(made.id);
+  }
+  const ratios: number[] = [];
+  for (let round = 0; round < rounds; round++) {
+    const rates: number[] = [];
+    for (const { name } of labelled) {
+      const requests = Array.from({ length: 100 }, (_, n): LoadRequest => {
+        const five = Array.from({ length: 5 }, (__, place) => labels[(n + place * 7) % labels.length]);
+        const body = JSON.stringify({ ...article(n), ...(name === "with" && { labels: five }) });
+        return { method: "POST", path: `/api/${name}`, body };
+      });
+      const result = await runLoad({ url: server.url, connections, seconds, requests }, folder);
+      if (result.errors > 0) throw new Error(`${name}: ${result.errors} errors`);
+      rates.push(result.requestsPerSecond);
+    }
+    ratios.push((rates[1] ?? 0) / (rates[0] ?? 1));
+  }
+  return `creates with a multiple relation of five: ${median(ratios).toFixed(2)} of those without`;
 }
 
 /** The time of searches and groups, each of them after a change, so that no answer is kept. */

@@ -48,6 +48,7 @@ export interface MigrationStep {
     | "unique"
     | "retarget"
     | "rules"
+    | "multiple"
     | "values"
     | "default"
     | "onDelete"
@@ -69,7 +70,7 @@ export interface MigrationStep {
   rules?: { operation: Operation; from: Rule; to: Rule }[];
   /** Of a required field that comes: the default that the records get which are there. */
   default?: JsonValue;
-  /** Whether the field becomes unique, or the owner, or the index is made; false when it no longer is. */
+  /** Whether the field becomes unique, multiple, or the owner, or the index is made; false when it no longer is. */
   on?: boolean;
   /** Records that it concerns: those that lose a value, where a field is dropped; else all that there are. */
   records: number;

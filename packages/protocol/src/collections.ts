@@ -65,9 +65,9 @@ export interface FieldDefinition {
   name: string;
   type: FieldType;
   required?: boolean;
-  /** Smallest value of a number, smallest length in code points of a string; inclusive. */
+  /** Smallest value of a number, smallest length in code points of a string, fewest items of a multiple field; inclusive. */
   min?: number;
-  /** Largest value of a number, largest length in code points of a string; inclusive. */
+  /** Largest value of a number, largest length in code points of a string, most items of a multiple field; inclusive. */
   max?: number;
   /** A pattern that must occur somewhere in the string. It runs in linear time: no backreferences, no lookaround. */
   regex?: string;
@@ -80,9 +80,14 @@ export interface FieldDefinition {
   owner?: boolean;
   /** For a string: the texts that it may be, in their order, by which it sorts. */
   values?: string[];
+  /** For a string, relation or file: the value is an array of distinct items, whose order is kept. */
+  multiple?: boolean;
   /** For an integer: the service numbers the records, all of them, or those with the same values in some fields. */
   sequence?: true | string[];
-  /** The value of a new record whose body is silent: one of the type, "@now" for a datetime, "@user.id" for a relation to `users`. */
+  /**
+   * The value of a new record whose body is silent: one of the type, "@now" for a datetime, "@user.id" for a relation to `users`, in an
+   * array where that is multiple.
+   */
   default?: JsonValue;
   permissions?: FieldPermissions;
 }

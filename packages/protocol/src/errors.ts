@@ -34,6 +34,8 @@ export interface ErrorDetail {
   field: string;
   rule: ErrorRule;
   message: string;
+  /** Of a multiple field: the place of the item that is wrong, counted from 0. */
+  item?: number;
   /** Of a batch: the operation, counted from 0. */
   operation?: number;
 }

@@ -29,7 +29,26 @@ const values: { readonly [type in FieldType]?: readonly unknown[] } = {
   json: [null, "", {}, [1, "x"], "text"],
   relation: [null, target],
 };
+const arrays: { readonly [type in FieldType]?: readonly unknown[] } = {
+  string: [[], ["a"], ["ab", "a"], ["b", "a", "é漢😀"], ["abc"]],
+  relation: [[], [target]],
+};
 const types = Object.keys(values) as FieldType[];
+
+function valuesOf({ type, multiple }: FieldDefinition): readonly unknown[] {
+  return (multiple === true ? arrays[type] : values[type]) ?? [null];
+}
+
+function emptyOf({ multiple }: FieldDefinition): unknown {
+  return multiple === true ? [] : null;
+}
+
+/** The value of a field that continues another. */
+function continued(value: unknown, from: FieldDefinition, to: FieldDefinition): unknown {
+  if (from.multiple === to.multiple) return value;
+  if (Array.isArray(value)) return value[0] ?? null;
+  return value === null || value === "" ? [] : [value];
+}
 const names = ["a", "b", "c", "D", "e"];
 
 const field = (name: string): fc.Arbitrary<FieldDefinition> =>
@@ -38,18 +57,21 @@ const field = (name: string): fc.Arbitrary<FieldDefinition> =>
       type: fc.constantFrom(...types),
       required: fc.boolean(),
       unique: fc.boolean(),
+      isMultiple: fc.boolean(),
       min: fc.option(fc.integer({ min: 0, max: 3 }), { nil: undefined }),
       max: fc.option(fc.integer({ min: 3, max: 9 }), { nil: undefined }),
       regex: fc.option(fc.constantFrom("a", "^a", "^.?$"), { nil: undefined }),
     })
-    .map(({ type, required, unique, min, max, regex }) => {
+    .map(({ type, required, unique, isMultiple, min, max, regex }) => {
       const isText = type === "string" || type === "text";
-      const hasBounds = isText || type === "integer" || type === "float";
+      const multiple = isMultiple && arrays[type] !== undefined;
+      const hasBounds = isText || multiple || type === "integer" || type === "float";
       return {
         name,
         type,
         ...(required && { required }),
-        ...(unique && type !== "json" && { unique }),
+        ...(unique && type !== "json" && !multiple && { unique }),
+        ...(multiple && { multiple }),
         ...(hasBounds && min !== undefined && { min }),
         ...(hasBounds && max !== undefined && { max }),
         ...(isText && regex !== undefined && { regex }),
@@ -79,7 +101,8 @@ function indexesOf(choices: readonly IndexChoice[], fields: readonly FieldDefini
     const left = chosen.filter(
       (name) =>
         // When a record is made is not the same in another collection.
-        (name === "createdAt" && !unique) || fields.some((each) => each.name === name && each.type !== "json"),
+        (name === "createdAt" && !unique) ||
+        fields.some((each) => each.name === name && each.type !== "json" && each.multiple !== true),
     );
     const long = { fields: left, ...(unique && { unique }) };
     if (left.length > 0) found.set(left.join(), isShort && !unique ? left : long);
@@ -122,7 +145,7 @@ async function listed(name: string): Promise<Row[]> {
   return items.map(({ id: _, createdAt: __, updatedAt: ___, ...rest }) => rest).reverse();
 }
 
-/** Columns and indexes of a table, in an order that does not depend on how it came about. */
+/** Columns and indexes of a table, and its items, in an order that does not depend on how it came about. */
 async function shapeOf(name: string): Promise<unknown> {
   const { reader } = service.database;
   const columns = await reader.all<{ name: string; type: string; notnull: number }>(
@@ -133,7 +156,17 @@ async function shapeOf(name: string): Promise<unknown> {
     const of = await reader.all<{ name: string }>(`PRAGMA index_info(${identifier(index.name)})`);
     indexes.push(`${index.unique} ${of.map((column) => column.name)}`);
   }
-  return [columns.map((column) => `${column.name} ${column.type} ${column.notnull}`).sort(), indexes.sort()];
+  const items: unknown[] = [];
+  for (const { name: part, type } of await reader.all<{ name: string; type: string }>(
+    "SELECT name, type FROM sqlite_schema WHERE name LIKE ? ORDER BY name",
+    `_items_${name}.%`,
+  )) {
+    const place = `(SELECT count(*) FROM ${identifier(name)} WHERE _seq <= record) AS place`;
+    const rows =
+      type === "table" ? await reader.all(`SELECT value, ${place} FROM ${identifier(part)} ORDER BY value, place`) : [];
+    items.push([part.replace(name, ""), type, rows]);
+  }
+  return [columns.map((column) => `${column.name} ${column.type} ${column.notnull}`).sort(), indexes.sort(), items];
 }
 
 let made = 0;
@@ -150,8 +183,8 @@ async function create(definition: object): Promise<string> {
 async function fill(name: string, fields: readonly FieldDefinition[], choices: readonly number[][]): Promise<void> {
   for (const choice of choices) {
     const body = Object.fromEntries(
-      fields.map(({ name: of, type }, i) => {
-        const all = values[type] ?? [null];
+      fields.map((each, i) => {
+        const [of, all] = [each.name, valuesOf(each)];
         return [of, all[(choice[i] ?? 0) % all.length]];
       }),
     );
@@ -223,10 +256,11 @@ test("any sequence of changes", async () => {
           const moved = before.map((row) =>
             Object.fromEntries(
               wanted.map((each, i) => {
-                const origin = next.origins[i] ?? null;
+                const origin = old.has(each.name) ? each.name : (next.origins[i] ?? "");
+                const from = old.get(origin);
                 // A name whose old field was renamed starts afresh.
-                if (old.has(each.name)) return [each.name, claimed.has(each.name) ? null : row[each.name]];
-                return [each.name, origin !== null && old.has(origin) ? row[origin] : null];
+                const isFresh = from === undefined || (origin === each.name && claimed.has(origin));
+                return [each.name, isFresh ? emptyOf(each) : continued(row[origin], from, each)];
               }),
             ),
           );

@@ -21,6 +21,7 @@ const api = await openApi({
       fields: [
         { name: "title", type: "string" },
         { name: "team", type: "relation", collection: "teams" },
+        { name: "watchers", type: "relation", collection: "users", multiple: true },
       ],
     },
   ],
@@ -98,7 +99,7 @@ test("users and records that point to each other; a second run changes nothing",
       },
       { name: "blue", lead: { $ref: "ada" } },
     ],
-    issues: [{ title: "first", team: { $ref: "red" } }],
+    issues: [{ title: "first", team: { $ref: "red" }, watchers: [{ $ref: "bob@example.com" }, { $ref: "ada" }] }],
   };
   expect(await seed(content)).toEqual(["users: 2 users added", "teams: 2 records added", "issues: 1 record added"]);
   const user = async (email: string) => (await service.auth.users.findByEmail(email))?.id ?? "";
@@ -106,7 +107,7 @@ test("users and records that point to each other; a second run changes nothing",
   const [blue, red] = await all("teams");
   expect(red).toMatchObject({ name: "red", by: adaId, lead: bobId, data: [{ $ref: "#/x" }] });
   expect(blue).toMatchObject({ name: "blue", by: null, lead: adaId });
-  expect((await all("issues"))[0]?.["team"]).toBe(red?.["id"] ?? "");
+  expect((await all("issues"))[0]).toMatchObject({ team: red?.["id"] ?? "", watchers: [bobId, adaId] });
   const left = "has records already, nothing added";
   expect(await seed(content)).toEqual(["users: 0 users added", `teams: ${left}`, `issues: ${left}`]);
   expect((await all("teams")).length).toBe(2);

@@ -85,6 +85,8 @@ interface Reference {
   readonly field: string;
   readonly column: string;
   readonly target: string;
+  /** Whether the column holds the JSON of several ids. */
+  readonly isMultiple: boolean;
 }
 
 /** Every column that holds the id of something else. */
@@ -93,16 +95,16 @@ function referencesOf(database: DatabaseFile): Reference[] {
   for (const { name, definition } of database.all<{ name: string; definition: string }>(
     "SELECT name, definition FROM _collections ORDER BY name",
   )) {
-    found.push({ collection: name, field: "owner", column: "_owner", target: "_users" });
+    found.push({ collection: name, field: "owner", column: "_owner", target: "_users", isMultiple: false });
     const parsed: unknown = JSON.parse(definition);
     const fields = isObject(parsed) && Array.isArray(parsed["fields"]) ? parsed["fields"] : [];
     for (const field of fields) {
       if (!isObject(field) || typeof field["name"] !== "string" || field["owner"] === true) continue;
-      const { name: column, type, collection } = field;
+      const { name: column, type, collection, multiple } = field;
       const reference = typeNamed(type)?.reference ?? null;
       const target = reference === "file" ? "_files" : collection === "users" ? "_users" : collection;
       if (reference !== null && typeof target === "string")
-        found.push({ collection: name, field: column, column, target });
+        found.push({ collection: name, field: column, column, target, isMultiple: multiple === true });
     }
   }
   return found;
@@ -111,9 +113,14 @@ function referencesOf(database: DatabaseFile): Reference[] {
 /** Ids that point nowhere: a record or file may be deleted while others point to it. */
 function references(database: DatabaseFile): Finding[] {
   const findings: Finding[] = [];
-  for (const { collection, field, column, target } of referencesOf(database)) {
-    const [table, name] = [identifier(collection), identifier(column)];
-    const sql = `SELECT count(*) AS n FROM ${table} WHERE ${table}.${name} IS NOT NULL AND NOT EXISTS (SELECT 1 FROM ${identifier(target)} AS target WHERE target.id = ${table}.${name})`;
+  for (const { collection, field, column, target, isMultiple } of referencesOf(database)) {
+    const [table, name] = [identifier(collection), `${identifier(collection)}.${identifier(column)}`];
+    const isGone = (id: string): string =>
+      `${id} IS NOT NULL AND NOT EXISTS (SELECT 1 FROM ${identifier(target)} AS target WHERE target.id = ${id})`;
+    const condition = isMultiple
+      ? `EXISTS (SELECT 1 FROM json_each(${name}) AS _item WHERE ${isGone("_item.value")})`
+      : isGone(name);
+    const sql = `SELECT count(*) AS n FROM ${table} WHERE ${condition}`;
     const n = database.get<{ n: number }>(sql)?.n ?? 0;
     if (n > 0) {
       const text = `${collection}.${field}: ${count(n, "record")} with an id that is not in ${target.replace(/^_/, "")}`;

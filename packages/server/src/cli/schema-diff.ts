@@ -36,6 +36,8 @@ function describe({
       return `~ ${field} points to ${to} instead of ${from}`;
     case "rules":
       return `~ ${field} has other rules`;
+    case "multiple":
+      return `~ ${field} holds ${on === true ? "several items" : "one value"}`;
     case "values":
       return `~ ${field} has other values`;
     case "default":

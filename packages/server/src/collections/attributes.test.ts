@@ -49,6 +49,54 @@ const attributes: { readonly [attribute: string]: Cases } = {
       [{ type: "string", values: ["a"], regex: "a" }, /"regex" means nothing beside "values"/],
     ],
   },
+  multiple: {
+    good: { string: [true], relation: [true], file: [true] },
+    malformed: [
+      ["true", /must be true or false, not "true"/],
+      [1, /must be true or false/],
+      [null, /must be true or false/],
+      [[], /must be true or false/],
+      [{ max: 2 }, /must be true or false/],
+    ],
+    fields: [
+      [{ type: "string", multiple: true, unique: true }, /"unique" means nothing beside "multiple"/],
+      [
+        { type: "relation", collection: "users", multiple: true, owner: true },
+        /"owner" means nothing beside "multiple"/,
+      ],
+      [
+        { type: "string", multiple: true, min: -1 },
+        /"min" is a number of items here and must be a whole number from 0/,
+      ],
+      [{ type: "file", multiple: true, max: 1.5 }, /"max" is a number of items here and must be a whole number from 0/],
+      [{ type: "string", multiple: true, max: 0 }, /allows 1 to 1000 items: "max" cannot be 0/],
+      [{ type: "string", multiple: true, max: 1001 }, /allows 1 to 1000 items: "max" cannot be 1001/],
+      [{ type: "string", multiple: true, min: 101 }, /allows 100 items without "max", and "min" is 101/],
+      [{ type: "string", multiple: true, min: 3, max: 2 }, /"min" \(3\) is greater than "max" \(2\)/],
+      [{ type: "string", multiple: true, values: ["a"], regex: "a" }, /"regex" means nothing beside "values"/],
+      [{ type: "string", multiple: true, default: "a" }, /it must be an array, each item of it a string/],
+      [{ type: "string", multiple: true, default: ["a", "a"] }, /is "a", as item 0 is, and items are distinct/],
+      [{ type: "string", multiple: true, default: [], required: true }, /it is required/],
+      [{ type: "string", multiple: true, default: ["b"], values: ["a"] }, /it must be "a"/],
+      [{ type: "file", multiple: true, default: [] }, /"default" means nothing on type file/],
+      [
+        { type: "relation", collection: "users", multiple: true, default: "@user.id" },
+        /must be \["@user.id"\] on a multiple relation/,
+      ],
+      [
+        { type: "relation", collection: "users", multiple: true, min: 2, default: ["@user.id"] },
+        /has one item, and "min" is 2/,
+      ],
+      [
+        { type: "relation", collection: "users", multiple: true, min: 2, onDelete: "clear" },
+        /"onDelete" is "clear", which could leave fewer than 2 items/,
+      ],
+      [
+        { type: "relation", collection: "users", multiple: true, required: true, onDelete: "clear" },
+        /which a required field cannot be/,
+      ],
+    ],
+  },
   sequence: {
     good: { integer: [true] },
     malformed: [
@@ -163,3 +211,25 @@ for (const [attribute, { good, malformed, fields = [] }] of Object.entries(attri
         expect(await problemOf(field)).toMatch(message);
       });
   });
+
+test("a multiple field takes its other attributes, and false is as if it were not there", async () => {
+  for (const field of [
+    { type: "string", multiple: true, required: true, min: 1, max: 1000, regex: "^a" },
+    { type: "string", multiple: true, values: ["a", "b"], min: 1, max: 2, default: ["b", "a"] },
+    { type: "string", multiple: true, default: [] },
+    { type: "relation", collection: "users", multiple: true, default: ["@user.id"], onDelete: "clear", min: 1 },
+    { type: "file", multiple: true, max: 5 },
+    { type: "string", multiple: false, unique: true },
+    { type: "integer", multiple: false, min: -1 },
+  ])
+    expect(await problemOf(field)).toBeNull();
+});
+
+test("no sequence counts by a multiple field", async () => {
+  const fields = [
+    { name: "tags", type: "string", multiple: true },
+    { name: "n", type: "integer", sequence: ["tags"] },
+  ];
+  const problem = await parseDefinition({ name: "things", fields }).catch((thrown: Error) => thrown.message);
+  expect(problem).toBe('field "n": "sequence" names "tags", which is multiple');
+});

@@ -74,7 +74,7 @@ export function marksAfter({ after, steps }: CollectionPlan, before: Collection 
   // The values of events from before another rule of a field were not for those who may read it now.
   const movesFields = steps.some(
     (each) =>
-      each.step === "drop" || each.step === "rename" || (each.step === "permissions" && each.field !== undefined),
+      ["drop", "rename", "multiple"].includes(each.step) || (each.step === "permissions" && each.field !== undefined),
   );
   const { rule } = before.policies.read;
   const isWidened = isWider(resolveRules(after.permissions).read, rule);

@@ -30,7 +30,7 @@ export interface Collection {
 export interface LogMarks {
   /** Events up to here are of a collection of the same name that is gone. */
   readonly created: number;
-  /** Events up to here may hold fields that were dropped or renamed, or that other rules of fields hid. */
+  /** Events up to here may hold fields that were dropped or renamed, that were single or multiple, or that other rules of fields hid. */
   readonly fields: number;
   /** By read rule: events up to here were written before a wider rule took its place. */
   readonly widened: { readonly [rule in PermissionRule]?: number };
@@ -46,9 +46,12 @@ export function columnName(field: FieldDefinition): string {
   return field.owner === true ? ownerColumn : plainColumn(field.name);
 }
 
-/** The generated column that holds the position of a field's text among its `values`; null for a field without them. */
-export function orderColumn({ name, values }: FieldDefinition): string | null {
-  return values === undefined ? null : `_order_${plainColumn(name)}`;
+/**
+ * The generated column that holds the position of a field's text among its `values`; null for a field without them, and for a multiple
+ * one, which holds several texts.
+ */
+export function orderColumn({ name, values, multiple }: FieldDefinition): string | null {
+  return values === undefined || multiple === true ? null : `_order_${plainColumn(name)}`;
 }
 
 /** The column of a field that an index contains, and that sorts. */

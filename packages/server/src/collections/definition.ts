@@ -40,6 +40,7 @@ const fieldShape = {
   onDelete: z.optional(z.string("must be restrict, cascade or clear")),
   sequence: z.optional(z.union([z.literal(true), z.array(z.string())], "must be true, or an array of names of fields")),
   default: z.optional(z.unknown()),
+  multiple: z.optional(z.boolean("must be true or false")),
   values: z.optional(z.array(z.string("must be an array of texts"), "must be an array of texts")),
   permissions: z.optional(z.nullable(z.looseObject({}, "must be an object"))),
   renamedFrom: z.optional(z.nullable(z.string("must be the name of a field, or null"))),
@@ -99,8 +100,10 @@ async function ruleProblems(field: FieldDefinition): Promise<string[]> {
     const value = field[bound];
     if (value === undefined) continue;
     if (rules.bounds === null) refuse(bound, allOf(typesWith((type) => type.rules.bounds !== null)));
-    else if (rules.bounds === "length" && (!Number.isSafeInteger(value) || value < 0))
-      problems.push(`${where}: "${bound}" is a length here and must be a whole number from 0, not ${quote(value)}`);
+    else if (rules.bounds !== "value" && (!Number.isSafeInteger(value) || value < 0)) {
+      const meaning = rules.bounds === "length" ? "a length" : "a number of items";
+      problems.push(`${where}: "${bound}" is ${meaning} here and must be a whole number from 0, not ${quote(value)}`);
+    }
   }
   if (field.min !== undefined && field.max !== undefined && field.min > field.max)
     problems.push(`${where}: "min" (${field.min}) is greater than "max" (${field.max})`);
@@ -222,12 +225,12 @@ export async function parseDefinition(input: unknown): Promise<ParsedDefinition>
   const permissions = parseRules(input["permissions"], { operations: OPERATIONS, where: "permissions" }, problems);
   const indexes = parseIndexes(input["indexes"], fieldTypes(input["fields"]), problems);
   const search = parseSearch(input["search"], fieldTypes(input["fields"]), problems);
-  if (problems.length > maxProblems)
-    problems.splice(maxProblems, Infinity, `and ${problems.length - maxProblems} more`);
-  if (problems.length > 0) throw new AppError("bad_request", problems.join("; "));
   const definition: CollectionDefinition = { name: String(input["name"]), fields };
   if (permissions !== undefined) definition.permissions = permissions;
   if (indexes.length > 0) definition.indexes = indexes;
   if (search !== undefined) definition.search = search;
+  if (problems.length > maxProblems)
+    problems.splice(maxProblems, Infinity, `and ${problems.length - maxProblems} more`);
+  if (problems.length > 0) throw new AppError("bad_request", problems.join("; "));
   return { definition, renamedFrom };
 }

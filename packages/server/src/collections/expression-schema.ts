@@ -6,6 +6,7 @@ import type { Expression, ExpressionSchema, SchemaField } from "../expressions/i
 import { typeOf } from "../fields/index.ts";
 import { quote } from "../kernel/index.ts";
 import { columnName, indexColumn, orderColumn, tableName } from "./collection.ts";
+import { itemTableName } from "./item-table.ts";
 import { tableIndexes } from "./table-indexes.ts";
 
 /** Where users are kept, for relations that lead to them. */
@@ -48,6 +49,9 @@ function fieldsOf(definition: CollectionDefinition): ReadonlyMap<string, SchemaF
       column: columnName(field),
       isRelation: reference === "record",
       isIndexed: leading.has(indexColumn(field)),
+      ...(field.multiple === true && {
+        items: { table: itemTableName(definition.name, field.name), values: field.values ?? null },
+      }),
       ...(order !== null && { order: { values: field.values ?? [], column: order } }),
     };
   });

@@ -8,6 +8,7 @@ export { applyDefinitionFiles, changedDefinitions, readDefinitionFiles } from ".
 export { collectionSchema } from "./definition-table.ts";
 export { expressionSchema, type SchemaSource, systemField, type UserTable } from "./expression-schema.ts";
 export { indexesOf, keepIndexes } from "./indexes.ts";
+export { itemTableName } from "./item-table.ts";
 export { parseDefinition } from "./parse-definition.ts";
 export { keepSearch } from "./parse-search.ts";
 export type { Pattern } from "./pattern.ts";

@@ -1,9 +1,10 @@
 /** Migration plan: the steps from one collection definition to another. */
 import type { CollectionDefinition, FieldDefinition, JsonValue } from "@socle/protocol";
-import { fillOf } from "../fields/index.ts";
+import { fillOf, maxItemsOf } from "../fields/index.ts";
 import { AppError } from "../kernel/index.ts";
 import type { ParsedDefinition } from "./definition.ts";
 import { compareIndexes, type IndexStep } from "./indexes.ts";
+import { multipleProblems } from "./item-table.ts";
 import { findRenames, newNames } from "./renames.ts";
 import { isSearchChanged } from "./search-table.ts";
 
@@ -21,6 +22,8 @@ export type PlanStep =
   | { step: "retarget"; field: string; from: string; to: string }
   /** `stricter`: those of its rules that old values may break. */
   | { step: "rules"; field: string; stricter: readonly BoundRule[] }
+  /** The field holds several items from now on, or one value. */
+  | { step: "multiple"; field: string; on: boolean }
   /** Its texts, or their order, become others. */
   | { step: "values"; field: string }
   /** The default of new records becomes another. */
@@ -47,10 +50,23 @@ export interface CollectionPlan {
   readonly steps: readonly PlanStep[];
 }
 
+/** Whether a field holds one value before, and several items after, or the other way round. */
+function turns(old: FieldDefinition, field: FieldDefinition): boolean {
+  return (old.multiple === true) !== (field.multiple === true);
+}
+
+/** The most that a field may hold; of a multiple one there is always a bound. */
+function maxOf(field: FieldDefinition): number | undefined {
+  return field.multiple === true ? maxItemsOf(field) : field.max;
+}
+
 function stricterRules(old: FieldDefinition, field: FieldDefinition): BoundRule[] {
   const rules: BoundRule[] = [];
-  if (field.min !== undefined && (old.min === undefined || field.min > old.min)) rules.push("min");
-  if (field.max !== undefined && (old.max === undefined || field.max < old.max)) rules.push("max");
+  // The bounds of a field that turns multiple, or single, mean something else.
+  const isOther = turns(old, field);
+  const [max, oldMax] = [maxOf(field), maxOf(old)];
+  if (field.min !== undefined && (isOther || old.min === undefined || field.min > old.min)) rules.push("min");
+  if (max !== undefined && (isOther || oldMax === undefined || max < oldMax)) rules.push("max");
   if (field.regex !== undefined && field.regex !== old.regex) rules.push("regex");
   return rules;
 }
@@ -71,11 +87,12 @@ function compareField(old: FieldDefinition, field: FieldDefinition): PlanStep[] 
   const takesOwner = field.owner === true && old.owner !== true;
   if ((old.unique === true) !== (field.unique === true) || (takesOwner && field.unique === true))
     steps.push({ step: "unique", field: name, on: field.unique === true });
+  if (turns(old, field)) steps.push({ step: "multiple", field: name, on: field.multiple === true });
   if (JSON.stringify(old.values) !== JSON.stringify(field.values)) steps.push({ step: "values", field: name });
   if (JSON.stringify(old.default) !== JSON.stringify(field.default)) steps.push({ step: "default", field: name });
   if (old.onDelete !== field.onDelete) steps.push({ step: "onDelete", field: name });
   const loosened = old.required === true && field.required !== true;
-  if (loosened || old.min !== field.min || old.max !== field.max || old.regex !== field.regex)
+  if (loosened || turns(old, field) || old.min !== field.min || old.max !== field.max || old.regex !== field.regex)
     steps.push({ step: "rules", field: name, stricter: stricterRules(old, field) });
   if (JSON.stringify(old.permissions ?? null) !== JSON.stringify(field.permissions ?? null))
     steps.push({ step: "permissions", field: name });
@@ -100,6 +117,8 @@ export function successorOf(plan: CollectionPlan, field: string): string {
  */
 export function planMigration(before: CollectionDefinition | null, parsed: ParsedDefinition): CollectionPlan {
   const after = parsed.definition;
+  const problems = multipleProblems(after);
+  if (problems.length > 0) throw new AppError("bad_request", problems.join("; "));
   if (before === null) return { before, after, steps: [{ step: "create" }] };
   const renames = findRenames(before, parsed);
   const newName = newNames(before, after, renames);
@@ -133,6 +152,8 @@ export function planMigration(before: CollectionDefinition | null, parsed: Parse
   // Checks of old values come before the owner column moves, and it is handed over before it is taken.
   const rank = (change: PlanStep): number => {
     if (change.step === "retarget") return 0;
+    // Of a field that turns single, the owner column takes the value; one that turns multiple has it from there.
+    if (change.step === "multiple") return change.on ? 3 : 1;
     return change.step === "owner" ? (change.on ? 2 : 1) : 3;
   };
   steps.push(...additions, ...changes.sort((a, b) => rank(a) - rank(b)), ...compareIndexes(before, after, renames));

@@ -35,6 +35,7 @@ function missingIn(condition: Expression): Path[] | null {
       const alternatives = condition.items.map(missingIn);
       return alternatives.includes(null) ? null : alternatives.flatMap((paths) => paths ?? []);
     }
+    case "someItem":
     case "some": {
       // The records that point to one are found by that; those that they lead on to may have no index.
       const inside = condition.item === null ? null : missingIn(condition.item);

@@ -1,5 +1,5 @@
 /** Indexes of a collection's table: those that its definition asks for, and those that the service makes unasked. */
-import type { CollectionDefinition } from "@socle/protocol";
+import type { CollectionDefinition, FieldDefinition } from "@socle/protocol";
 import { scopeOf, typeOf } from "../fields/index.ts";
 import { ownerColumn, resolveRules, selectsByOwner } from "../permissions/index.ts";
 import { columnsOf, indexColumn } from "./collection.ts";
@@ -24,13 +24,18 @@ export function isSameIndex(a: TableIndex, b: TableIndex): boolean {
   return a.unique === b.unique && hasSameColumns(a, b);
 }
 
+/** A multiple field has a table of its items. */
+function isReference(field: FieldDefinition): boolean {
+  return typeOf(field).reference !== null && field.multiple !== true;
+}
+
 /**
  * The indexes of a collection's table: those of unique fields, relations and files, that of the owner where a rule searches
  * by it, and those that the definition asks for. No two have the same columns; a unique one serves both purposes.
  */
 export function tableIndexes(definition: CollectionDefinition): TableIndex[] {
   const wanted: TableIndex[] = definition.fields
-    .filter((field) => field.unique === true || typeOf(field).reference !== null)
+    .filter((field) => field.unique === true || isReference(field))
     .map((field) => ({ columns: [indexColumn(field)], unique: field.unique === true }));
   // A sequence never gives a number twice, and a record is looked up by it.
   for (const field of definition.fields)

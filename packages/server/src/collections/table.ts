@@ -1,10 +1,11 @@
 /** Table of a collection: creates, changes and drops it as the steps of a migration say. */
 import type { CollectionDefinition, FieldDefinition } from "@socle/protocol";
-import { identifier, type Reader, type Transactor } from "../database/index.ts";
-import { positionSql, storedDefault, typeOf } from "../fields/index.ts";
+import { identifier, literal, type Reader, type Transactor } from "../database/index.ts";
+import { noItems, positionSql, storedDefault, typeOf } from "../fields/index.ts";
 import { ownerColumn } from "../permissions/index.ts";
 import { indexColumn, orderColumn, plainColumn, tableName } from "./collection.ts";
 import { Counters } from "./counter-table.ts";
+import { ItemTables } from "./item-table.ts";
 import { type CollectionPlan, originOf, type PlanStep } from "./plan.ts";
 import { SearchTable } from "./search-table.ts";
 import { isSameColumn, isSameIndex, type TableIndex, tableIndexes } from "./table-indexes.ts";
@@ -61,6 +62,12 @@ export async function lacksIndexes(reader: Reader, definition: CollectionDefinit
   return !tableIndexes(definition).every((index) => present.some((other) => isSameIndex(index, other)));
 }
 
+/** The value of a field that turns multiple, or single, as SQL of the one that it had. */
+export function turnedSql({ multiple }: FieldDefinition, column: string): string {
+  if (multiple !== true) return `json_extract(${column}, '$[0]')`;
+  return `CASE WHEN coalesce(${column}, '') = '' THEN ${literal(noItems)} ELSE json_array(${column}) END`;
+}
+
 /** A collection's table, for as long as one migration runs. Fields have been checked; every name is quoted. */
 export class Table {
   readonly #tx: Transactor;
@@ -68,6 +75,7 @@ export class Table {
   readonly #sqlName: string;
   readonly #now: string;
   readonly #search: SearchTable;
+  readonly #items: ItemTables;
   readonly #counters: Counters;
 
   /** @param now the time of the migration, as records have theirs. */
@@ -75,6 +83,7 @@ export class Table {
     this.#tx = tx;
     this.#now = now;
     this.#search = new SearchTable(tx, collection);
+    this.#items = new ItemTables(tx, collection);
     this.#counters = new Counters(tx, collection);
     this.#name = tableName(collection);
     this.#sqlName = identifier(this.#name);
@@ -82,6 +91,7 @@ export class Table {
 
   async drop(definition: CollectionDefinition | undefined): Promise<void> {
     if (definition?.search !== undefined) await this.#search.drop();
+    if (definition !== undefined) await this.#items.drop(definition);
     await this.#tx.run(`DROP TABLE ${this.#sqlName}`);
     await this.#counters.drop();
   }
@@ -90,10 +100,12 @@ export class Table {
   async apply(plan: CollectionPlan): Promise<void> {
     const { before, after } = plan;
     await this.#search.release(before);
+    await this.#items.release(before);
     if (before === null) await this.#create(after);
     else await this.#change(before, plan);
     await this.#reconcileIndexes(tableIndexes(after));
     await this.#search.restore(plan);
+    await this.#items.restore(plan);
   }
 
   /** Makes the indexes that are missing. */
@@ -136,8 +148,21 @@ export class Table {
       if (step.step === "sequence")
         await (step.on ? this.#counters.begin(plan.after, field) : this.#counters.drop(field.name));
       else if (step.step === "values") await this.#changeOrder(oldField.get(originOf(plan, field.name)), field);
+      else if (step.step === "multiple")
+        await this.#turn(plan, { old: oldField.get(originOf(plan, field.name)), field });
       else await this.#applyStep(step, field);
     }
+  }
+
+  /** A value becomes the only item, or the only item the value. */
+  async #turn(
+    plan: CollectionPlan,
+    { old, field }: { old: FieldDefinition | undefined; field: FieldDefinition },
+  ): Promise<void> {
+    const column = identifier(plainColumn(field.name));
+    await this.#tx.run(`UPDATE ${this.#sqlName} SET ${column} = ${turnedSql(field, `${this.#sqlName}.${column}`)}`);
+    const isChanged = plan.steps.some((step) => step.step === "values" && step.field === field.name);
+    if (!isChanged) await this.#changeOrder(old, field);
   }
 
   /** A column of positions is computed, not stored: another order is another column, and its indexes are made anew. */
@@ -189,7 +214,8 @@ export class Table {
   }
 
   #declaration(field: FieldDefinition): string {
-    return `${identifier(plainColumn(field.name))} ${typeOf(field).column}`;
+    const standing = field.multiple === true ? ` DEFAULT ${literal(noItems)}` : "";
+    return `${identifier(plainColumn(field.name))} ${typeOf(field).column}${standing}`;
   }
 
   /** None, or the one of the generated column of its order. */

@@ -1,13 +1,10 @@
 import { expect, test } from "bun:test";
 import fc from "fast-check";
 import { quietLogger, temporaryFolder } from "../../test/kit.ts";
-import { type Database, SqliteDatabase, type Value } from "../database/index.ts";
-import { constantValue, type EvaluationContext } from "./expression.ts";
-import { parseExpression } from "./parse.ts";
-import { type Fields, toPredicate } from "./predicate.ts";
-import { toSql } from "./sql/compile.ts";
-import type { SqlOptions } from "./sql/scope.ts";
-import { fill, schemaOf, statuses } from "./test-schemas.ts";
+import { type Database, SqliteDatabase } from "../database/index.ts";
+import type { EvaluationContext } from "./expression.ts";
+import { expression, idsByPredicate, idsBySql, literal, severalPath, text, world } from "./test-expressions.ts";
+import { fill } from "./test-schemas.ts";
 
 const onFatal = (error: unknown): void => {
   throw error;
@@ -16,276 +13,6 @@ const onFatal = (error: unknown): void => {
 function openDatabase(): Database {
   return new SqliteDatabase({ path: `${temporaryFolder()}/test.db`, logger: quietLogger(), onFatal });
 }
-
-async function idsBySql(
-  database: Database,
-  text: string,
-  context: EvaluationContext,
-  options: SqlOptions = {},
-): Promise<string[]> {
-  const { text: sql, values } = toSql(parseExpression(text, schemaOf("posts")), "p", options);
-  const bound = values.map((constant): Value => {
-    const value = constantValue(constant, context);
-    return typeof value === "boolean" ? Number(value) : value;
-  });
-  const rows = await database.reader.all<{ id: string }>(
-    `SELECT p.id FROM posts p WHERE ${sql} ORDER BY p._seq`,
-    ...bound,
-  );
-  return rows.map(({ id }) => id);
-}
-
-function idsByPredicate(
-  records: { posts: readonly Fields[]; authors: readonly Fields[] },
-  text: string,
-  context: EvaluationContext,
-): string[] {
-  const predicate = toPredicate(parseExpression(text, schemaOf("posts")));
-  const related = (collection: string, id: string): Fields | null => {
-    const all = collection === "posts" ? records.posts : records.authors;
-    const found = all.find((record) => record["id"] === id) ?? null;
-    const isHidden = collection === "authors" && (context.user === null || found?.["_owner"] !== context.user.id);
-    return isHidden ? null : found;
-  };
-  const pointing = (collection: string, field: string, id: string): Fields[] => {
-    const all = collection === "posts" ? records.posts : records.authors;
-    return all.filter((record) => record[field] === id && related(collection, String(record["id"])) !== null);
-  };
-  return records.posts
-    .filter((record) => predicate(record, { ...context, related, pointing }))
-    .map((record) => String(record["id"]));
-}
-
-/** Few values, so that they meet; among them what is easily confused. */
-const texts = [
-  "",
-  "a",
-  "A",
-  "ab",
-  "b",
-  "é",
-  "É",
-  "straße",
-  "STRASSE",
-  "ς",
-  "Σ",
-  "ﬁ",
-  "\u{1f600}",
-  "\uffee",
-  "K",
-  "K",
-  "0",
-  "1",
-  "true",
-  "null",
-  "%",
-  "_",
-  "a%b",
-  "*",
-  "[a]",
-  "'",
-  '"',
-  "\\",
-  "ä\u0301",
-];
-/** Beyond 2^53, SQLite reads other integers from JSON than we write. */
-const numbers = [0, 1, -1, 1.5, 5, 2 ** 53 - 1, 2 ** 60 + 128, 1234567890123456800, -(2 ** 63), 1e300, -1e-300, 0.1];
-const times = [
-  "2026-01-01T00:00:00.000Z",
-  "2026-03-01T09:30:00.000Z",
-  "2026-03-01T09:30:00.001Z",
-  "9999-12-31T23:59:59.999Z",
-];
-const members = ["a", "b", "größe", "x-y"];
-
-const json: fc.Arbitrary<Fields[string]> = fc.letrec<{ json: Fields[string] }>((tie) => ({
-  json: fc.oneof(
-    { maxDepth: 3 },
-    fc.constantFrom<Fields[string]>(null, true, false, ...texts, ...numbers),
-    fc.array(tie("json"), { maxLength: 3 }),
-    fc.dictionary(fc.constantFrom(...members), tie("json"), { maxKeys: 3 }),
-  ),
-})).json;
-
-const maybe = <T>(arbitrary: fc.Arbitrary<T>): fc.Arbitrary<T | null> => fc.option(arbitrary, { nil: null, freq: 3 });
-const text = fc.constantFrom(...texts);
-const postIds = ["p1", "p2", "p3", "p4", "p5"];
-const authorIds = ["a1", "a2", "a3"];
-
-const post = fc.record({
-  title: maybe(text),
-  slug: maybe(text),
-  count: maybe(fc.constantFrom(...numbers)),
-  score: maybe(fc.constantFrom(...numbers)),
-  published: maybe(fc.boolean()),
-  createdAt: fc.constantFrom(...times),
-  due: maybe(fc.constantFrom(...times)),
-  status: maybe(fc.constantFrom(...statuses)),
-  before: maybe(fc.constantFrom(...statuses)),
-  meta: maybe(json),
-  author: maybe(fc.constantFrom(...authorIds, "gone")),
-  parent: maybe(fc.constantFrom(...postIds, "gone")),
-});
-const author = fc.record({
-  _owner: fc.constantFrom("u1", "u2", null),
-  name: maybe(text),
-  age: maybe(fc.constantFrom(...numbers)),
-  notes: maybe(json),
-  boss: maybe(fc.constantFrom(...authorIds, "gone")),
-});
-const world = fc.record({
-  posts: fc.tuple(post, post, post, post, post).map((all) => all.map((one, i) => ({ id: postIds[i] ?? "", ...one }))),
-  authors: fc.tuple(author, author, author).map((all) => all.map((one, i) => ({ id: authorIds[i] ?? "", ...one }))),
-});
-
-const literal = (value: unknown): string => JSON.stringify(value).replaceAll("'", "\\u0027");
-const textPath = fc.constantFrom(
-  "title",
-  "slug",
-  "author",
-  "author.name",
-  "parent.title",
-  "parent.author.name",
-  "author.boss.name",
-  "id",
-);
-const numberPath = fc.constantFrom("count", "score", "author.age", "parent.count", "parent.parent.author.age");
-const timePath = fc.constantFrom("createdAt", "due", "parent.due");
-const statusPath = fc.constantFrom("status", "before", "parent.status", "posts(parent).status");
-const status = fc.constantFrom(...statuses).map(literal);
-const jsonPath = fc
-  .tuple(
-    fc.constantFrom("meta", "author.notes", "parent.meta"),
-    fc.array(fc.constantFrom(...members), { maxLength: 2 }),
-  )
-  .map(([root, rest]) => [root, ...rest].join("."));
-const textSide = fc.oneof(textPath, text.map(literal), fc.constant("@user.id"));
-const numberSide = fc.oneof(numberPath, fc.constantFrom(...numbers).map(String));
-const timeSide = fc.oneof(
-  timePath,
-  fc.constantFrom(...times).map(literal),
-  fc.constantFrom("@now", "@today", '"2026-03-01"', '"2026-03-01T10:30:00+01:00"'),
-);
-const equal = fc.constantFrom("=", "!=");
-const ordered = fc.constantFrom("=", "!=", ">", ">=", "<", "<=");
-const contains = fc.constantFrom("~", "!~");
-const list = (side: fc.Arbitrary<string>): fc.Arbitrary<string> =>
-  fc.array(fc.oneof(side, fc.constant("null")), { minLength: 1, maxLength: 3 }).map((items) => `(${items.join(", ")})`);
-
-const term = fc
-  .oneof(
-    fc.tuple(textSide, ordered, textSide),
-    fc.tuple(textSide, contains, textSide),
-    fc.tuple(numberSide, ordered, numberSide),
-    fc.tuple(timePath, ordered, timeSide),
-    fc.tuple(timeSide, ordered, timePath),
-    fc.tuple(fc.constantFrom("published", "true", "false"), equal, fc.constantFrom("published", "true", "null")),
-    fc.tuple(
-      fc.oneof(textPath, numberPath, timePath, jsonPath, fc.constant("published"), fc.constant("@user.id")),
-      equal,
-      fc.constant("null"),
-    ),
-    fc.tuple(jsonPath, ordered, fc.oneof(textSide, numberSide)),
-    fc.tuple(fc.oneof(textSide, numberSide), ordered, jsonPath),
-    fc.tuple(jsonPath, equal, fc.constantFrom("true", "false", "published", "null")),
-    fc.tuple(statusPath, ordered, fc.oneof(status, fc.constantFrom("status", "before", "parent.before"))),
-    fc.tuple(status, ordered, fc.constantFrom("status", "parent.status")),
-    fc.tuple(statusPath, equal, fc.constantFrom("null", "title", "@user.id")),
-    fc.tuple(
-      fc.constantFrom("status", "parent.status"),
-      fc.constant("in"),
-      list(fc.oneof(status, fc.constant("null"))),
-    ),
-    fc.tuple(
-      fc.constantFrom("status", "before"),
-      fc.constant("in"),
-      list(fc.oneof(status, fc.constantFrom("title", "@user.id"))),
-    ),
-    fc.tuple(jsonPath, contains, textSide),
-    fc.tuple(textPath, fc.constant("in"), list(textSide)),
-    fc.tuple(numberPath, fc.constant("in"), list(numberSide)),
-    fc.tuple(timePath, fc.constant("in"), list(timeSide)),
-    fc.tuple(jsonPath, fc.constant("in"), list(fc.oneof(textSide, numberSide, fc.constantFrom("true", "published")))),
-  )
-  .map((parts) => parts.join(" "));
-
-const bracket = (path: fc.Arbitrary<string>): fc.Arbitrary<string> =>
-  fc
-    .array(
-      fc.tuple(
-        path,
-        equal,
-        fc.oneof(text.map(literal), fc.constant("@user.id"), fc.constantFrom(...postIds).map(literal)),
-      ),
-      { minLength: 1, maxLength: 2 },
-    )
-    .chain((terms) =>
-      fc.constantFrom(" && ", " || ").map((sign) => `[${terms.map((parts) => parts.join(" ")).join(sign)}]`),
-    );
-
-/** Comparisons through backward steps: of the record itself, of one that a relation leads to, and from there on. */
-const backward = fc
-  .oneof(
-    fc.tuple(
-      fc.constantFrom(
-        "posts(parent).title",
-        "posts(parent).author.name",
-        "parent.posts(parent).slug",
-        "author.posts(author).slug",
-      ),
-      fc.oneof(ordered, contains),
-      textSide,
-    ),
-    fc.tuple(fc.constantFrom("posts(parent).count", "author.authors(boss).age"), ordered, numberSide),
-    fc.tuple(
-      fc.constantFrom("posts(parent).posts(parent).slug", "author.posts(author).id"),
-      fc.constant("in"),
-      list(textSide),
-    ),
-    fc.tuple(fc.constantFrom("posts(parent)", "parent.posts(parent)", "author.posts(author)"), bracket(textPath)),
-    fc.tuple(
-      fc.constantFrom("author.authors(boss)", "author.boss.authors(boss)"),
-      bracket(fc.constantFrom("id", "name")),
-    ),
-    fc.tuple(fc.constantFrom("posts(parent)", "author.authors(boss)")),
-  )
-  .map(([path, ...rest]) => [path, ...rest].join(rest.length === 1 ? "" : " "));
-
-/** Items of arrays, functions and times from now on. */
-const more = fc
-  .oneof(
-    fc.tuple(
-      fc.constantFrom("meta[*]", "meta.a[*]", "meta[*].a", "author.notes[*]"),
-      fc.oneof(ordered, contains),
-      textSide,
-    ),
-    fc.tuple(fc.constantFrom("meta[0]", "meta[1].a", "meta.a[0]"), ordered, fc.oneof(textSide, numberSide)),
-    fc.tuple(fc.constantFrom("meta[*]", "meta.b[*]"), fc.constant("in"), list(fc.oneof(textSide, numberSide))),
-    fc.tuple(fc.constantFrom("lower(title)", "lower(author.name)"), equal, textSide),
-    fc.tuple(
-      fc.constantFrom("length(title)", "length(meta)", "length(meta.a)", "length(author.name)"),
-      ordered,
-      numberSide,
-    ),
-    fc.tuple(timePath, ordered, fc.constantFrom("@now - 7d", "@now + 1h", "@today - 1w", "@now-30m")),
-    fc.tuple(
-      fc.constantFrom("@user.role", "@user.email", "title"),
-      equal,
-      fc.constantFrom('"authenticated"', '"u1@example.com"', "null"),
-    ),
-  )
-  .map((parts) => parts.join(" "));
-
-const expression: fc.Arbitrary<string> = fc.letrec<{ expression: string }>((tie) => ({
-  expression: fc.oneof(
-    { maxDepth: 3, withCrossShrink: true },
-    term,
-    backward,
-    more,
-    fc.tuple(tie("expression"), fc.constantFrom("&&", "||"), tie("expression")).map((parts) => `(${parts.join(" ")})`),
-    tie("expression").map((inner) => `!(${inner})`),
-  ),
-})).expression;
 
 test("SQL and predicate agree, whatever the records and the expression", async () => {
   const database = openDatabase();
@@ -303,7 +30,7 @@ test("SQL and predicate agree, whatever the records and the expression", async (
       for (const one of expressions) {
         const bySql = await idsBySql(database, one, context);
         expect([one, ...bySql]).toEqual([one, ...idsByPredicate(records, one, context)]);
-        expect([one, ...bySql]).toEqual([one, ...(await idsBySql(database, one, context, { isOfOneRecord: true }))]);
+        expect([one, ...bySql]).toEqual([one, ...(await idsBySql(database, one, { ...context, isOfOneRecord: true }))]);
         if (bySql.length > 0 && bySql.length < records.posts.length) matched += 1;
       }
     },
@@ -325,5 +52,46 @@ test("and on numbers in JSON that have more digits than a number has", async () 
       expect([one, await idsBySql(database, one, context)]).toEqual([one, [`p${i}`]]);
       expect([one, idsByPredicate({ posts, authors: [] }, one, context)]).toEqual([one, [`p${i}`]]);
     }
+  await database.close();
+});
+
+test("a multiple field is a set of items: some fulfils = and ~, none != and !~, and null is no item", async () => {
+  const database = openDatabase();
+  const seed = Date.now() & 0x7fffffff;
+  console.log(`multiple: seed ${seed}`);
+  const property = fc.asyncProperty(
+    world,
+    fc.array(fc.tuple(severalPath, text.map(literal), text.map(literal)), { minLength: 1, maxLength: 10 }),
+    async (records, cases) => {
+      await fill(database, records);
+      const context: EvaluationContext = { now: 0, user: { id: "u1", role: "authenticated", email: null } };
+      const ids = (one: string): Promise<string[]> => idsBySql(database, one, context);
+      const all = records.posts.map(({ id }) => String(id));
+      const others = (some: readonly string[]): string[] => all.filter((id) => !some.includes(id));
+      const where = (holds: (tags: readonly string[]) => boolean): string[] =>
+        records.posts.filter(({ tags }) => holds(tags)).map(({ id }) => String(id));
+      for (const [path, a, b] of cases) {
+        const isOpposite = !path.startsWith("posts(") && !path.startsWith("author.posts(");
+        if (isOpposite)
+          for (const [operator, opposite] of [
+            ["=", "!="],
+            ["~", "!~"],
+          ])
+            expect([path, a, await ids(`${path} ${opposite} ${a}`)]).toEqual([
+              path,
+              a,
+              others(await ids(`${path} ${operator} ${a}`)),
+            ]);
+        const found = new Set([...(await ids(`${path} = ${a}`)), ...(await ids(`${path} = ${b}`))]);
+        expect(await ids(`${path} in (${a}, ${b})`)).toEqual(all.filter((id) => found.has(id)));
+        expect(await ids(`tags = ${a}`)).toEqual(where((tags) => tags.includes(String(JSON.parse(a)))));
+      }
+      expect(await ids("tags = null")).toEqual(where((tags) => tags.length === 0));
+      expect(await ids("tags != null")).toEqual(where((tags) => tags.length > 0));
+      expect(await ids("length(tags) = 2")).toEqual(where((tags) => tags.length === 2));
+      expect(await ids('tags in ("a", null)')).toEqual(where((tags) => tags.includes("a") || tags.length === 0));
+    },
+  );
+  await fc.assert(property, { seed, numRuns: 60 });
   await database.close();
 });

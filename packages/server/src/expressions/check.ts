@@ -1,23 +1,14 @@
 /** The check of an expression: every name is looked up, and the two sides of every comparison fit. */
 import type { ValueType } from "../fields/index.ts";
-import { nearest, parseDatetime, quote } from "../kernel/index.ts";
-import { comparedInOrder, listedInOrder } from "./enums.ts";
-import type { CallOperand, Expression, Hop, Member, Operand, Path } from "./expression.ts";
+import { parseDatetime, quote } from "../kernel/index.ts";
+import { checkItem, comparedInOrder, listedInOrder } from "./enums.ts";
+import type { CallOperand, Expression, Operand } from "./expression.ts";
 import { ExpressionError } from "./expression-error.ts";
+import { type FieldReference, pathIn, type Scope, valueTypeNames } from "./paths.ts";
 import type { ExpressionSchema } from "./schema.ts";
-import { type PathTerm, type Step, type Syntax, type Term, textOf } from "./syntax.ts";
+import { alongPath, type PathFrom } from "./several.ts";
+import { type Syntax, type Term, textOf } from "./syntax.ts";
 import type { Comparison } from "./tokens.ts";
-
-/** The relations that a path may go through, forward and backward. */
-const maxHops = 5;
-
-const valueTypeNames: { readonly [valueType in ValueType]: string } = {
-  text: "a text",
-  number: "a number",
-  boolean: "a boolean",
-  datetime: "a datetime",
-  json: "JSON",
-};
 
 const examples: { readonly [valueType in ValueType]: string } = {
   text: 'a text such as "news"',
@@ -26,98 +17,6 @@ const examples: { readonly [valueType in ValueType]: string } = {
   datetime: 'a datetime such as "2026-03-01" or "2026-03-01T09:30:00Z", or @now',
   json: "a text, a number, true, false or null",
 };
-
-/** A field that an expression names, and where its name stands in the text, from 0. */
-export interface FieldReference {
-  readonly collection: string;
-  readonly field: string;
-  readonly offset: number;
-}
-
-/** The collection in which a comparison is looked up: that of the record, or one that backward steps have entered. */
-interface Scope {
-  /** Where the fields that are looked up are noted. */
-  readonly references: FieldReference[];
-  readonly schema: ExpressionSchema;
-  /** Relations that lie between the record and here. */
-  readonly hops: number;
-}
-
-/** The part of a path that leads forward. `rest` begins with a backward step, or is empty. */
-interface Forward {
-  readonly hops: Hop[];
-  readonly at: ExpressionSchema;
-  readonly rest: readonly Step[];
-}
-
-/** Goes through relations as long as another step follows. */
-function followRelations(scope: Scope, steps: readonly Step[]): Forward {
-  const hops: Hop[] = [];
-  let at = scope.schema;
-  for (const [i, step] of steps.entries()) {
-    const next = steps[i + 1];
-    if (step.type !== "name" || next === undefined || next.type === "item") return { hops, at, rest: steps.slice(i) };
-    const field = at.field(step.name);
-    if (field === undefined) throw unknownField(at, step);
-    if (!field.isRelation) return { hops, at, rest: steps.slice(i) };
-    scope.references.push({ collection: at.name, field: step.name, offset: step.offset });
-    refuseLong(scope.hops + hops.length + 1, next);
-    const target = at.follow(field);
-    hops.push({ field, target });
-    at = target;
-  }
-  return { hops, at, rest: [] };
-}
-
-function refuseLong(hops: number, { offset }: Step): void {
-  if (hops > maxHops) throw new ExpressionError(offset, `a path may go through ${maxHops} relations, not more`);
-}
-
-/**
- * Looks a path up that leads to one value.
- * @throws ExpressionError for an unknown name; the errors of the schema.
- */
-export function resolvePath(schema: ExpressionSchema, term: PathTerm): Path {
-  return pathIn({ schema, hops: 0, references: [] }, term.steps, { up: 0, offset: term.offset });
-}
-
-function pathIn(scope: Scope, steps: readonly Step[], { up, offset }: { up: number; offset: number }): Path {
-  const { hops, at, rest } = followRelations(scope, steps);
-  const [step, ...further] = rest;
-  if (step === undefined) throw new ExpressionError(offset, "expected a field");
-  if (step.type === "backward")
-    throw new ExpressionError(
-      step.offset,
-      "a path that leads back to several records can stand only left of a comparison",
-    );
-  if (step.type === "item") throw new ExpressionError(step.offset, "only an array in json has items");
-  const field = at.field(step.name);
-  if (field === undefined) throw unknownField(at, step);
-  scope.references.push({ collection: at.name, field: step.name, offset: step.offset });
-  const [next] = further;
-  if (next !== undefined && field.valueType !== "json") {
-    const what = `${quote(step.name)} is ${valueTypeNames[field.valueType]}`;
-    throw new ExpressionError(next.offset, `${what}: only relations and json have something in them`);
-  }
-  const members = further.map(memberOf);
-  if (members.filter((member) => member === null).length > 1)
-    throw new ExpressionError(offset, "a path may name any item, [*], once");
-  return { type: "path", up, hops, field, members, valueType: field.valueType };
-}
-
-function memberOf(step: Step): Member {
-  if (step.type === "name") return step.name;
-  if (step.type === "item") return step.index;
-  throw new ExpressionError(step.offset, "no relation leads on from json");
-}
-
-function unknownField(schema: ExpressionSchema, { name, offset }: Step & { type: "name" }): ExpressionError {
-  const names = schema.fieldNames();
-  const near = nearest(name, names);
-  const shown = `${names.slice(0, 20).join(", ")}${names.length > 20 ? ", …" : ""}`;
-  const hint = near === null ? `; there are: ${shown}` : `; did you mean "${near}"?`;
-  return new ExpressionError(offset, `"${schema.name}" has no field ${quote(name)}${hint}`);
-}
 
 /** Looks a term up in a scope. `up` backward steps lie between that scope and the comparison. */
 function operandOf(term: Term, scope: Scope, up: number): Operand {
@@ -134,8 +33,12 @@ function operandOf(term: Term, scope: Scope, up: number): Operand {
       const valueType = typeof value === "string" ? "text" : typeof value === "number" ? "number" : "boolean";
       return { type: "value", value, valueType };
     }
-    case "call":
-      return callOf(term, operandOf(term.argument, scope, up));
+    case "call": {
+      const { argument } = term;
+      if (argument.type !== "path") return callOf(term, operandOf(argument, scope, up));
+      const isWhole = term.call === "length";
+      return callOf(term, pathIn(scope, argument.steps, { up, offset: argument.offset, isWhole }));
+    }
   }
 }
 
@@ -207,6 +110,7 @@ function contained(operator: "~" | "!~", left: Side, right: Side): [Operand, Ope
 
 function compared(operator: Comparison | "in", first: Side, second: Side): [Operand, Operand] {
   if (operator === "~" || operator === "!~") return contained(operator, first, second);
+  checkItem(operator, first, second);
   const inOrder = operator === "in" ? null : comparedInOrder(operator, first, second);
   const hasNull = first.operand.valueType === "null" || second.operand.valueType === "null";
   if (inOrder !== null && (operator === "=" || operator === "!=" || !hasNull)) return inOrder;
@@ -227,57 +131,34 @@ function refuseAnyItem({ term, operand }: Side, problem: string): void {
   if (operand.type === "path" && operand.members.includes(null)) throw new ExpressionError(term.offset, problem);
 }
 
-/** Makes the condition of the records at the end of a path; `up` is how many backward steps have led there. */
-type AtEnd = (scope: Scope, steps: readonly Step[], up: number) => Expression;
+/** One side looked up from where the left side of a comparison stands. */
+type SideOf = (other: Term) => Side;
 
-/** A path from the records of a scope; `up` is how many backward steps have led to them. */
-interface PathFrom {
-  readonly scope: Scope;
-  readonly steps: readonly Step[];
-  readonly up: number;
+/** A comparison without its left side. */
+interface Rest {
+  /** @param isOpposite the comparison is to say the opposite of `!=` or `!~`, which is taken back for all items. */
+  make(left: Side, side: SideOf, isOpposite: boolean): Expression;
+  readonly isOpposite: boolean;
 }
 
-/** The condition that a path begins. Each backward step of it becomes "some record of that collection". */
-function alongPath({ scope, steps, up }: PathFrom, atEnd: AtEnd): Expression {
-  if (!steps.some(({ type }) => type === "backward")) return atEnd(scope, steps, up);
-  const { hops: from, at, rest } = followRelations(scope, steps);
-  const [step, ...further] = rest;
-  if (step?.type !== "backward") {
-    // A name that leads nowhere, before the backward step.
-    return atEnd(scope, steps, up);
-  }
-  const hops = scope.hops + from.length + 1;
-  refuseLong(hops, step);
-  const found = at.back(step.collection, step.field);
-  if (typeof found === "string") throw new ExpressionError(step.offset, found);
-  const { references } = scope;
-  references.push({ collection: step.collection, field: step.field, offset: step.fieldOffset });
-  const inner: Scope = { schema: found.target, hops, references };
-  const conditions: Expression[] = [];
-  if (step.filter !== null) conditions.push(check(step.filter, inner));
-  if (further.length > 0) conditions.push(alongPath({ scope: inner, steps: further, up: up + 1 }, atEnd));
-  const [only = null] = conditions;
-  const item: Expression | null = conditions.length > 1 ? { type: "and", items: conditions } : only;
-  return { type: "some", from, ...found, item };
-}
-
-/** The left side of a comparison, and the condition that it makes with the others. */
-function withLeft(term: Term, scope: Scope, make: (left: Side, side: (other: Term) => Side) => Expression): Expression {
+/** The condition of a comparison, for the value or for some of the values that its left side leads to. */
+function comparison(term: Term, scope: Scope, { make, isOpposite }: Rest): Expression {
   const sides =
     (up: number) =>
     (other: Term): Side => ({ term: other, operand: operandOf(other, scope, up) });
-  if (term.type === "call" && term.argument.type === "path") {
-    const { argument } = term;
-    return alongPath({ scope, steps: argument.steps, up: 0 }, (inner, steps, up) => {
-      const path = pathIn(inner, steps, { up: 0, offset: argument.offset });
-      return make({ term, operand: callOf(term, path) }, sides(up));
-    });
-  }
-  if (term.type !== "path") return make({ term, operand: operandOf(term, scope, 0) }, sides(0));
-  return alongPath({ scope, steps: term.steps, up: 0 }, (inner, steps, up) => {
-    return make({ term, operand: pathIn(inner, steps, { up: 0, offset: term.offset }) }, sides(up));
-  });
+  const call = term.type === "call" ? term : null;
+  const path = call === null ? term : call.argument;
+  if (path.type !== "path") return make({ term, operand: operandOf(term, scope, 0) }, sides(0), false);
+  const isWhole = call?.call === "length";
+  const atEnd = (end: PathFrom): Expression => {
+    const value = pathIn(end.scope, end.steps, { up: 0, offset: path.offset, isWhole });
+    const operand = call === null ? value : callOf(call, value);
+    return make({ term, operand }, sides(end.up), isOpposite && end.isOfItem);
+  };
+  return alongPath({ scope, steps: path.steps, up: 0, isOfItem: false }, { isOpposite, isWhole, check, atEnd });
 }
+
+const opposites: { readonly [operator in Comparison]?: Comparison } = { "!=": "=", "!~": "~" };
 
 function check(syntax: Syntax, scope: Scope): Expression {
   switch (syntax.type) {
@@ -287,24 +168,39 @@ function check(syntax: Syntax, scope: Scope): Expression {
     case "not":
       return { type: "not", item: check(syntax.item, scope) };
     case "exists":
-      return alongPath({ scope, steps: syntax.path.steps, up: 0 }, () => {
-        throw new ExpressionError(syntax.path.offset, "expected a comparison");
-      });
+      return alongPath(
+        { scope, steps: syntax.path.steps, up: 0, isOfItem: false },
+        {
+          isOpposite: false,
+          isWhole: false,
+          check,
+          atEnd() {
+            throw new ExpressionError(syntax.path.offset, "expected a comparison");
+          },
+        },
+      );
     case "compare": {
-      const { operator } = syntax;
-      return withLeft(syntax.left, scope, (left, side) => {
-        const [first, second] = compared(operator, left, side(syntax.right));
-        return { type: "compare", operator, left: first, right: second };
+      const opposite = opposites[syntax.operator];
+      return comparison(syntax.left, scope, {
+        isOpposite: opposite !== undefined,
+        make(left, side, isOpposite) {
+          const operator = isOpposite ? (opposite ?? syntax.operator) : syntax.operator;
+          const [first, second] = compared(operator, left, side(syntax.right));
+          return { type: "compare", operator, left: first, right: second };
+        },
       });
     }
     case "in":
-      return withLeft(syntax.left, scope, (left, side) => {
-        if (left.operand.type === "value")
-          throw new ExpressionError(left.term.offset, `expected a field before in, found ${shown(left.term)}`);
-        const sides = syntax.items.map(side);
-        const inOrder = listedInOrder(left, sides);
-        if (inOrder !== null) return { type: "in", ...inOrder };
-        return { type: "in", left: left.operand, items: sides.map((item) => compared("in", left, item)[1]) };
+      return comparison(syntax.left, scope, {
+        isOpposite: false,
+        make(left, side) {
+          if (left.operand.type === "value")
+            throw new ExpressionError(left.term.offset, `expected a field before in, found ${shown(left.term)}`);
+          const sides = syntax.items.map(side);
+          const inOrder = listedInOrder(left, sides);
+          if (inOrder !== null) return { type: "in", ...inOrder };
+          return { type: "in", left: left.operand, items: sides.map((item) => compared("in", left, item)[1]) };
+        },
       });
   }
 }

@@ -31,15 +31,33 @@ function hasSameOrder(a: Order, b: Order): boolean {
   return JSON.stringify(a.values) === JSON.stringify(b.values);
 }
 
-function inOrderOf({ values }: Order, { term, operand }: Side): Operand {
+/**
+ * Looks at a comparison of an item of a multiple field that may be some texts alone.
+ * @throws ExpressionError for a text that is none of them, and for an order: items have none.
+ */
+export function checkItem(operator: Comparison | "in", { operand }: Side, other: Side): void {
+  const allowed = operand.type === "path" ? operand.field.allowed : undefined;
+  if (allowed === undefined || operator === "~" || operator === "!~") return;
+  if (operator !== "=" && operator !== "!=" && operator !== "in")
+    throw new ExpressionError(other.term.offset, `${operator} means nothing for the items of a field with "values"`);
+  const value = other.operand.type === "value" ? other.operand.value : null;
+  if (typeof value === "string" && !allowed.includes(value)) throw notAllowed(allowed, other, value);
+}
+
+function notAllowed(values: readonly string[], { term }: Side, value: string): ExpressionError {
+  const near = nearest(value, values);
+  const shown = `${values.slice(0, maxShown).map(quote).join(", ")}${values.length > maxShown ? ", …" : ""}`;
+  const hint = near === null ? `; allowed: ${shown}` : `; did you mean ${quote(near)}?`;
+  return new ExpressionError(term.offset, `${quote(value)} is none of the values of the field${hint}`);
+}
+
+function inOrderOf({ values }: Order, side: Side): Operand {
+  const { operand } = side;
   if (operand.type === "path") return inOrder(operand);
   if (operand.type !== "value" || typeof operand.value !== "string") return operand;
   const position = values.indexOf(operand.value);
   if (position >= 0) return { type: "value", value: position, valueType: "number" };
-  const near = nearest(operand.value, values);
-  const shown = `${values.slice(0, maxShown).map(quote).join(", ")}${values.length > maxShown ? ", …" : ""}`;
-  const hint = near === null ? `; allowed: ${shown}` : `; did you mean ${quote(near)}?`;
-  throw new ExpressionError(term.offset, `${quote(operand.value)} is none of the values of the field${hint}`);
+  throw notAllowed(values, side, operand.value);
 }
 
 /**

@@ -15,7 +15,7 @@ export type Member = string | number | null;
 export interface Path {
   readonly type: "path";
   /**
-   * How many backward steps lie between the record where it begins and the record that is compared; 0 for the record
+   * How many steps to several, backward or to items, lie between the record where it begins and what is compared; 0 for the record
    * itself.
    */
   readonly up: number;
@@ -54,7 +54,8 @@ export type Expression =
   | { readonly type: "not"; readonly item: Expression }
   | { readonly type: "compare"; readonly operator: Comparison; readonly left: Operand; readonly right: Operand }
   | { readonly type: "in"; readonly left: Operand; readonly items: readonly Operand[] }
-  | Some;
+  | Some
+  | SomeItem;
 
 /** Some record of `target` whose field `pointer` points to the record where `from` ends fulfils `item`. */
 export interface Some {
@@ -64,6 +65,20 @@ export interface Some {
   readonly pointer: SchemaField;
   /** Null for any record. */
   readonly item: Expression | null;
+}
+
+/** Some item of the multiple field `field`, of the record where `from` ends, fulfils `item`. */
+export interface SomeItem {
+  readonly type: "someItem";
+  readonly from: readonly Hop[];
+  readonly field: SchemaField & { readonly items: NonNullable<SchemaField["items"]> };
+  /** Null for any item. In it, the field itself stands for the item: see `itemOf`. */
+  readonly item: Expression | null;
+}
+
+/** An item of a multiple field, as a column that the rows of its table, and those of its JSON, have. */
+export function itemOf({ items, ...field }: SomeItem["field"]): SchemaField {
+  return { ...field, column: "value", isIndexed: true, ...(items.values !== null && { allowed: items.values }) };
 }
 
 /** The caller as expressions know them. */
@@ -156,6 +171,7 @@ function partsOf(expression: Expression): readonly Expression[] {
     case "not":
       return [expression.item];
     case "some":
+    case "someItem":
       return expression.item === null ? [] : [expression.item];
     default:
       return [];
@@ -171,7 +187,9 @@ export function ownColumnsIn(expression: Expression): Set<string> {
       if (path !== null && path.up === depth) columns.add(path.hops[0]?.field.column ?? path.field.column);
     }
     if (each.type === "some" && depth === 0) columns.add(each.from[0]?.field.column ?? "id");
-    for (const part of partsOf(each)) visit(part, each.type === "some" ? depth + 1 : depth);
+    if (each.type === "someItem" && depth === 0) columns.add(each.from[0]?.field.column ?? each.field.column);
+    const isInside = each.type === "some" || each.type === "someItem";
+    for (const part of partsOf(each)) visit(part, isInside ? depth + 1 : depth);
   };
   visit(expression, 0);
   return columns;
@@ -189,13 +207,14 @@ export function collectionsIn(expression: Expression): Set<string> {
       follow(each.from);
       names.add(each.target.name);
     }
+    if (each.type === "someItem") follow(each.from);
     for (const part of partsOf(each)) visit(part);
   };
   visit(expression);
   return names;
 }
 
-/** Visits every operand, also inside backward steps. */
+/** Visits every operand, also inside backward steps and of items. */
 export function eachOperand(expression: Expression, visit: (operand: Operand) => void): void {
   for (const operand of operandsOf(expression)) visit(operand);
   for (const part of partsOf(expression)) eachOperand(part, visit);

@@ -1,6 +1,5 @@
 /** The filter language: text → typed tree → parameterised SQL, and → a predicate in memory. */
 export { bind } from "./bind.ts";
-export type { FieldReference } from "./check.ts";
 export {
   type Constant,
   collectionsIn,
@@ -19,6 +18,7 @@ export {
 export { ExpressionError } from "./expression-error.ts";
 export { checkSyntaxOf, parseExpression, parsePath, referencesOf } from "./parse.ts";
 export { type ExpressionPart, parseParts } from "./parts.ts";
+export type { FieldReference } from "./paths.ts";
 export { toPredicate } from "./predicate.ts";
 export type { ExpressionSchema, SchemaField } from "./schema.ts";
 export { pathSql, toSql } from "./sql/compile.ts";

@@ -1,6 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
 import { AppError } from "../kernel/index.ts";
+import { ownColumnsIn } from "./expression.ts";
 import { ExpressionError } from "./expression-error.ts";
 import { parseExpression } from "./parse.ts";
 import { toPredicate } from "./predicate.ts";
@@ -104,10 +105,24 @@ describe("what is wrong is told with its position, and what was expected", () =>
       'count in (1, "2")',
       'at position 14: "count", a number, cannot be compared with "2", a text; expected a number such as 5',
     ],
+    ["title = tags", 'at position 9: "tags" has several items; only the left side of a comparison can name it'],
+    ["title in (tags)", 'at position 11: "tags" has several items; only the left side of a comparison can name it'],
+    ["count > links.count", 'at position 9: "links" has several items; only the left side of a comparison can name it'],
+    ["links.tilte = 'x'", 'at position 7: "posts" has no field "tilte"; did you mean "title"?'],
+    ["tags = 5", 'at position 8: "tags", a text, cannot be compared with 5, a number; expected a text such as "news"'],
+    ["tags.a = 'x'", 'at position 6: "tags" is a text: only relations and json have something in them'],
+    ["links", `at position 6: expected ${operators}, the end came`],
+    ["kinds = 'donee'", 'at position 9: "donee" is none of the values of the field; did you mean "done"?'],
+    [
+      "kinds in ('todo', 'x')",
+      'at position 19: "x" is none of the values of the field; allowed: "todo", "doing", "done"',
+    ],
+    ["kinds > 'todo'", 'at position 9: > means nothing for the items of a field with "values"'],
+    ["links.links.links.links.links.links.title = 'x'", "at position 37: a path may go through 5 relations, not more"],
     ["title = #", 'at position 9: "#" means nothing here'],
     [
       "__proto__ = 1",
-      'at position 1: "posts" has no field "__proto__"; there are: id, title, slug, count, score, published, createdAt, due, status, before, meta, author, parent, vault',
+      'at position 1: "posts" has no field "__proto__"; there are: id, title, slug, count, score, published, createdAt, due, status, before, meta, author, parent, vault, tags, kinds, links, fans',
     ],
   ])("%s", (text, message) => {
     const error = refused(text);
@@ -120,6 +135,15 @@ describe("what is wrong is told with its position, and what was expected", () =>
     // Its id is a value of the record itself.
     expect(toSql(parseExpression("vault = 'x'", posts), "p").text).toBe('(p."vault" = ?)'.slice(1, -1));
   });
+});
+
+test.each([
+  ['tags = "a" && title != null', ["tags", "title"]],
+  ['links.title = title || !(fans.name ~ "x")', ["links", "title", "fans"]],
+  ['parent.tags = "a" || length(kinds) = 1', ["parent", "kinds"]],
+  ["posts(links).tags = title", ["id", "title"]],
+])("the columns of the record that %s asks about", (text, columns) => {
+  expect([...ownColumnsIn(parseExpression(text, posts))]).toEqual(columns);
 });
 
 describe("limits", () => {

@@ -1,8 +1,9 @@
 /** Parsing: the text of an expression, or of a path, becomes a checked tree. */
 import { quote } from "../kernel/index.ts";
-import { checkSyntax, type FieldReference, referencesIn, resolvePath } from "./check.ts";
+import { checkSyntax, referencesIn } from "./check.ts";
 import type { Expression, Path } from "./expression.ts";
 import { ExpressionError } from "./expression-error.ts";
+import { type FieldReference, resolvePath } from "./paths.ts";
 import type { ExpressionSchema } from "./schema.ts";
 import { parsePathSyntax, parseSyntax } from "./syntax.ts";
 import { isName } from "./tokens.ts";

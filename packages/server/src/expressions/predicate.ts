@@ -5,12 +5,14 @@ import {
   constantValue,
   type EvaluationContext,
   type Expression,
+  type Hop,
   isConstant,
   isNull,
   isPosition,
   type Operand,
   type Path,
   type Some,
+  type SomeItem,
 } from "./expression.ts";
 import type { Comparison } from "./tokens.ts";
 
@@ -21,7 +23,7 @@ export interface Fields {
 
 /** The input of a predicate beside the record. */
 interface Surroundings extends EvaluationContext {
-  /** The records that backward steps have left, the last one last. */
+  /** The records that backward steps, and steps to items, have left, the last one last. */
   readonly outer?: readonly Fields[];
   /** The records of a collection whose field points to a record, as far as the caller may read them. */
   pointing?(collection: string, field: string, id: string): readonly Fields[];
@@ -42,9 +44,9 @@ function memberOf(fields: Fields, name: string): JsonValue {
   return Object.hasOwn(fields, name) ? (fields[name] ?? null) : null;
 }
 
-function recordAt(path: Path, record: Fields, surroundings: Surroundings): Fields | null {
+function recordAt(hops: readonly Hop[], record: Fields, surroundings: Surroundings): Fields | null {
   let at: Fields | null = record;
-  for (const hop of path.hops) {
+  for (const hop of hops) {
     const id = memberOf(at, hop.field.name);
     at = typeof id === "string" ? surroundings.related(hop.target.name, id) : null;
     if (at === null) return null;
@@ -55,7 +57,7 @@ function recordAt(path: Path, record: Fields, surroundings: Surroundings): Field
 /** The values that a path leads to: one, or one for each item of an array. */
 function valuesOf(path: Path, record: Fields, surroundings: Surroundings): JsonValue[] {
   const root = path.up === 0 ? record : (surroundings.outer?.at(-path.up) ?? record);
-  const at = recordAt(path, root, surroundings);
+  const at = recordAt(path.hops, root, surroundings);
   let values: JsonValue[] = [at === null ? null : memberOf(at, path.field.name)];
   for (const member of path.members)
     values = values.flatMap((value): JsonValue[] => {
@@ -164,16 +166,23 @@ function forAnyItem(left: Operand, make: (left: Operand) => Predicate): Predicat
 function some({ from, target, pointer, item }: Some): Predicate {
   const fulfils = item === null ? () => true : toPredicate(item);
   return (record, surroundings) => {
-    let at: Fields | null = record;
-    for (const hop of from) {
-      const id = memberOf(at, hop.field.name);
-      at = typeof id === "string" ? surroundings.related(hop.target.name, id) : null;
-      if (at === null) return false;
-    }
+    const at = recordAt(from, record, surroundings);
+    if (at === null) return false;
     const id = memberOf(at, "id");
     const found = surroundings.pointing?.(target.name, pointer.name, String(id)) ?? [];
     const outer = [...(surroundings.outer ?? []), record];
     return found.some((each) => fulfils(each, { ...surroundings, outer }));
+  };
+}
+
+/** An item stands in place of the field that holds it. */
+function someItem({ from, field, item }: SomeItem): Predicate {
+  const fulfils = item === null ? () => true : toPredicate(item);
+  return (record, surroundings) => {
+    const at = recordAt(from, record, surroundings);
+    const items = at === null ? null : memberOf(at, field.name);
+    const outer = [...(surroundings.outer ?? []), record];
+    return Array.isArray(items) && items.some((each) => fulfils({ [field.name]: each }, { ...surroundings, outer }));
   };
 }
 
@@ -202,5 +211,7 @@ export function toPredicate(expression: Expression): Predicate {
       });
     case "some":
       return some(expression);
+    case "someItem":
+      return someItem(expression);
   }
 }

@@ -5,13 +5,18 @@ import type { Expression } from "./expression.ts";
 /** A field that an expression can name. */
 export interface SchemaField {
   readonly name: string;
+  /** Of a multiple field, that of an item. */
   readonly valueType: ValueType;
   /** Its column, unquoted. */
   readonly column: string;
-  /** Whether it is the id of a record elsewhere, so that a path can go on. */
+  /** Whether it, or each item of it, is the id of a record elsewhere, so that a path can go on. */
   readonly isRelation: boolean;
   /** Whether an index begins with it, so that records with a value of it are found without looking at others. */
   readonly isIndexed: boolean;
+  /** Of a multiple field: the SQL name of the table of its items, unquoted, and the texts that an item may be. The column is JSON. */
+  readonly items?: { readonly table: string; readonly values: readonly string[] | null };
+  /** Of an item: the texts that it may be. */
+  readonly allowed?: readonly string[];
   /** Of a text that is one of some values: they, in their order, and the column of its position among them, unquoted. */
   readonly order?: { readonly values: readonly string[]; readonly column: string };
 }

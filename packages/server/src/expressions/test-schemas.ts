@@ -1,5 +1,5 @@
 /** For the tests of expressions: two collections, their tables and records. */
-import type { Database, Value } from "../database/index.ts";
+import type { Database, Transactor, Value } from "../database/index.ts";
 import { positionSql, type ValueType } from "../fields/index.ts";
 import { AppError } from "../kernel/index.ts";
 import { isCaller } from "./expression.ts";
@@ -10,6 +10,7 @@ interface FieldSpec {
   readonly valueType: ValueType;
   readonly target?: string;
   readonly values?: readonly string[];
+  readonly multiple?: true;
 }
 
 /** In an order that is not that of the alphabet. */
@@ -31,6 +32,10 @@ const fields: { readonly [collection: string]: { readonly [field: string]: Field
     author: { valueType: "text", target: "authors" },
     parent: { valueType: "text", target: "posts" },
     vault: { valueType: "text", target: "vault" },
+    tags: { valueType: "text", multiple: true },
+    kinds: { valueType: "text", multiple: true, values: statuses },
+    links: { valueType: "text", target: "posts", multiple: true },
+    fans: { valueType: "text", target: "authors", multiple: true },
   },
   authors: {
     id: { valueType: "text" },
@@ -63,7 +68,8 @@ export function schemaOf(name: string): ExpressionSchema {
         isRelation: spec.target !== undefined,
         // Both ways to compile a backward step are to be met.
         isIndexed: spec.target !== undefined || fieldName === "slug",
-        ...(spec.values && { order: { values: spec.values, column: `_order_${fieldName}` } }),
+        ...(spec.multiple && { items: { table: itemTable(name, fieldName), values: spec.values ?? null } }),
+        ...(spec.values && !spec.multiple && { order: { values: spec.values, column: `_order_${fieldName}` } }),
       };
     },
     fieldNames: () => Object.keys(specs),
@@ -83,6 +89,10 @@ export function schemaOf(name: string): ExpressionSchema {
   };
 }
 
+function itemTable(collection: string, field: string): string {
+  return `_items_${collection}.${field}`;
+}
+
 const columnTypes: { readonly [valueType in ValueType]: string } = {
   text: "TEXT",
   number: "REAL",
@@ -91,10 +101,18 @@ const columnTypes: { readonly [valueType in ValueType]: string } = {
   json: "TEXT",
 };
 
-function stored(valueType: ValueType, value: Fields[string]): Value {
+function stored({ valueType, multiple }: FieldSpec, value: Fields[string]): Value {
+  if (multiple === true) return JSON.stringify(value ?? []);
   if (valueType === "json") return value === null || value === undefined ? null : JSON.stringify(value);
   if (typeof value === "boolean") return value ? 1 : 0;
   return typeof value === "string" || typeof value === "number" ? value : null;
+}
+
+async function fillItems(tx: Transactor, collection: string, field: string): Promise<void> {
+  const table = `"${itemTable(collection, field)}"`;
+  await tx.run(`DROP TABLE IF EXISTS ${table}`);
+  await tx.run(`CREATE TABLE ${table} (value TEXT, record INTEGER, PRIMARY KEY (value, record)) STRICT, WITHOUT ROWID`);
+  await tx.run(`INSERT INTO ${table} SELECT item.value, _seq FROM ${collection}, json_each("${field}") item`);
 }
 
 /** Fills the tables anew. A record of `authors` may say whose it is with `_owner`. */
@@ -106,8 +124,8 @@ export async function fill(
     for (const name of ["posts", "authors"] as const) {
       const specs = Object.entries(fields[name] ?? {});
       const columns = specs.map(([field, { valueType }]) => `"${field}" ${columnTypes[valueType]}`);
-      for (const [field, { values }] of specs)
-        if (values !== undefined)
+      for (const [field, { values, multiple }] of specs)
+        if (values !== undefined && multiple !== true)
           columns.push(`"_order_${field}" INTEGER GENERATED ALWAYS AS (${positionSql(values, `"${field}"`)}) VIRTUAL`);
       await tx.run(`DROP TABLE IF EXISTS ${name}`);
       await tx.run(`CREATE TABLE ${name} (_seq INTEGER PRIMARY KEY, _owner TEXT, ${columns.join(", ")}) STRICT`);
@@ -115,9 +133,10 @@ export async function fill(
       const sql = `INSERT INTO ${name} (${names.join(", ")}) VALUES (${names.map(() => "?").join(", ")})`;
       for (const record of records[name]) {
         const owner = record["_owner"];
-        const values = specs.map(([field, { valueType }]) => stored(valueType, record[field] ?? null));
+        const values = specs.map(([field, spec]) => stored(spec, record[field] ?? null));
         await tx.run(sql, typeof owner === "string" ? owner : null, ...values);
       }
+      for (const [field, { multiple }] of specs) if (multiple === true) await fillItems(tx, name, field);
     }
   });
 }

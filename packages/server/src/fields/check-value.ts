@@ -1,17 +1,29 @@
 /** The check of one value: by the type of its field and by the rules that need no database. */
 import type { ErrorRule, FieldDefinition } from "@socle/protocol";
 import type { Value } from "../database/index.ts";
-import { count } from "../kernel/index.ts";
+import { count, quote } from "../kernel/index.ts";
 import { valuesProblem } from "./attributes/values.ts";
-import { typeOf } from "./registry.ts";
+import type { FieldType } from "./field-type.ts";
+import { maxItemLength, maxItemsOf } from "./multiple.ts";
+import { emptyOf, typeOf } from "./registry.ts";
 
 /** A compiled `regex` rule. */
 export interface Pattern {
   test(text: string): boolean;
 }
 
-/** The value to store, or the rule that the value breaks, with the end of a sentence that begins with the field's name. */
-export type CheckedValue = { readonly stored: Value } | { readonly rule: ErrorRule; readonly message: string };
+/**
+ * The rule that a value breaks, with the end of a sentence that begins with the field's name. `item` is the place of the item that
+ * breaks it, from 0.
+ */
+interface ValueProblem {
+  readonly rule: ErrorRule;
+  readonly message: string;
+  readonly item?: number;
+}
+
+/** The value to store, or its problem. */
+export type CheckedValue = { readonly stored: Value } | ValueProblem;
 
 function codePoints(text: string): number {
   let length = text.length;
@@ -25,7 +37,7 @@ function codePoints(text: string): number {
   return length;
 }
 
-function boundProblem(field: FieldDefinition, value: Value): CheckedValue | null {
+function boundProblem(field: FieldDefinition, value: Value): ValueProblem | null {
   if (field.min === undefined && field.max === undefined) return null;
   const isText = typeOf(field).rules.bounds === "length";
   const measure = isText ? codePoints(String(value)) : Number(value);
@@ -37,18 +49,70 @@ function boundProblem(field: FieldDefinition, value: Value): CheckedValue | null
   return null;
 }
 
-/** Checks a value of a field. @param pattern its `regex` rule. */
-export function checkValue(field: FieldDefinition, value: unknown, pattern: Pattern | undefined): CheckedValue {
-  if (value === null || (value === "" && field.required === true))
-    return field.required === true ? { rule: "required", message: "is required" } : { stored: null };
-  const type = typeOf(field);
+/** A value that is neither null nor several, by its type. */
+function checkType(field: FieldDefinition, type: FieldType, value: unknown): CheckedValue {
   const stored = type.encode(value);
   if (stored === undefined) return { rule: "type", message: `must be ${type.expected}` };
   const outside = field.values === undefined ? null : valuesProblem(field.values, stored);
-  if (outside !== null) return { rule: "type", message: outside };
-  const outOfBounds = boundProblem(field, stored);
-  if (outOfBounds !== null) return outOfBounds;
-  if (pattern !== undefined && !pattern.test(String(stored)))
-    return { rule: "regex", message: `must match ${field.regex}` };
-  return { stored };
+  return outside === null ? { stored } : { rule: "type", message: outside };
+}
+
+function patternProblem(field: FieldDefinition, stored: Value, pattern: Pattern | undefined): ValueProblem | null {
+  const isMatch = pattern === undefined || pattern.test(String(stored));
+  return isMatch ? null : { rule: "regex", message: `must match ${field.regex}` };
+}
+
+/** The rules of an item beside its type. */
+function itemProblem(field: FieldDefinition, stored: Value, pattern: Pattern | undefined): ValueProblem | null {
+  if (stored === "") return { rule: "type", message: "must not be empty" };
+  if (codePoints(String(stored)) > maxItemLength)
+    return { rule: "max", message: `must be at most ${count(maxItemLength, "character")} long` };
+  return patternProblem(field, stored, pattern);
+}
+
+/** Checks the value of a multiple field. Its first bad item is told. */
+function checkItems(
+  field: FieldDefinition,
+  type: FieldType,
+  { value, pattern }: { value: unknown; pattern: Pattern | undefined },
+): CheckedValue {
+  const { item = type } = type;
+  if (!Array.isArray(value)) return { rule: "type", message: `must be ${type.expected}` };
+  const [min, max] = [field.min ?? 0, maxItemsOf(field)];
+  if (value.length < min) return { rule: "min", message: `must have at least ${count(min, "item")}` };
+  if (value.length > max) return { rule: "max", message: `must have at most ${count(max, "item")}` };
+  const places = new Map<Value, number>();
+  for (const [place, each] of value.entries()) {
+    const checked = checkType(field, item, each);
+    if ("rule" in checked) return { ...checked, item: place };
+    const { stored } = checked;
+    const problem = itemProblem(field, stored, pattern);
+    if (problem !== null) return { ...problem, item: place };
+    const twin = places.get(stored);
+    if (twin !== undefined)
+      return {
+        item: place,
+        rule: "unique",
+        message: `is ${quote(stored)}, as item ${twin} is, and items are distinct`,
+      };
+    places.set(stored, place);
+  }
+  return { stored: JSON.stringify(value) };
+}
+
+function isEmpty(value: unknown, field: FieldDefinition): boolean {
+  if (field.multiple === true) return value === null || (Array.isArray(value) && value.length === 0);
+  return value === null || (value === "" && field.required === true);
+}
+
+/** Checks a value of a field. @param pattern its `regex` rule. */
+export function checkValue(field: FieldDefinition, value: unknown, pattern: Pattern | undefined): CheckedValue {
+  if (isEmpty(value, field))
+    return field.required === true ? { rule: "required", message: "is required" } : { stored: emptyOf(field) };
+  const type = typeOf(field);
+  if (type.item !== undefined) return checkItems(field, type, { value, pattern });
+  const checked = checkType(field, type, value);
+  if ("rule" in checked) return checked;
+  const { stored } = checked;
+  return boundProblem(field, stored) ?? patternProblem(field, stored, pattern) ?? checked;
 }

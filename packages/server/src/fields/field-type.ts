@@ -10,6 +10,7 @@ export interface FieldType {
   readonly name: FieldTypeName;
   /** The type of its column. */
   readonly column: "TEXT" | "INTEGER" | "REAL";
+  /** Of a multiple field, that of an item. */
   readonly valueType: ValueType;
   /** The values that are accepted, as an error message describes them. */
   readonly expected: string;
@@ -19,8 +20,8 @@ export interface FieldType {
   decode?(stored: Exclude<Value, null>): JsonValue;
   /** The rules that mean something on this type. */
   readonly rules: {
-    /** `min` and `max` bound the length in code points, or the value; null where they mean nothing. */
-    readonly bounds: "length" | "value" | null;
+    /** `min` and `max` bound the length in code points, the value, or the number of items; null where they mean nothing. */
+    readonly bounds: "length" | "value" | "items" | null;
     readonly regex: boolean;
     readonly unique: boolean;
   };
@@ -32,6 +33,8 @@ export interface FieldType {
   readonly reference: "record" | "file" | null;
   /** Whether a value of the field may be longer than 100 characters. */
   mayBeLong(field: FieldDefinition): boolean;
+  /** Of a multiple field: the type of an item. */
+  readonly item?: FieldType;
   /** Its type in the generated declarations, and a note on it. */
   readonly typescript: { readonly type: string; readonly note?: string };
 }

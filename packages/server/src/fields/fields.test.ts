@@ -72,3 +72,18 @@ for (const type of FIELD_TYPES) {
     expect(isEmptySql(field, "x")).toContain("x IS NULL");
   });
 }
+
+for (const type of ["string", "relation", "file"] as const) {
+  const field = { name: "f", type, multiple: true };
+  test(`several of ${type}: the JSON of the array is stored, in its order, and comes back`, () => {
+    expect(typeOf(field).encode(["b", "a"])).toBe('["b","a"]');
+    expect(decode(field, '["b","a"]')).toEqual(["b", "a"]);
+    expect(typeOf(field).encode([])).toBe("[]");
+    expect(needsDecoding(field)).toBe(true);
+    expect(isEmptySql(field, "x")).toBe("(x IS NULL OR x = '[]')");
+  });
+  for (const value of ["a", 5, {}, null, [5], ["a", null], [["a"]], ["a\0"]])
+    test(`several of ${type}: ${JSON.stringify(value)} is refused`, () => {
+      expect(typeOf(field).encode(value)).toBeUndefined();
+    });
+}

@@ -6,4 +6,5 @@ export { scopeOf, scopeProblems } from "./attributes/sequence.ts";
 export { positionSql } from "./attributes/values.ts";
 export { checkValue } from "./check-value.ts";
 export type { ValueType } from "./field-type.ts";
-export { decode, isEmptySql, needsDecoding, typeNamed, typeOf, typesWith } from "./registry.ts";
+export { maxItemLength, maxItemsOf, noItems } from "./multiple.ts";
+export { decode, emptyOf, isEmptySql, needsDecoding, typeNamed, typeOf, typesWith } from "./registry.ts";

@@ -2,6 +2,7 @@
 import type { FieldDefinition, FieldType as FieldTypeName, JsonValue } from "@socle/protocol";
 import type { Value } from "../database/index.ts";
 import type { FieldType } from "./field-type.ts";
+import { multipleOf, noItems } from "./multiple.ts";
 import { boolean } from "./types/boolean.ts";
 import { datetime } from "./types/datetime.ts";
 import { file } from "./types/file.ts";
@@ -24,9 +25,23 @@ const types: { readonly [name in FieldTypeName]: FieldType } = {
   file,
 };
 
+const multipleTypes: { readonly [name in FieldTypeName]?: FieldType } = {
+  string: multipleOf(string),
+  relation: multipleOf(relation),
+  file: multipleOf(file),
+};
+
+/** The names of the types that a multiple field may have. */
+export const multipleTypeNames = Object.keys(multipleTypes);
+
 /** The type of a field. */
-export function typeOf({ type }: Pick<FieldDefinition, "type">): FieldType {
-  return types[type];
+export function typeOf({ type, multiple }: Pick<FieldDefinition, "type" | "multiple">): FieldType {
+  return multiple === true ? (multipleTypes[type] ?? types[type]) : types[type];
+}
+
+/** The stored value of a field without a value. */
+export function emptyOf({ multiple }: Pick<FieldDefinition, "multiple">): Value {
+  return multiple === true ? noItems : null;
 }
 
 /** The type of a name that may be none. */

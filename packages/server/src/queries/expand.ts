@@ -2,15 +2,27 @@
  * Expansions: the records beside records. A path takes the same few statements whatever the number of rows, so a page of
  * 1,000 records is no loop of 1,000 queries.
  */
+import type { JsonValue } from "@socle/protocol";
 import type { RowReader } from "../database/index.ts";
 import { AppError } from "../kernel/index.ts";
-import type { ExpansionPlan, SelectionPlan, SqlPart } from "./plan.ts";
+import type { ExpansionPlan, PointerPlan, SelectionPlan, SqlPart } from "./plan.ts";
+import { refuseParameter } from "./query-text.ts";
 import { concealValues, decodeRows, type Row, shapeRecord } from "./shape.ts";
-import { countEachSql, countUpToSql, inList, newestOfEach, type Source, targetSql } from "./sql/expansion.ts";
+import {
+  countEachSql,
+  countUpToSql,
+  inList,
+  newestOfEach,
+  pointingTo,
+  type Source,
+  targetSql,
+} from "./sql/expansion.ts";
 import type { Run } from "./sql/statement.ts";
 
 /** Records that one backward path may bring. */
 const maxRecords = 1_000;
+/** Records that one forward path may name: a multiple field names many for each row. */
+const maxTargets = 10_000;
 /** The bytes that may be read, and that may be answered: a record that many point to is read once and answered often. */
 const maxReadBytes = 8 * 1024 ** 2;
 const maxAnswerBytes = 16 * 1024 ** 2;
@@ -23,8 +35,13 @@ interface Weighed {
   readonly bytes: number;
 }
 
-/** The value that a path brings for a row. */
-type Expanded = (row: Row) => { readonly value: Row[string]; readonly bytes: number };
+/** The value that a path brings, and its bytes. */
+interface Brought {
+  readonly value: Row[string];
+  readonly bytes: number;
+}
+
+type Expanded = (row: Row) => Brought;
 
 const nothing = { value: null, bytes: 4 } as const;
 
@@ -80,34 +97,38 @@ export class Expander {
   }
 
   #forward(field: string, target: Target, rows: readonly Row[]): Expanded {
-    const ids = [...new Set(rows.map((row) => row[field]).filter((id) => typeof id === "string"))];
-    if (ids.length === 0) return () => nothing;
-    const found = this.#read(target, inList(`${target.selection.table}.id`, ids), "");
+    const ids = [...new Set(rows.flatMap((row) => idsIn(row[field])))];
+    if (ids.length > maxTargets)
+      throw refuseParameter("expand", `"${field}" names more than ${maxTargets} records; ask for fewer at a time`);
+    const found = ids.length === 0 ? [] : this.#read(target, inList(`${target.selection.table}.id`, ids), "");
     const keys = found.map((row) => row["id"]);
     const weighed = this.#weighed(target.selection, found);
     const byId = new Map(weighed.map(({ record, bytes }, i) => [keys[i], { value: record, bytes }]));
-    return (row) => byId.get(row[field] ?? null) ?? nothing;
+    return (row) => {
+      const value = row[field] ?? null;
+      return Array.isArray(value) ? several(value.flatMap((id) => byId.get(id) ?? [])) : (byId.get(value) ?? nothing);
+    };
   }
 
   /** The newest first. Where there are too many, each row gets its newest, at most the same number for each. */
   #backward(field: string, target: Target, rows: readonly Row[]): Expanded {
     const ids = rows.flatMap(({ id }) => (typeof id === "string" ? [id] : []));
-    const pointer = target.pointer ?? "";
-    const all = inList(pointer, ids);
+    const pointer = pointerOf(target);
+    const all = pointingTo(target.selection.table, pointer, ids);
     const found = this.#read(
       target,
       this.#isTooMany(target, all) ? this.#newest(target, ids) : all,
       " ORDER BY _seq DESC",
     );
-    const parents = found.map((row) => row[field]);
-    const weighed = this.#weighed(target.selection, found);
-    const byParent = Map.groupBy(weighed.keys(), (i) => parents[i]);
-    return (row) => {
-      const own = (byParent.get(row["id"]) ?? []).flatMap((i) => weighed[i] ?? []);
-      let bytes = 2;
-      for (const each of own) bytes += each.bytes;
-      return { value: own.map(({ record }) => record), bytes };
-    };
+    const parents = found.map((row) => idsIn(pointer.items === null ? row[field] : storedItems(row[field])));
+    const byParent = new Map<string, Brought[]>();
+    for (const [i, { record, bytes }] of this.#weighed(target.selection, found).entries())
+      for (const parent of parents[i] ?? []) {
+        const own = byParent.get(parent) ?? [];
+        if (own.length === 0) byParent.set(parent, own);
+        own.push({ value: record, bytes });
+      }
+    return ({ id }) => several(byParent.get(String(id)) ?? []);
   }
 
   #isTooMany(target: Target, matches: SqlPart): boolean {
@@ -117,10 +138,11 @@ export class Expander {
 
   /** The newest of each parent, so many that all together are not too many. */
   #newest(target: Target, ids: readonly string[]): SqlPart {
-    const pointer = target.pointer ?? "";
-    const { sql, values } = countEachSql(this.#run, sourceOf(target, inList(pointer, ids)), pointer);
+    const { selection, condition } = target;
+    const source = { table: selection.table, condition, pointer: pointerOf(target), ids };
+    const { sql, values } = countEachSql(this.#run, source);
     const counts = this.#reader.all<{ n: number }>(sql, ...values).map(({ n }) => n);
-    return newestOfEach(this.#run, { target, ids, limit: shareOf(counts, maxRecords) });
+    return newestOfEach(this.#run, source, shareOf(counts, maxRecords));
   }
 
   #read(target: Target, matches: SqlPart, order: string): Row[] {
@@ -132,6 +154,29 @@ export class Expander {
       return false;
     });
   }
+}
+
+/** The ids that a field holds. */
+function idsIn(value: JsonValue | undefined): string[] {
+  return [value].flat().filter((id) => typeof id === "string");
+}
+
+/** The items of a multiple field as it is stored; none where the reader may not read it. */
+function storedItems(stored: JsonValue | undefined): JsonValue {
+  // The text was written by JSON.stringify.
+  return typeof stored === "string" ? (JSON.parse(stored) as JsonValue) : null;
+}
+
+/** An array of records. */
+function several(records: readonly Brought[]): Brought {
+  let bytes = 2;
+  for (const each of records) bytes += each.bytes;
+  return { value: records.map(({ value }) => value), bytes };
+}
+
+function pointerOf({ pointer }: Target): PointerPlan {
+  if (pointer === null) throw new Error("A forward path has no pointer");
+  return pointer;
 }
 
 function sourceOf({ selection, condition }: Target, matches: SqlPart): Source {

@@ -1,6 +1,6 @@
 /** The records that hold the id of a file, found by the indexes of the fields of files. */
 import type { FileUse } from "@socle/protocol";
-import { type Collections, columnName } from "../collections/index.ts";
+import { type Collections, columnName, itemTableName } from "../collections/index.ts";
 import { identifier, type Reader } from "../database/index.ts";
 import { type Expression, toSql } from "../expressions/index.ts";
 import { typeOf } from "../fields/index.ts";
@@ -23,7 +23,8 @@ export function fileColumns(collections: Collections): FileColumn[] {
       if (typeOf(field).reference !== "file") continue;
       const table = identifier(collection.table);
       const column = `${table}.${identifier(columnName(field))}`;
-      columns.push({ collection: collection.name, field: field.name, table, column });
+      const items = field.multiple === true ? identifier(itemTableName(collection.name, field.name)) : null;
+      columns.push({ collection: collection.name, field: field.name, table, column, items });
     }
   return columns;
 }
@@ -32,8 +33,8 @@ export function fileColumns(collections: Collections): FileColumn[] {
 export function runFileUses(run: Run, { columns, fileId, limit, offset }: FileUsesInput): FileUses {
   const items: FileUse[] = [];
   let total = 0;
-  for (const { collection, field, table, column } of columns) {
-    const uses = { table, column, fileId };
+  for (const { collection, field, ...column } of columns) {
+    const uses = { ...column, fileId };
     const count = countUsesSql(run, uses);
     const row = run.reader.get<{ n: number }>(count.sql, ...count.values);
     const [found, skipped] = [row?.n ?? 0, Math.max(0, offset - total)];
@@ -77,8 +78,8 @@ export async function isShownIn(
   reader: Reader,
   { columns, fileId, context }: Pick<FileShownInput, "columns" | "fileId" | "context">,
 ): Promise<boolean> {
-  for (const { table, column, condition } of columns) {
-    const { sql, values } = newestUseSql(context, { table, column, fileId }, condition);
+  for (const { condition, ...column } of columns) {
+    const { sql, values } = newestUseSql(context, { ...column, fileId }, condition);
     if ((await reader.get(sql, ...values)) !== null) return true;
   }
   return false;
@@ -86,8 +87,8 @@ export async function isShownIn(
 
 /** Whether some record of the columns holds the id of a file. */
 export function runFileShown(run: Run, { columns, fileId }: FileShownInput): boolean {
-  return columns.some(({ table, column, condition }) => {
-    const { sql, values } = anyUseSql(run, { table, column, fileId }, condition);
+  return columns.some(({ condition, ...column }) => {
+    const { sql, values } = anyUseSql(run, { ...column, fileId }, condition);
     return run.reader.get(sql, ...values) !== null;
   });
 }

@@ -74,7 +74,7 @@ export function parseListQuery(collection: Collection, text: QueryText, scope: R
   const hasTotal = text.count === "exact";
   const { isBounded, isOrdered } = indexUseOf(collection, conditions, { sort, offset });
   const isSearched = text.search !== undefined;
-  const isSmall = limit <= maxLoopLimit && !parsed.leadsBack && !parsed.isGuarded;
+  const isSmall = limit <= maxLoopLimit && !parsed.leadsToMany && !parsed.isGuarded;
   const isOnLoop = !isSearched && isBounded && isSmall && !(hasTotal && conditions.length > 0);
   const site: ExecutionSite = isOnLoop ? "event-loop" : "thread";
   const options: SqlOptions = { isProbed: site === "thread", users: scope.users.table };

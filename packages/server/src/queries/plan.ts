@@ -39,18 +39,24 @@ export interface ExpansionPlan {
   readonly name: string;
   /** `forward`: a field of the record holds the id. `backward`: a field of theirs does. */
   readonly direction: "forward" | "backward";
-  /** The field that holds the id. */
+  /** The field that holds the id, or several. */
   readonly field: string;
   /** The records there; null where the caller may read none of them. */
   readonly target: {
     /** The collection, for error messages. */
     readonly name: string;
     readonly selection: SelectionPlan;
-    /** The column of a backward field. */
-    readonly pointer: string | null;
+    /** Of a backward field. */
+    readonly pointer: PointerPlan | null;
     /** A condition on the records that the caller may read; null for all. */
     readonly condition: SqlPart | null;
   } | null;
+}
+
+/** A field by which records point to others: its column, and the table of its items where it is multiple, as quoted SQL names. */
+export interface PointerPlan {
+  readonly column: string;
+  readonly items: string | null;
 }
 
 /** A search: the records that match, and the texts around what is found. */
@@ -108,13 +114,12 @@ export interface GroupsPlan {
   readonly limit: number;
 }
 
-/** A column that holds the ids of files. */
-export interface FileColumn {
+/** A column that holds the ids of files, one or several. */
+export interface FileColumn extends PointerPlan {
   readonly collection: string;
   readonly field: string;
   /** The quoted SQL names of its table and of the column. */
   readonly table: string;
-  readonly column: string;
 }
 
 /** The part that every input has. */

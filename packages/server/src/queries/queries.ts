@@ -209,7 +209,7 @@ export class Queries {
       current = this.#readable(name, principal);
       const scope = this.#scope(principal);
       const parsed = parseSelection(scope.source(current), text, scope);
-      const site = parsed.leadsBack ? "thread" : "event-loop";
+      const site = parsed.leadsToMany ? "thread" : "event-loop";
       const selection = parsed.plan({ isProbed: site === "thread", users: scope.users.table });
       const input: RecordInput = { type: "record", selection, id, ...this.#basics(request) };
       return { input, site, entered: scope.entered };

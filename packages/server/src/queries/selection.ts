@@ -1,9 +1,11 @@
 /** The parameters `fields` and `expand`: which fields of a record are answered, and which records beside it. */
+import { itemTableName } from "../collections/index.ts";
+import { identifier } from "../database/index.ts";
 import { isName, type SqlOptions, toSql } from "../expressions/index.ts";
 import { typeOf } from "../fields/index.ts";
 import { type AppError, quote } from "../kernel/index.ts";
 import { recordTableOf } from "../records/index.ts";
-import type { ExpansionPlan, SelectionPlan } from "./plan.ts";
+import type { ExpansionPlan, PointerPlan, SelectionPlan } from "./plan.ts";
 import { hintFor, type QueryText, refuseParameter } from "./query-text.ts";
 import { conditionOf, type ReadScope } from "./read-scope.ts";
 import { columnsSql, decodedFields, type Source, userSource } from "./source.ts";
@@ -38,9 +40,12 @@ export class Selection {
     this.#pointer = pointer;
   }
 
-  /** Whether it shows records that point to others: only the page bounds the number of those that others point to. */
-  get leadsBack(): boolean {
-    return this.expansions.some(({ isBackward, selection }) => isBackward || selection.leadsBack);
+  /** Whether it shows several records beside one: those that point to it, or that a multiple field points to. */
+  get leadsToMany(): boolean {
+    return this.expansions.some(
+      ({ isBackward, field, selection }) =>
+        isBackward || this.source.field(field)?.multiple === true || selection.leadsToMany,
+    );
   }
 
   /** Whether the database must look at each record to know which of its fields are answered. */
@@ -106,6 +111,12 @@ export class Selection {
   }
 }
 
+function pointerOf(source: Source, field: string): PointerPlan {
+  const isMultiple = source.field(field)?.multiple === true;
+  const items = isMultiple ? identifier(itemTableName(source.name, field)) : null;
+  return { column: source.column(field), items };
+}
+
 function expansionPlan({ name, isBackward, field, selection }: Expansion, options: SqlOptions): ExpansionPlan {
   const { source } = selection;
   const direction = isBackward ? "backward" : "forward";
@@ -114,7 +125,7 @@ function expansionPlan({ name, isBackward, field, selection }: Expansion, option
   const target = {
     name: source.name,
     selection: selection.plan(options),
-    pointer: isBackward ? source.column(field) : null,
+    pointer: isBackward ? pointerOf(source, field) : null,
     condition: condition === null ? null : toSql(condition, source.table, options),
   };
   return { name, direction, field, target };

@@ -21,10 +21,22 @@ interface Task {
   n: number | null;
   team: string | null;
   by: string | null;
+  /** Users and words: multiple fields. */
+  watchers: string[];
+  tags: string[];
 }
 
 const member = "team.members(team).user = @user.id";
-const rules = ["public", "authenticated", "owner", "admin", member, `status = "open" || ${member}`] as const;
+const watching = "watchers = @user.id";
+const rules = [
+  "public",
+  "authenticated",
+  "owner",
+  "admin",
+  member,
+  `status = "open" || ${member}`,
+  `${watching} || tags = null`,
+] as const;
 type Rule = (typeof rules)[number];
 
 const tasks = (read: Rule) => ({
@@ -34,6 +46,8 @@ const tasks = (read: Rule) => ({
     { name: "n", type: "integer" },
     relation("team", "teams"),
     { ...relation("by", "users"), owner: true },
+    { ...relation("watchers", "users"), multiple: true },
+    { name: "tags", type: "string", multiple: true },
   ],
   permissions: { read, create: "public" },
 });
@@ -67,6 +81,14 @@ const filters: { text: string; holds: (task: Task, listener: string) => boolean 
   { text: 'team.name = "red"', holds: ({ team }) => team === teams.get("red") },
   { text: 'team.name != "red"', holds: ({ team }) => team !== teams.get("red") },
   { text: member, holds: ({ team }, listener) => isMember(team, listener) },
+  { text: watching, holds: ({ watchers }, listener) => watchers.includes(users.get(listener)?.id ?? "") },
+  {
+    text: "watchers != @user.id",
+    holds: ({ watchers }, listener) => !watchers.includes(users.get(listener)?.id ?? ""),
+  },
+  { text: 'tags = "a" && n > 0', holds: ({ tags, n }) => tags.includes("a") && n !== null && n > 0 },
+  { text: 'tags !~ "A"', holds: ({ tags }) => !tags.includes("a") },
+  { text: "tags = null || length(tags) = 2", holds: ({ tags }) => tags.length !== 1 },
   { text: `!(${member})`, holds: ({ team }, listener) => !isMember(team, listener) },
 ];
 
@@ -85,6 +107,8 @@ const ruleHolds: { readonly [rule in Rule]: (task: Task, listener: string) => bo
   [member]: ({ team }, listener) => isMember(team, listener),
   [`status = "open" || ${member}`]: (task: Task, listener: string) =>
     task.status === "open" || isMember(task.team, listener),
+  [`${watching} || tags = null`]: ({ watchers, tags }: Task, listener: string) =>
+    watchers.includes(users.get(listener)?.id ?? "") || tags.length === 0,
 };
 
 type Values = Partial<Omit<Task, "id">>;
@@ -105,6 +129,8 @@ const values: fc.Arbitrary<Values> = fc.record(
     n: fc.constantFrom(null, 0, 1, 2),
     team: fc.constantFrom(null, ...teams.values()),
     by: fc.constantFrom(null, ...[...users.values()].map(({ id }) => id)),
+    watchers: fc.subarray([...users.values()].map(({ id }) => id)),
+    tags: fc.subarray(["a", "b"]),
   },
   { requiredKeys: [] },
 );
@@ -165,7 +191,7 @@ class Model {
   async run(what: Step): Promise<void> {
     switch (what.do) {
       case "create": {
-        const given = { status: null, n: null, team: null, by: null, ...what.values };
+        const given = { status: null, n: null, team: null, by: null, watchers: [], tags: [], ...what.values };
         const { record } = await records.create("tasks", system, { ...given });
         const after = { id: record.id, ...given };
         this.#tasks.push(after);

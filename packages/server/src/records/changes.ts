@@ -280,7 +280,7 @@ export class RecordChanges {
       await this.#admitState(tx, "create", { ...state, problems });
     if (collection.fieldPolicies !== null) await this.#fieldRights.admitNew(tx, state, body);
     if (problems.length > 0 || table.references.length > 0)
-      await this.#refuse(tx, { table, principal }, { id, values, problems });
+      await this.#refuse(tx, { table, principal }, { id, values, problems, before: null });
     return { values, record, owner, stored };
   }
 
@@ -304,8 +304,7 @@ export class RecordChanges {
       if (problems.length === 0) await observe?.(state);
       await this.#admitState(tx, "update", { ...state, problems });
     }
-    const references = changedReferences(table, values, row.record);
-    await this.#refuse(tx, { table, principal }, { id, values: references, problems });
+    await this.#refuse(tx, { table, principal }, { id, values, problems, before: row.record });
     return { values, owner };
   }
 
@@ -343,7 +342,7 @@ export class RecordChanges {
   async #refuse(
     tx: Transactor,
     by: { table: RecordTable; principal: Principal },
-    body: ValidatedBody & { id: string },
+    body: ValidatedBody & { id: string; before: StoredRecord | null },
   ): Promise<void> {
     const { id, values, problems } = body;
     await this.#references.check(tx, by, body);
@@ -351,22 +350,6 @@ export class RecordChanges {
     problems.push(...(await this.#references.duplicates(tx, by.table, { id, values, problems })));
     throw AppError.validation(problems);
   }
-}
-
-/**
- * The values without the references that stay as they are: the record that one points to may be gone, and what GET returned
- * can be PUT all the same.
- */
-function changedReferences(
-  table: RecordTable,
-  values: readonly (Value | undefined)[],
-  record: StoredRecord,
-): (Value | undefined)[] {
-  return values.map((value, position) => {
-    const field = table.fields[position];
-    const isSame = field !== undefined && value === record[field.name];
-    return isSame && table.references.includes(position) ? undefined : value;
-  });
 }
 
 /** The values of a hook that differ from the record as it saw it: a hook may return the whole record, also fields that the caller may not write. */

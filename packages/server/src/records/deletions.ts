@@ -4,13 +4,13 @@
  * 1. **Collect.** From the record on, what `cascade` takes along is found by the indexes of the relations, each record once, so that
  *    rings end.
  * 2. **Refuse.** A record that points to one of them by `restrict` and stays refuses all of it. Nothing was written so far.
- * 3. **Clear.** The fields that point to one of them by `clear`, in records that stay, are set to null.
+ * 3. **Clear.** The fields that point to one of them by `clear`, in records that stay, are set to null, or lose the item.
  * 4. **Delete.** Those that were found last go first, the record itself at the end.
  *
  * All of it is one transaction: nobody sees a part, and a crash leaves all or nothing. It takes turns with the event loop, so that
  * reads go on; other writes wait for it, which is why `limits.cascade` bounds it.
  */
-import type { ErrorDetail, StoredRecord } from "@socle/protocol";
+import type { ErrorDetail, JsonValue, StoredRecord } from "@socle/protocol";
 import type { Collections } from "../collections/index.ts";
 import type { Transactor, Value } from "../database/index.ts";
 import { AppError, type Clock, count, nextTurn, type Principal, toTimestamp } from "../kernel/index.ts";
@@ -189,12 +189,16 @@ export class Deletions {
           if (going.has(keyOf({ collection: table.collection.name, id }))) continue;
           cleared += 1;
           if (cleared > room) throw this.#tooMany();
-          await this.#clearOne(work, { table, field }, id);
+          await this.#clearOne(work, { table, field }, { id, target: target.id });
         }
   }
 
-  /** Sets a field to null, with an event. No rule of the record can be broken by that. */
-  async #clearOne(work: Work, { table, field }: Pick<Pointer, "table" | "field">, id: string): Promise<void> {
+  /** Sets a field to null, or takes an item out of it, with an event. No rule of the record can be broken by that. */
+  async #clearOne(
+    work: Work,
+    { table, field }: Pick<Pointer, "table" | "field">,
+    { id, target }: { id: string; target: string },
+  ): Promise<void> {
     const { tx, principal } = work;
     const definition = table.field(field);
     const found = await tx.get<StoredRecord>(table.byIdWithOwner, id);
@@ -203,7 +207,8 @@ export class Deletions {
     const before = table.toOwned(found);
     const now = this.#clock.now();
     const updatedAt = toTimestamp(Math.max(now, Date.parse(before.record.updatedAt) + 1));
-    const values = table.fields.map((each): Value | undefined => (each === definition ? null : undefined));
+    const cleared = definition.multiple === true ? withoutItem(before.record[field], target) : null;
+    const values = table.fields.map((each): Value | undefined => (each === definition ? cleared : undefined));
     // Without the value the record may be counted by another counter.
     const { record } = before;
     if (table.sequences.length > 0) await numberChanged(tx, table, { values, record, problems: [] });
@@ -232,6 +237,11 @@ function told(principal: Principal, { table: { collection }, field, n }: Kept): 
   const isOpen = limits === null || !(limits.closed.has(field) || limits.conditional.has(field));
   if (!isOpen || collection.policies.read.decide(principal).access !== "all") return "records point";
   return `${count(n, "record")} ${n === 1 ? "points" : "point"}`;
+}
+
+/** The stored form of the other items. */
+function withoutItem(items: JsonValue | undefined, item: string): string {
+  return JSON.stringify(Array.isArray(items) ? items.filter((each) => each !== item) : []);
 }
 
 function tooMuch(what: string): AppError {

@@ -1,6 +1,6 @@
 /** Record tables: the SQL of a collection's records, and values derived from its definition once for all requests. */
 import type { FieldDefinition, JsonValue, StoredRecord } from "@socle/protocol";
-import { type Collection, columnName, columnsOf, indexesOf, orderColumn } from "../collections/index.ts";
+import { type Collection, columnName, columnsOf, indexesOf, itemTableName, orderColumn } from "../collections/index.ts";
 import { identifier, type Value } from "../database/index.ts";
 import { decode, needsDecoding, positionSql, scopeOf, typeOf } from "../fields/index.ts";
 import { ownerColumn } from "../permissions/index.ts";
@@ -130,9 +130,13 @@ export class RecordTable {
     return `UPDATE ${this.sqlName} SET ${set}updatedAt = ? WHERE id = ? RETURNING ${this.#columns}`;
   }
 
-  /** The records whose field holds an id, in the order of creation. Parameters: the id, the place after which they begin. */
+  /** The records whose field holds an id, alone or among others, in the order of creation. Parameters: the id, the place after which they begin. */
   pointing(field: string, limit: number): string {
     const seq = `${this.sqlName}._seq`;
+    if (this.field(field)?.multiple === true) {
+      const items = identifier(itemTableName(this.collection.name, field));
+      return `SELECT ${seq} AS seq, ${this.sqlName}.id FROM ${items} AS _item, ${this.sqlName} WHERE _item.value = ? AND _item.record > ? AND ${seq} = _item.record ORDER BY _item.record LIMIT ${limit}`;
+    }
     return `SELECT ${seq} AS seq, id FROM ${this.sqlName} WHERE ${this.column(field)} = ? AND ${seq} > ? ORDER BY ${seq} LIMIT ${limit}`;
   }
 

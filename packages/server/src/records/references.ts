@@ -1,5 +1,5 @@
 /** References: the checks of a record that need the database (relations, files, unique fields). */
-import type { ErrorDetail, FieldDefinition } from "@socle/protocol";
+import type { ErrorDetail, FieldDefinition, JsonValue, StoredRecord } from "@socle/protocol";
 import type { Collections } from "../collections/index.ts";
 import { isUniqueViolation, type Reader, type Transactor, type Value } from "../database/index.ts";
 import { typeOf } from "../fields/index.ts";
@@ -33,6 +33,15 @@ const fileProblems: { readonly [standing in FileStanding]: string | null } = {
   missing: "but there is no such stored file",
 };
 
+/** A message for each of hundreds of items helps nobody. */
+const maxMissing = 20;
+
+/** A caller, and a field of theirs. */
+interface Reference {
+  readonly field: FieldDefinition;
+  readonly principal: Principal;
+}
+
 export class References {
   readonly #collections: Collections;
   readonly #lookups: Lookups;
@@ -42,25 +51,53 @@ export class References {
     this.#lookups = options.lookups;
   }
 
-  /** Adds a problem for each value that points to nothing, or to a file that it would open to the caller. */
+  /**
+   * Adds a problem for each value that points to nothing, or to a file that it would open to the caller. An id that the record has
+   * already is left alone: its target may be gone, and what GET returned can be PUT all the same.
+   * @param body `before` is the record that is changed; null for a new one.
+   */
   async check(
     tx: Transactor,
     { table, principal }: { table: RecordTable; principal: Principal },
-    { values, problems }: ValidatedBody,
+    { values, problems, before }: ValidatedBody & { before: StoredRecord | null },
   ): Promise<void> {
     for (const position of table.references) {
       const [field, value] = [table.fields[position], values[position]];
       if (field === undefined || typeof value !== "string") continue;
-      const isFile = typeOf(field).reference === "file";
-      const problem = isFile
-        ? fileProblems[await this.#lookups.fileStanding(tx, value, principal)]
-        : (await this.#exists(tx, field, value))
-          ? null
-          : `but there is no such record of "${field.collection}"`;
+      const former = before?.[field.name] ?? null;
+      if (field.multiple === true) {
+        await this.#checkItems(tx, { field, principal }, { value, former, problems });
+        continue;
+      }
+      const problem = value === former ? null : await this.#problemOf(tx, { field, principal }, value);
       if (problem === null) continue;
       const message = `${field.name} points to ${quote(value)}, ${problem}`;
-      problems.push({ field: field.name, rule: isFile ? "file" : "relation", message });
+      problems.push({ field: field.name, rule: ruleOf(field), message });
     }
+  }
+
+  async #checkItems(
+    tx: Transactor,
+    { field, principal }: Reference,
+    { value, former, problems }: { value: string; former: JsonValue; problems: ErrorDetail[] },
+  ): Promise<void> {
+    const known = new Set(Array.isArray(former) ? former : []);
+    let missing = 0;
+    // A stored value is the JSON of an array of ids.
+    for (const [item, id] of (JSON.parse(value) as string[]).entries()) {
+      const problem = known.has(id) ? null : await this.#problemOf(tx, { field, principal }, id);
+      if (problem === null) continue;
+      missing += 1;
+      if (missing > maxMissing) return;
+      const message = `${field.name}[${item}] points to ${quote(id)}, ${problem}`;
+      problems.push({ field: field.name, item, rule: ruleOf(field), message });
+    }
+  }
+
+  /** The reason why an id cannot stand in a field, as the end of a sentence; null where it can. */
+  async #problemOf(tx: Transactor, { field, principal }: Reference, id: string): Promise<string | null> {
+    if (typeOf(field).reference === "file") return fileProblems[await this.#lookups.fileStanding(tx, id, principal)];
+    return (await this.#exists(tx, field, id)) ? null : `but there is no such record of "${field.collection}"`;
   }
 
   /**
@@ -108,4 +145,8 @@ export class References {
     const row = tx.get(recordTableOf(target).exists, id);
     return row instanceof Promise ? row.then((found) => found !== null) : row !== null;
   }
+}
+
+function ruleOf(field: FieldDefinition): "file" | "relation" {
+  return typeOf(field).reference === "file" ? "file" : "relation";
 }

@@ -30,7 +30,9 @@ function validateValue(
 ): Value | undefined {
   const checked = checkValue(field, value, pattern);
   if ("stored" in checked) return checked.stored;
-  problems.push({ field: field.name, rule: checked.rule, message: `${field.name} ${checked.message}` });
+  const { rule, message, item } = checked;
+  if (item === undefined) problems.push({ field: field.name, rule, message: `${field.name} ${message}` });
+  else problems.push({ field: field.name, item, rule, message: `${field.name}[${item}] ${message}` });
   return undefined;
 }
 

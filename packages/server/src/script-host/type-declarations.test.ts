@@ -27,6 +27,11 @@ test.each<[FieldDefinition, (string | null)[]]>([
   ],
   [{ name: "f", type: "string", values: ["a"] }, ['f: "a" | null;', 'f?: "a" | null;', 'f?: "a" | null;']],
   [{ name: "f", type: "integer", default: 5, required: true }, ["f: number;", "f?: number;", "f?: number;"]],
+  [{ name: "f", type: "string", multiple: true }, ["f: string[];", "f?: string[];", "f?: string[];"]],
+  [
+    { name: "f", type: "string", multiple: true, values: ["a", "b"], required: true },
+    ['f: ("a" | "b")[];', 'f: ("a" | "b")[];', 'f?: ("a" | "b")[];'],
+  ],
   [{ name: "f", type: "integer", sequence: true }, ["f: number;", null, null]],
 ])("%j", (field, lines) => {
   expect(linesOf(field)).toEqual(lines);

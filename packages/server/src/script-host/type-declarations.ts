@@ -10,13 +10,14 @@ const enumPattern = /^\^\((?:\?:)?([\w -]+(?:\|[\w -]+)*)\)\$$/;
 function typescriptOf(field: FieldDefinition): string {
   const values = field.values ?? enumPattern.exec(field.regex ?? "")?.[1]?.split("|");
   if (values === undefined) return typeOf(field).typescript.type;
-  return values.map((value) => JSON.stringify(value)).join(" | ");
+  const union = values.map((value) => JSON.stringify(value)).join(" | ");
+  return field.multiple === true ? `(${union})[]` : union;
 }
 
 function noteOf(field: FieldDefinition): string {
-  const about = [
-    field.collection === undefined ? typeOf(field).typescript.note : `the id of one of ${field.collection}`,
-  ];
+  const { note } = typeOf(field).typescript;
+  const target = field.collection === undefined ? note : `the id of one of ${field.collection}`;
+  const about = [field.multiple === true && target !== undefined ? `each ${target}` : target];
   if (field.owner === true) about.push("the owner");
   if (field.min !== undefined) about.push(`min ${field.min}`);
   if (field.max !== undefined) about.push(`max ${field.max}`);
@@ -28,8 +29,8 @@ function noteOf(field: FieldDefinition): string {
   return text === "" ? "" : `      /** ${text} */\n`;
 }
 
-function isNeverNull({ required, sequence }: FieldDefinition): boolean {
-  return required === true || sequence !== undefined;
+function isNeverNull({ required, sequence, multiple }: FieldDefinition): boolean {
+  return required === true || sequence !== undefined || multiple === true;
 }
 
 /** A required field is never null, neither in a record nor in the values of a write; others may be. Numbers of a sequence are not written. */

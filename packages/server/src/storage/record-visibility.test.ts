@@ -30,6 +30,7 @@ const collections = [
       relation("by", "users"),
     ],
   },
+  { name: "album", fields: [{ ...image, name: "images", multiple: true }], permissions: { read: "authenticated" } },
   { name: "other_field", fields: [{ name: "text", type: "string" }] },
 ];
 
@@ -129,6 +130,19 @@ describe("a file is downloaded by", () => {
     expect(await statuses(second)).toEqual(nobodyElse);
   });
 
+  test("who may read a record whose array has it among others, while it has", async () => {
+    const [first, second] = [await store(), await store()];
+    const album = await make("album", { images: [second, first] });
+    const readers = [401, 200, 200, 200, 200];
+    expect([await statuses(first), await statuses(second)]).toEqual([readers, readers]);
+    const uses = await request("GET", `/api/admin/storage/${first}/records`, as("root"));
+    expect(uses.body["items"]).toEqual([{ collection: "album", field: "images", id: album }] as never);
+    await service.records.update("album", system, { record: album, body: { images: [second] } });
+    expect([await statuses(first), await statuses(second)]).toEqual([nobodyElse, readers]);
+    await service.records.delete("album", system, album);
+    expect(await statuses(second)).toEqual(nobodyElse);
+  });
+
   test("the visibility of its moment", async () => {
     const id = await store("protected");
     await make("open", { image: id });
@@ -173,6 +187,16 @@ describe("nobody gets at a file by a record that they write", () => {
       expect(await statusOf("POST", "/api/open", { image: await store(visibility) })).toEqual([201, undefined]);
     const created = await request("POST", "/api/open", { ...as("owner"), body: { image: await store() } });
     expect(created.status).toBe(201);
+  });
+
+  test("nor by one whose array has it; what is in the array already can be sent back", async () => {
+    const [own, other] = [await store("public"), await store()];
+    expect(await statusOf("POST", "/api/album", { images: [own, other] })).toEqual([400, "file"]);
+    const album = await make("album", { images: [own] });
+    expect(await statusOf("PUT", `/api/album/${album}`, { images: [other, own] })).toEqual([400, "file"]);
+    expect(await statuses(other)).toEqual([401, 200, 403, 403, 200]);
+    await service.records.update("album", system, { record: album, body: { images: [own, other] } });
+    expect(await statusOf("PUT", `/api/album/${album}`, { images: [other, own] })).toEqual([200, undefined]);
   });
 
   test("and a record that points to it already can be sent back as it was", async () => {

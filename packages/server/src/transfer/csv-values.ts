@@ -15,6 +15,7 @@ const booleans: { readonly [text: string]: boolean } = { true: true, false: fals
 
 /** The value that a cell stands for. A number or a boolean that is none stays a text, which its field refuses. */
 export function valueOfCell(field: FieldDefinition, cell: string): unknown {
+  if (field.multiple === true) return itemsOfCell(cell);
   switch (field.type) {
     case "integer":
     case "float":
@@ -22,14 +23,23 @@ export function valueOfCell(field: FieldDefinition, cell: string): unknown {
     case "boolean":
       return booleans[cell.trim().toLowerCase()] ?? cell;
     case "json":
-      try {
-        return JSON.parse(cell);
-      } catch {
-        return new NoValue(cell);
-      }
+      return jsonOfCell(cell);
     default:
       return cell;
   }
+}
+
+function jsonOfCell(cell: string): unknown {
+  try {
+    return JSON.parse(cell);
+  } catch {
+    return new NoValue(cell);
+  }
+}
+
+/** The items of a multiple field: a JSON array, as an export writes it, or a text that is the only item. */
+function itemsOfCell(cell: string): unknown {
+  return cell.trimStart().startsWith("[") ? jsonOfCell(cell) : [cell];
 }
 
 /** The cell of a value; null for an empty one. */

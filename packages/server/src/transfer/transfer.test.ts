@@ -14,6 +14,7 @@ const fields = [
   { name: "d", type: "datetime" },
   { name: "j", type: "json" },
   { name: "r", type: "relation", collection: "rows" },
+  { name: "m", type: "string", multiple: true },
 ];
 const api = await openApi({
   collections: [
@@ -206,6 +207,17 @@ describe("CSV", () => {
     expect((await all()).map(({ s }) => s)).toEqual(["f", "a\nb"]);
   });
 
+  test("a multiple field is a JSON array, or its only item", async () => {
+    await clear("rows");
+    const { body } = await send('s,m\na,"[""x"",""y""]"\nb,x\nc,\nd,[x\ne,"[5]"\nf,"[""x"",""x""]"\n', csv);
+    expect(problemsOf(body)).toEqual(["5:m:type", "6:m:type", "7:m:unique"]);
+    expect((await all()).map(({ s, m }) => [s, m])).toEqual([
+      ["c", []],
+      ["b", ["x"]],
+      ["a", ["x", "y"]],
+    ]);
+  });
+
   test.each([
     ["a name that is no field", "s,titel\na,b\n", '"titel"'],
     ["a name twice", "s,s\na,b\n", '"s" twice'],
@@ -270,7 +282,7 @@ test("export: the oldest first, as a file", async () => {
   await send(
     lines(
       { s: "a", id: id(1), createdAt: "2020-01-01" },
-      { s: "", t: "x,y", j: { k: '"' }, id: id(2), createdAt: "2020-01-01" },
+      { s: "", t: "x,y", j: { k: '"' }, m: ["p", "q,r"], id: id(2), createdAt: "2020-01-01" },
     ),
   );
   const answer = await api.request("GET", "/api/rows/export?format=csv", { token: admin });
@@ -279,9 +291,9 @@ test("export: the oldest first, as a file", async () => {
   const at = "2020-01-01T00:00:00.000Z";
   expect(await take("csv")).toBe(
     [
-      "id,createdAt,updatedAt,s,t,i,f,b,d,j,r",
-      `${id(1)},${at},${at},a,,,,,,,`,
-      `${id(2)},${at},${at},"","x,y",,,,,"{""k"":""\\""""}",`,
+      "id,createdAt,updatedAt,s,t,i,f,b,d,j,r,m",
+      `${id(1)},${at},${at},a,,,,,,,,[]`,
+      `${id(2)},${at},${at},"","x,y",,,,,"{""k"":""\\""""}",,"[""p"",""q,r""]"`,
       "",
     ].join("\r\n"),
   );
@@ -290,7 +302,7 @@ test("export: the oldest first, as a file", async () => {
   const accepted = await api.request("GET", "/api/rows/export", { token: admin, headers: { Accept: "text/csv" } });
   expect(accepted.headers.get("content-type")).toBe("text/csv; charset=utf-8");
   await clear("rows");
-  expect([await take("ndjson"), await take("csv")]).toEqual(["", "id,createdAt,updatedAt,s,t,i,f,b,d,j,r\r\n"]);
+  expect([await take("ndjson"), await take("csv")]).toEqual(["", "id,createdAt,updatedAt,s,t,i,f,b,d,j,r,m\r\n"]);
 });
 
 test("random records, out and in again in both formats, are the same", async () => {
@@ -305,6 +317,10 @@ test("random records, out and in again in both formats, are the same", async () 
     b: fc.option(fc.boolean()),
     d: fc.option(fc.constantFrom("1999-12-31T23:59:59.999Z", "2020-02-29T00:00:00.000Z")),
     j: fc.option(fc.jsonValue({ maxDepth: 3 })),
+    m: fc.uniqueArray(
+      text.filter((each) => each !== ""),
+      { maxLength: 3 },
+    ),
   });
   await fc.assert(
     fc.asyncProperty(fc.array(row, { maxLength: 12 }), fc.constantFrom("csv", "ndjson"), async (rows, format) => {

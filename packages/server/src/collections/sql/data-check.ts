@@ -1,12 +1,23 @@
 /** Data check of a migration: asks the records, before anything is changed, whether they allow the new definition. */
 import type { ErrorDetail, FieldDefinition } from "@socle/protocol";
 import { identifier, literal, type Reader, type Value } from "../../database/index.ts";
-import { fillOf, isEmptySql, scopeOf, storedDefault, typeOf } from "../../fields/index.ts";
+import {
+  decode,
+  fillOf,
+  isEmptySql,
+  maxItemLength,
+  maxItemsOf,
+  noItems,
+  scopeOf,
+  storedDefault,
+  typeOf,
+} from "../../fields/index.ts";
 import { AppError, count, nextTurn, quote } from "../../kernel/index.ts";
 import { ownerColumn } from "../../permissions/index.ts";
 import { columnName, recordTimes, tableName } from "../collection.ts";
 import { compilePattern } from "../pattern.ts";
 import { type BoundRule, type CollectionPlan, originOf, type PlanStep } from "../plan.ts";
+import { turnedSql } from "../table.ts";
 
 /** Ids of offending records that an error names. */
 const maxExamples = 5;
@@ -72,7 +83,7 @@ export class DataCheck {
   async dropped(field: string): Promise<number> {
     // The owner column stays: the owner is hidden, not lost.
     if (this.#before.get(field)?.owner === true) return 0;
-    return this.#count(`${this.#column(field)} IS NOT NULL`);
+    return this.#count(this.#isSet(field));
   }
 
   async #refuseStep(step: PlanStep, field: FieldDefinition): Promise<void> {
@@ -90,9 +101,11 @@ export class DataCheck {
         return step.on ? this.#refuseDuplicates([name]) : undefined;
       case "retarget": {
         const why = `cannot point to "${step.to}" instead of "${step.from}":`;
-        const old = this.#column(originOf(this.#plan, name));
-        return this.#refuseWhere({ field: name, rule: "relation", why, state: "a value in it" }, `${old} IS NOT NULL`);
+        const condition = this.#isSet(originOf(this.#plan, name));
+        return this.#refuseWhere({ field: name, rule: "relation", why, state: "a value in it" }, condition);
       }
+      case "multiple":
+        return this.#refuseTurn(field);
       case "sequence":
         return step.on ? this.#refuseDuplicates([...scopeOf(field), name]) : undefined;
       case "values":
@@ -104,13 +117,16 @@ export class DataCheck {
   }
 
   /** Refuses records with a text that is none of the values, and names those texts. */
-  async #refuseOthers({ name, values }: FieldDefinition, value: string): Promise<void> {
+  async #refuseOthers({ name, values, multiple }: FieldDefinition, value: string): Promise<void> {
     if (values === undefined) return;
-    const condition = `${value} NOT IN (${values.map(() => "?").join(", ")})`;
+    const text = multiple === true ? "_item.value" : value;
+    const other = `${text} NOT IN (${values.map(() => "?").join(", ")})`;
+    const items = `json_each(${value}) _item`;
     const others = await this.#reader.all<{ value: string }>(
-      `SELECT DISTINCT substr(${value}, 1, 100) AS value FROM ${this.#table} WHERE ${condition} LIMIT ${maxExamples + 1}`,
+      `SELECT DISTINCT substr(${text}, 1, 100) AS value FROM ${this.#table}${multiple === true ? `, ${items}` : ""} WHERE ${other} LIMIT ${maxExamples + 1}`,
       ...values,
     );
+    const condition = multiple === true ? `EXISTS (SELECT 1 FROM ${items} WHERE ${other})` : other;
     const shown = others.slice(0, maxExamples).map((row) => quote(row.value));
     const state = `another value: ${shown.join(", ")}${others.length > maxExamples ? ", …" : ""}`;
     const why = `cannot have "values" ${quote(values)}:`;
@@ -118,19 +134,22 @@ export class DataCheck {
   }
 
   async #refuseBounds(field: FieldDefinition, value: string, rules: readonly BoundRule[]): Promise<void> {
-    const isText = typeOf(field).rules.bounds === "length";
-    const measure = isText ? `length(${value})` : value;
+    const { bounds } = typeOf(field).rules;
+    const measure =
+      bounds === "length" ? `length(${value})` : bounds === "items" ? `nullif(json_array_length(${value}), 0)` : value;
+    const has = {
+      length: { min: "a text that is shorter", max: "a text that is longer" },
+      items: { min: "fewer items", max: "more items" },
+      value: { min: "a value below it", max: "a value above it" },
+    }[bounds ?? "value"];
     for (const [bound, sign] of [
       ["min", "<"],
       ["max", ">"],
     ] as const) {
-      const limit = field[bound];
+      const limit = bound === "max" && field.multiple === true ? maxItemsOf(field) : field[bound];
       if (limit === undefined || !rules.includes(bound)) continue;
-      const state = isText
-        ? `a text that is ${bound === "min" ? "shorter" : "longer"}`
-        : `a value ${bound === "min" ? "below" : "above"} it`;
       await this.#refuseWhere(
-        { field: field.name, rule: bound, why: `cannot have "${bound}" ${limit}:`, state },
+        { field: field.name, rule: bound, why: `cannot have "${bound}" ${limit}:`, state: has[bound] },
         `${measure} ${sign} ?`,
         limit,
       );
@@ -139,9 +158,32 @@ export class DataCheck {
       const why = `cannot have "regex" ${quote(field.regex)}:`;
       this.#refuse(
         { field: field.name, rule: "regex", why, state: "a text that does not match" },
-        await this.#unmatched(field.regex, value),
+        await this.#unmatched(field, value),
       );
     }
+  }
+
+  /** Refuses records with several items in a field that is to hold one value, or with a value that is too long for an item. */
+  async #refuseTurn(field: FieldDefinition): Promise<void> {
+    const { name, multiple } = field;
+    const old = this.#column(originOf(this.#plan, name));
+    if (multiple === true)
+      return this.#refuseWhere(
+        {
+          field: name,
+          rule: "max",
+          why: "cannot be multiple:",
+          state: `a text of more than ${maxItemLength} characters`,
+        },
+        `length(${old}) > ${maxItemLength}`,
+      );
+    const contradiction = {
+      field: name,
+      rule: "max",
+      why: "cannot hold a single value:",
+      state: "several items",
+    } as const;
+    await this.#refuseWhere(contradiction, `json_array_length(${old}) > 1`);
   }
 
   /** Refuses records that have the same values in all of these fields, and null in none. */
@@ -176,8 +218,10 @@ export class DataCheck {
   }
 
   /** Patterns are no part of SQL, so the values are read: as many at a time as are not too heavy. */
-  async #unmatched(regex: string, value: string): Promise<Offenders> {
-    const pattern = await compilePattern(regex);
+  async #unmatched(field: FieldDefinition, value: string): Promise<Offenders> {
+    const pattern = await compilePattern(field.regex ?? "");
+    const matches = (stored: string): boolean =>
+      [decode(field, stored)].flat().every((each) => pattern.test(String(each)));
     const examples: string[] = [];
     let [records, after] = [0, 0];
     while (true) {
@@ -189,7 +233,7 @@ export class DataCheck {
         until,
       );
       for (const row of rows) {
-        if (pattern.test(row.value)) continue;
+        if (matches(row.value)) continue;
         records += 1;
         if (examples.length < maxExamples) examples.push(row.id);
       }
@@ -227,9 +271,23 @@ export class DataCheck {
     const owner = this.#qualified(ownerColumn);
     const isOwner = this.#after.get(name)?.owner === true;
     if (this.#added.has(name)) return isOwner ? owner : this.#fill(name);
-    const column = this.#column(originOf(this.#plan, name));
+    const origin = originOf(this.#plan, name);
+    const column = this.#turned(name, this.#column(origin));
     // Where the field was silent, the creator stays the owner.
     return isOwner && column !== owner ? `coalesce(${column}, ${owner})` : column;
+  }
+
+  /** The value of a field that turns multiple, or single. @param column of the old field. */
+  #turned(name: string, column: string): string {
+    const field = this.#after.get(name);
+    const turns = this.#plan.steps.some((step) => step.step === "multiple" && step.field === name);
+    return field !== undefined && turns ? turnedSql(field, column) : column;
+  }
+
+  /** Whether a record has a value in an old field. */
+  #isSet(name: string): string {
+    const column = this.#column(name);
+    return this.#before.get(name)?.multiple === true ? `${column} <> ${literal(noItems)}` : `${column} IS NOT NULL`;
   }
 
   /** The value that records get of a field that comes, as SQL. */

@@ -6,8 +6,8 @@ import type { Connection } from "./connection.ts";
  * A condition that is always true and calls back once for each row that a statement looks at, so that a statement on a
  * thread can be stopped. It stands first in a WHERE, before anything that costs more.
  */
-export function stopProbe(alias: string): string {
-  return `_probe(${alias}.rowid)`;
+export function stopProbe(alias: string, column = "rowid"): string {
+  return `_probe(${alias}.${column})`;
 }
 
 /**

@@ -8,7 +8,7 @@
  */
 import type { Expression, Path } from "../expression.ts";
 import { compareSql, inSql } from "./comparisons.ts";
-import { someSql } from "./related.ts";
+import { someItemSql, someSql } from "./related.ts";
 import { Scope, type SqlOptions } from "./scope.ts";
 import { join, opposite, type Sql, separated } from "./text.ts";
 import { pathSqlIn } from "./values.ts";
@@ -46,5 +46,7 @@ function compile(scope: Scope, expression: Expression, negated: boolean): Sql {
       return inSql(scope, expression, negated);
     case "some":
       return opposite(someSql(scope, expression), negated);
+    case "someItem":
+      return opposite(someItemSql(scope, expression), negated);
   }
 }

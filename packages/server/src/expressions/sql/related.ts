@@ -13,6 +13,7 @@ import {
   type Path,
   pathOf,
   type Some,
+  type SomeItem,
 } from "../expression.ts";
 import type { Scope } from "./scope.ts";
 import { allOf, join, plain, type Sql } from "./text.ts";
@@ -20,21 +21,59 @@ import { allOf, join, plain, type Sql } from "./text.ts";
 /** Some record that points to the end of `from` fulfils `item`. */
 export function someSql(scope: Scope, some: Some): Sql {
   const { from, target, pointer, item } = some;
-  const callers = callersIn(scope, some);
+  const callers = callersAmong(scope, some);
   if (callers !== null) return callers;
   if (scope.options.isOfOneRecord !== true && item !== null && isSelective(item))
     return lookUp(scope, from, (at) => pointedBy(at, { target, pointer, item }));
+  const { tables, conditions, inner } = enterPointing(scope, some);
+  const all = [...conditions, ...(item === null ? [] : [inner.compile(item)])];
+  return join([`EXISTS (SELECT 1 FROM ${tables.join(", ")} WHERE `, allOf(all), ")"]);
+}
+
+/**
+ * Some item of a field, of the record at the end of `from`, fulfils `item`. The items are those of the record's own JSON, which a state
+ * that is in no table has, too; where an index finds them, the records that hold them are looked up by the table of the items.
+ */
+export function someItemSql(scope: Scope, some: SomeItem): Sql {
+  const { from, field, item } = some;
+  const callers = callersAmong(scope, some);
+  if (callers !== null) return callers;
+  if (scope.options.isOfOneRecord !== true && item !== null && isSelective(item, isItemFound))
+    return lookUp(scope, from, (at) => holdersOf(at, { field, item }));
+  const { tables, conditions, inner } = enterItems(scope, some);
+  const all = [...conditions, ...(item === null ? [] : [inner.compile(item)])];
+  const where = all.length === 0 ? "" : " WHERE ";
+  return join([`EXISTS (SELECT 1 FROM ${tables.join(", ")}${where}`, allOf(all), ")"]);
+}
+
+/** Tables that a condition goes through, how they are joined, and the scope at their end. */
+interface Entered {
+  readonly tables: readonly string[];
+  readonly conditions: readonly Sql[];
+  readonly inner: Scope;
+}
+
+/** The records that point to the end of `from`, as far as the caller may read them. */
+function enterPointing(scope: Scope, { from, target, pointer }: Omit<Some, "item">): Entered {
   const { tables, conditions, alias } = scope.enter(from);
   const inner = scope.inside();
-  const all = [
-    ...inner.probes(),
-    ...conditions,
-    plain(`${inner.column(pointer.column)} = ${alias}.id`),
-    ...inner.readable(target),
-    ...(item === null ? [] : [inner.compile(item)]),
-  ];
-  const entered = [...tables, `${identifier(target.table)} ${inner.alias}`].join(", ");
-  return join([`EXISTS (SELECT 1 FROM ${entered} WHERE `, allOf(all), ")"]);
+  const table = `${identifier(target.table)} ${inner.alias}`;
+  const shared = [...inner.probes(), ...conditions];
+  if (pointer.items === undefined) {
+    const points = plain(`${inner.column(pointer.column)} = ${alias}.id`);
+    return { tables: [...tables, table], conditions: [...shared, points, ...inner.readable(target)], inner };
+  }
+  const items = scope.newAlias();
+  const points = plain(`${items}.value = ${alias}.id AND ${inner.alias}._seq = ${items}.record`);
+  const holders = `${identifier(pointer.items.table)} ${items}`;
+  return { tables: [...tables, holders, table], conditions: [...shared, points, ...inner.readable(target)], inner };
+}
+
+/** The items of the record at the end of `from`. */
+function enterItems(scope: Scope, { from, field }: Omit<SomeItem, "item">): Entered {
+  const { tables, conditions, alias } = scope.enter(from);
+  const inner = scope.inside();
+  return { tables: [...tables, `json_each(${alias}.${identifier(field.column)}) ${inner.alias}`], conditions, inner };
 }
 
 /** A condition on the column at the end of relations, which NULL does not meet: looked up from their end. */
@@ -58,27 +97,22 @@ function lookUp(scope: Scope, hops: readonly Hop[], atEnd: (scope: Scope) => Sql
 }
 
 /**
- * The caller is one of those that the records name, where a term of `item` says so: the records are read once for all
+ * The caller is one of those that the records, or the items, name, where a term of `item` says so: they are read once for all
  * callers, and not once for each. Null where no term does, or the caller is a constant.
  */
-function callersIn(scope: Scope, { from, target, pointer, item }: Some): Sql | null {
+function callersAmong(scope: Scope, some: Some | SomeItem): Sql | null {
   const { caller } = scope.options;
+  const { item } = some;
   if (caller === undefined || item === null) return null;
   const terms = item.type === "and" ? item.items : [item];
   const naming = terms.find((term) => callerPath(term) !== null);
   const path = naming === undefined ? null : callerPath(naming);
   if (path === null) return null;
-  const { tables, conditions, alias } = scope.enter(from);
-  const inner = scope.inside();
-  const all = [
-    ...inner.probes(),
-    ...conditions,
-    plain(`${inner.column(pointer.column)} = ${alias}.id`),
-    ...inner.readable(target),
-    ...terms.filter((term) => term !== naming).map((term) => inner.compile(term)),
-  ];
-  const entered = [...tables, `${identifier(target.table)} ${inner.alias}`].join(", ");
-  return join([`${caller}.id IN (SELECT ${inner.column(path.field.column)} FROM ${entered} WHERE `, allOf(all), ")"]);
+  const { tables, conditions, inner } = some.type === "some" ? enterPointing(scope, some) : enterItems(scope, some);
+  const all = [...conditions, ...terms.filter((term) => term !== naming).map((term) => inner.compile(term))];
+  const where = all.length === 0 ? "" : " WHERE ";
+  const named = `${caller}.id IN (SELECT ${inner.column(path.field.column)} FROM ${tables.join(", ")}${where}`;
+  return join([named, allOf(all), ")"]);
 }
 
 /** This record is one of those that records which fulfil `item` point to. */
@@ -86,31 +120,41 @@ function pointedBy(scope: Scope, { target, pointer, item }: Omit<Some, "type" | 
   const inner = scope.inside();
   const conditions = [...inner.probes(), ...(item === null ? [] : [inner.compile(item)]), ...inner.readable(target)];
   const table = `${identifier(target.table)} ${inner.alias}`;
-  return join([
-    `${scope.alias}.id IN (SELECT ${inner.column(pointer.column)} FROM ${table} WHERE `,
-    allOf(conditions),
-    ")",
-  ]);
+  const [items, column] = [scope.newAlias(), inner.column(pointer.column)];
+  const [id, tables] =
+    pointer.items === undefined ? [column, table] : [`${items}.value`, `${table}, json_each(${column}) ${items}`];
+  return join([`${scope.alias}.id IN (SELECT ${id} FROM ${tables} WHERE `, allOf(conditions), ")"]);
+}
+
+/** This record is one of those that hold an item which fulfils `item`. */
+function holdersOf(scope: Scope, { field, item }: { field: SomeItem["field"]; item: Expression }): Sql {
+  const inner = scope.inside();
+  const conditions = [...inner.probes("record"), inner.compile(item)];
+  const table = `${identifier(field.items.table)} ${inner.alias}`;
+  return join([`${scope.alias}._seq IN (SELECT ${inner.alias}.record FROM ${table} WHERE `, allOf(conditions), ")"]);
 }
 
 /**
  * Whether an index finds the records that fulfil a condition: one of its terms compares an indexed field with a
  * constant, and none begins at another record.
  */
-function isSelective(item: Expression): boolean {
+function isSelective(item: Expression, isFound = isIndexedField): boolean {
   let isInside = true;
   eachOperand(item, (operand) => {
     if ((pathOf(operand)?.up ?? 0) > 0) isInside = false;
   });
   const terms = item.type === "and" ? item.items : [item];
-  return isInside && terms.some(findsByIndex);
+  return isInside && terms.some((term) => findsByIndex(term, isFound));
 }
 
-function findsByIndex(term: Expression): boolean {
-  if (term.type === "in") return isIndexedField(term.left) && term.items.every(isConstant);
+/** Whether a term compares a path that `isFound` accepts with constants. */
+function findsByIndex(term: Expression, isFound: (operand: Operand) => boolean): boolean {
+  if (term.type === "someItem")
+    return term.from.length === 0 && term.item !== null && isSelective(term.item, isItemFound);
+  if (term.type === "in") return isFound(term.left) && term.items.every(isConstant);
   if (term.type !== "compare" || term.operator !== "=") return false;
   const { left, right } = term;
-  return (isIndexedField(left) && isConstant(right)) || (isIndexedField(right) && isConstant(left));
+  return (isFound(left) && isConstant(right)) || (isFound(right) && isConstant(left));
 }
 
 /** The own field that a term says is the caller's id; null for any other term. */
@@ -129,4 +173,9 @@ function isIndexedField(operand: Operand): boolean {
   return (
     operand.type === "path" && operand.hops.length === 0 && operand.members.length === 0 && operand.field.isIndexed
   );
+}
+
+/** An item, or a value of the record that it names, which is looked up first. */
+function isItemFound(operand: Operand): boolean {
+  return operand.type === "path" && operand.members.length === 0;
 }

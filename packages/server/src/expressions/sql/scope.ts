@@ -66,7 +66,7 @@ export class Scope {
     return alias;
   }
 
-  /** The scope of a record that a backward step leads to. */
+  /** The scope of a record that a backward step leads to, or of an item. */
   inside(): Scope {
     return new Scope({ alias: this.newAlias(), outer: this, item: null }, this.#statement);
   }
@@ -85,9 +85,9 @@ export class Scope {
     return `${this.alias}.${identifier(name)}`;
   }
 
-  /** Conditions that are always true, and let a thread be stopped. */
-  probes(): Sql[] {
-    return this.options.isProbed === true ? [plain(stopProbe(this.alias))] : [];
+  /** Conditions that are always true, and let a thread be stopped. @param column of a table without rowids. */
+  probes(column?: string): Sql[] {
+    return this.options.isProbed === true ? [plain(stopProbe(this.alias, column))] : [];
   }
 
   /** The condition under which the caller may read a record that is entered. */

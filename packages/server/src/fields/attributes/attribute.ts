@@ -9,8 +9,8 @@ export interface Attribute {
   readonly isFor: string;
   /** Whether it means something on a field. */
   means(field: FieldDefinition): boolean;
-  /** Attributes that mean nothing beside it. */
-  readonly excludes: readonly (keyof FieldDefinition)[];
+  /** Attributes that mean nothing beside it on a field. */
+  excludes(field: FieldDefinition): readonly (keyof FieldDefinition)[];
   /**
    * Problems of its value on a field on which it means something, each the end of a sentence that begins with its name.
    * @param pattern the `regex` rule of the field.

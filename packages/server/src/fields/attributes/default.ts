@@ -2,7 +2,7 @@
 import type { FieldDefinition, JsonValue } from "@socle/protocol";
 import type { Value } from "../../database/index.ts";
 import { type CheckedValue, checkValue, type Pattern } from "../check-value.ts";
-import { typeOf } from "../registry.ts";
+import { emptyOf, typeOf } from "../registry.ts";
 import type { Attribute } from "./attribute.ts";
 
 /** The defaults that are another value for each record. */
@@ -19,6 +19,7 @@ export interface Creation {
 function problemsOf(field: FieldDefinition, pattern: Pattern | undefined): string[] {
   const { type, default: value } = field;
   if (value === null) return ["must be a value; a field without a default is null by itself"];
+  if (type === "relation" && field.multiple === true) return callerProblems(field);
   if (type === "relation") return value === caller ? [] : [`must be "${caller}" on a relation`];
   if (value === caller) return [`is "${caller}", which is for a relation to "users"`];
   if (value === now && type !== "datetime") return [`is "${now}", which is for datetime`];
@@ -28,21 +29,33 @@ function problemsOf(field: FieldDefinition, pattern: Pattern | undefined): strin
   return "stored" in checked ? [] : [`breaks a rule of its own field: it ${checked.message}`];
 }
 
+/** The default of a multiple relation has one item, the caller. */
+function callerProblems({ default: value, min = 0 }: FieldDefinition): string[] {
+  if (!Array.isArray(value) || value.length !== 1 || value[0] !== caller)
+    return [`must be ["${caller}"] on a multiple relation`];
+  return min > 1 ? [`has one item, and "min" is ${min}`] : [];
+}
+
 export const defaultValue: Attribute = {
   name: "default",
   isFor: 'every type but file, and of relations for those to "users"',
   means: ({ type, collection }) => type !== "file" && (type !== "relation" || collection === "users"),
-  excludes: ["owner"],
+  excludes: () => ["owner"],
   problems: problemsOf,
 };
 
-/** The stored default of a field; null where it has none, and for the caller that is nobody. */
+/** The stored default of a field; that of no value where it has none, and for the caller that is nobody. */
 export function storedDefault(field: FieldDefinition, creation: Creation): Value {
   const { default: value = null } = field;
-  if (value === null) return null;
-  if (field.type === "relation") return creation.userId;
+  if (value === null) return emptyOf(field);
+  if (field.type === "relation") return callerIn(field, creation);
   if (value === now && field.type === "datetime") return creation.now;
   return typeOf(field).encode(value) ?? null;
+}
+
+function callerIn(field: FieldDefinition, { userId }: Creation): Value {
+  if (userId === null) return emptyOf(field);
+  return field.multiple === true ? JSON.stringify([userId]) : userId;
 }
 
 /** The default that records get which are there when a field comes: that of a required one, unless it asks for a caller. */

@@ -3,11 +3,12 @@ import type { FieldDefinition } from "@socle/protocol";
 import type { Pattern } from "../check-value.ts";
 import type { Attribute } from "./attribute.ts";
 import { defaultValue } from "./default.ts";
+import { multiple } from "./multiple.ts";
 import { onDelete } from "./on-delete.ts";
 import { sequence } from "./sequence.ts";
 import { values } from "./values.ts";
 
-const attributes: readonly Attribute[] = [values, defaultValue, onDelete, sequence];
+const attributes: readonly Attribute[] = [multiple, values, defaultValue, onDelete, sequence];
 
 /**
  * The problems of the attributes of a field, each a sentence. An attribute where it means nothing is refused: whoever wrote it
@@ -16,10 +17,10 @@ const attributes: readonly Attribute[] = [values, defaultValue, onDelete, sequen
 export function attributeProblems(field: FieldDefinition, pattern: Pattern | undefined): string[] {
   const where = `field "${field.name}"`;
   return attributes.flatMap((attribute) => {
-    const { name, isFor, excludes } = attribute;
+    const { name, isFor } = attribute;
     if (field[name] === undefined) return [];
     if (!attribute.means(field)) return [`${where}: "${name}" means nothing on type ${field.type}; it is for ${isFor}`];
-    const beside = excludes.filter((other) => field[other] !== undefined);
+    const beside = attribute.excludes(field).filter((other) => field[other] !== undefined);
     return [
       ...beside.map((other) => `${where}: "${other}" means nothing beside "${name}"`),
       ...attribute.problems(field, pattern).map((problem) => `${where}: "${name}" ${problem}`),

@@ -21,7 +21,7 @@ export const sequence: Attribute = {
   isFor: "integer",
   means: ({ type }) => type === "integer",
   // A number is always there, and never given twice.
-  excludes: ["required", "unique", "min", "max", "default"],
+  excludes: () => ["required", "unique", "min", "max", "default"],
   problems: problemsOf,
 };
 
@@ -38,6 +38,7 @@ export function scopeProblems(fields: readonly FieldDefinition[]): string[] {
       const where = `field "${field.name}": "sequence" names ${quote(name)}`;
       const scope = byName.get(name);
       if (scope === undefined) return [`${where}, and there is no such field`];
+      if (scope.multiple === true) return [`${where}, which is multiple`];
       if (scope.sequence !== undefined) return [`${where}, which is a sequence, too`];
       if (!scopeTypes.includes(scope.type)) return [`${where}, which is ${scope.type}; allowed: ${oneOf(scopeTypes)}`];
       return [];

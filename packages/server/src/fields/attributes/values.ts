@@ -32,7 +32,8 @@ export const values: Attribute = {
   name: "values",
   isFor: "string",
   means: ({ type }) => type === "string",
-  excludes: ["min", "max", "regex"],
+  // Of a multiple field, the bounds count its items.
+  excludes: ({ multiple }) => (multiple === true ? ["regex"] : ["min", "max", "regex"]),
   problems: ({ values = [] }) => problemsOf(values),
 };
 

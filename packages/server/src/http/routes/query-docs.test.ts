@@ -42,10 +42,12 @@ async function fill(records: Record<string, Record<string, JsonValue>[]>): Promi
   const ids = new Map<JsonValue, string>();
   for (const [collection, items] of Object.entries(records))
     for (const { $as = null, ...item } of items) {
-      const body = Object.entries(item).map(([name, value]): [string, JsonValue] => {
+      const resolved = (value: JsonValue): JsonValue => {
+        if (Array.isArray(value)) return value.map(resolved);
         const isReference = typeof value === "object" && value !== null && "$ref" in value;
-        return [name, isReference ? (ids.get(value["$ref"] ?? null) ?? null) : value];
-      });
+        return isReference ? (ids.get(value["$ref"] ?? null) ?? null) : value;
+      };
+      const body = Object.entries(item).map(([name, value]): [string, JsonValue] => [name, resolved(value)]);
       const answer = await api.request<{ id: string }>("POST", `/api/${collection}`, {
         body: Object.fromEntries(body),
       });

@@ -1,5 +1,5 @@
 /** The statements of an expansion: the records of one target that some rows point to, or that point to them. */
-import type { SqlPart } from "../plan.ts";
+import type { PointerPlan, SqlPart } from "../plan.ts";
 import { bind, conditionSql, type Run, type Statement } from "./statement.ts";
 
 /** Records of a target: those that match, and that the caller may read. */
@@ -26,32 +26,41 @@ export function countUpToSql(run: Run, source: Source, limit: number): Statement
   };
 }
 
-/** The number of records for each value of a column, as `n`. */
-export function countEachSql(run: Run, source: Source, column: string): Statement {
-  const condition = where(run, source);
-  return {
-    sql: `SELECT count(*) AS n FROM ${source.table}${condition.text} GROUP BY ${column}`,
-    values: bind(condition, run.context),
-  };
-}
-
-interface Newest {
-  readonly target: {
-    readonly selection: { readonly table: string };
-    readonly condition: SqlPart | null;
-    readonly pointer: string | null;
-  };
+/** The records that point to one of some parents. */
+interface Pointing extends Omit<Source, "matches"> {
+  readonly pointer: PointerPlan;
   /** The ids of the parents. */
   readonly ids: readonly string[];
-  /** Records for each parent. */
-  readonly limit: number;
 }
 
-/** The condition that a record is among the newest of its parent, found by the index of the pointer. */
-export function newestOfEach(run: Run, { target, ids, limit }: Newest): SqlPart {
-  const { selection, condition, pointer } = target;
-  const { table } = selection;
-  const matches = { text: `${pointer ?? ""} = _parents.column1`, values: [] };
+/** The condition that a record points to one of some parents, found by the index of the pointer, or the table of its items. */
+export function pointingTo(table: string, { column, items }: PointerPlan, ids: readonly string[]): SqlPart {
+  if (items === null) return inList(column, ids);
+  const { text, values } = inList("value", ids);
+  return { text: `${table}._seq IN (SELECT record FROM ${items} WHERE ${text})`, values };
+}
+
+/** The number of records for each parent, as `n`. */
+export function countEachSql(run: Run, { table, condition, pointer, ids }: Pointing): Statement {
+  const { column, items } = pointer;
+  const [parent, tables] = items === null ? [column, table] : ["_item.value", `${table}, ${items} _item`];
+  const among = inList(parent, ids);
+  const matches = items === null ? among : { ...among, text: `${among.text} AND _item.record = ${table}._seq` };
+  const part = where(run, { table, matches, condition });
+  return {
+    sql: `SELECT count(*) AS n FROM ${tables}${part.text} GROUP BY ${parent}`,
+    values: bind(part, run.context),
+  };
+}
+
+/** The condition that a record is among the newest of a parent. @param limit records for each. */
+export function newestOfEach(run: Run, { table, condition, pointer, ids }: Pointing, limit: number): SqlPart {
+  const { column, items } = pointer;
+  const text =
+    items === null
+      ? `${column} = _parents.column1`
+      : `${table}._seq IN (SELECT record FROM ${items} WHERE value = _parents.column1)`;
+  const matches = { text, values: [] };
   const ofParent = where(run, { table, matches, condition });
   const newest = `SELECT _seq FROM ${table}${ofParent.text} ORDER BY _seq DESC LIMIT ${limit}`;
   const parents = `(VALUES ${ids.map(() => "(?)").join(", ")}) _parents`;

@@ -1,21 +1,20 @@
 /** The statements that find the records of one column that hold the id of a file. */
 import type { EvaluationContext } from "../../expressions/index.ts";
-import type { SqlPart } from "../plan.ts";
+import type { PointerPlan, SqlPart } from "../plan.ts";
 import { bind, conditionSql, type Run, type Statement } from "./statement.ts";
 
 /** Records of a column that `newestUseSql` looks at. */
 const maxNewest = 100;
 
-interface Uses {
+interface Uses extends PointerPlan {
   /** As SQL. */
   readonly table: string;
-  /** As SQL, with its table. */
-  readonly column: string;
   readonly fileId: string;
 }
 
-function where(run: Run, { table, column, fileId }: Uses, condition: SqlPart | null): Statement {
-  const part = conditionSql(run, table, [{ text: `${column} = ?`, values: [fileId] }, condition]);
+function where(run: Run, { table, column, items, fileId }: Uses, condition: SqlPart | null): Statement {
+  const holds = items === null ? `${column} = ?` : `${table}._seq IN (SELECT record FROM ${items} WHERE value = ?)`;
+  const part = conditionSql(run, table, [{ text: holds, values: [fileId] }, condition]);
   return { sql: part.text, values: bind(part, run.context) };
 }
 
@@ -37,10 +36,13 @@ export function usesSql(run: Run, uses: Uses, { limit, offset }: { limit: number
 /** A row, where one of the newest records fulfils a condition and holds the id. It looks at a bounded number of records, without a stop probe. */
 export function newestUseSql(
   context: EvaluationContext,
-  { table, column, fileId }: Uses,
+  { table, column, items, fileId }: Uses,
   condition: SqlPart | null,
 ): Statement {
-  const newest = `SELECT ${table}._seq FROM ${table} WHERE ${column} = ? ORDER BY ${table}._seq DESC LIMIT ${maxNewest}`;
+  const newest =
+    items === null
+      ? `SELECT ${table}._seq FROM ${table} WHERE ${column} = ? ORDER BY ${table}._seq DESC LIMIT ${maxNewest}`
+      : `SELECT record FROM ${items} WHERE value = ? ORDER BY record DESC LIMIT ${maxNewest}`;
   const part = conditionSql({ isProbed: false }, table, [
     { text: `${table}._seq IN (${newest})`, values: [fileId] },
     condition,

@@ -32,6 +32,11 @@ export function isInline({ field, isSystem }: GridColumn): boolean {
   return !isSystem && field.sequence === undefined && inlineTypes.includes(field.type);
 }
 
+/** A multiple field is shown as its JSON. */
+function shownField(field: FieldDefinition): FieldDefinition {
+  return field.multiple === true ? { ...field, type: "json" } : field;
+}
+
 /** @param isNarrow the id, which stays in view, leaves room for the others then. */
 export function gridColumns(
   { fields }: Pick<CollectionEntry, "fields">,
@@ -48,7 +53,7 @@ export function gridColumns(
   });
   return [
     system("id", "string", isNarrow ? 88 : 128),
-    ...fields.map((field): GridColumn => {
+    ...fields.map(shownField).map((field): GridColumn => {
       const target = targets[field.name];
       const path = target === undefined || target.label === null ? field.name : `${field.name}.${target.label}`;
       return {

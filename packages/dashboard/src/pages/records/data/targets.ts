@@ -14,8 +14,8 @@ const mostExpanded = 20;
 
 export function targetsOf(fields: readonly FieldDefinition[], collections: readonly CollectionEntry[]): Targets {
   const targets: { [field: string]: Target } = {};
-  for (const { name, type, collection } of fields) {
-    if (type !== "relation" || collection === undefined) continue;
+  for (const { name, type, collection, multiple } of fields) {
+    if (type !== "relation" || collection === undefined || multiple === true) continue;
     if (collection === "users") {
       targets[name] = { collection, label: "email" };
       continue;

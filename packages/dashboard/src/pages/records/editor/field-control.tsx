@@ -75,6 +75,7 @@ export function FieldControl(props: FieldControlProps) {
 
 function controlOf(control: ControlProps, typed: string | undefined, onTyped: ((text: string) => void) | undefined) {
   if (control.field.sequence !== undefined) return <SequenceControl {...control} />;
+  if (control.field.multiple === true) return <json.Component {...control} typed={typed} onTyped={onTyped} />;
   switch (control.field.type) {
     case "string":
     case "text":

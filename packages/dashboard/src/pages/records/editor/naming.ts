@@ -72,6 +72,7 @@ export function fieldHint(field: FieldDefinition): string {
   else if (max !== undefined) parts.push(`≤ ${max}`);
   if (field.regex !== undefined) parts.push(`/${clip(field.regex, 40)}/`);
   if (field.values !== undefined) parts.push(clip(field.values.join(", "), 60));
+  if (field.multiple === true) parts.push("multiple");
   if (field.sequence !== undefined) parts.push("sequence");
   if (field.default !== undefined) parts.push(`default ${shortValue(field.default, 40)}`);
   if (field.unique === true) parts.push("unique");

@@ -74,9 +74,10 @@ export function exampleRecord(
     // The service fills it.
     if (field.owner === true || field.sequence !== undefined) continue;
     const isId = field.type === "relation" || field.type === "file";
-    const value = isId ? (ids.get(field.name) ?? null) : exampleOf(field);
-    if (value !== null) values[field.name] = value;
-    else if (field.required === true) values[field.name] = field.type === "file" ? "fil_…" : idFor(field.collection);
+    const known = isId ? (ids.get(field.name) ?? null) : exampleOf(field);
+    const unknown = field.type === "file" ? "fil_…" : idFor(field.collection);
+    const value = known ?? (field.required === true ? unknown : null);
+    if (value !== null) values[field.name] = field.multiple === true ? [value].flat() : value;
   }
   return values;
 }

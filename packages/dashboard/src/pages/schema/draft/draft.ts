@@ -100,6 +100,9 @@ const knownAttributes = [
   "sequence",
 ];
 
+/** The attributes that a multiple field gives back as they came. */
+const ofItems = ["min", "max", "default"];
+
 export function isText(type: FieldType): boolean {
   return type === "string" || type === "text";
 }
@@ -151,8 +154,11 @@ export function newField(key: string, type: FieldType = "string"): FieldDraft {
 /** A field as the form holds it. */
 export function fieldDraft(key: string, field: FieldDefinition, stored: FieldDefinition | null): FieldDraft {
   const extra: { [attribute: string]: JsonValue } = {};
+  // The bounds of a multiple field, and its default, are not those of its type.
+  const isMultiple = field.multiple === true;
+  const known = isMultiple ? knownAttributes.filter((each) => !ofItems.includes(each)) : knownAttributes;
   for (const [attribute, value] of Object.entries<JsonValue>({ ...field }))
-    if (!knownAttributes.includes(attribute) && attribute !== "renamedFrom") extra[attribute] = value;
+    if (!known.includes(attribute) && attribute !== "renamedFrom") extra[attribute] = value;
   return {
     key,
     stored,
@@ -162,13 +168,13 @@ export function fieldDraft(key: string, field: FieldDefinition, stored: FieldDef
     isTypeChosen: true,
     isRequired: field.required === true,
     isUnique: field.unique === true,
-    min: field.min === undefined ? "" : String(field.min),
-    max: field.max === undefined ? "" : String(field.max),
+    min: field.min === undefined || isMultiple ? "" : String(field.min),
+    max: field.max === undefined || isMultiple ? "" : String(field.max),
     regex: field.regex ?? "",
     collection: field.collection ?? "",
     isOwner: field.owner === true,
     values: (field.values ?? []).join("\n"),
-    default: field.default === undefined ? null : defaultText(field.type, field.default),
+    default: field.default === undefined || isMultiple ? null : defaultText(field.type, field.default),
     onDelete: field.onDelete ?? null,
     permissions: { ...noFieldPermissions, ...field.permissions },
     sequence: field.sequence === undefined ? null : field.sequence === true ? [] : field.sequence,

@@ -111,6 +111,8 @@ function fieldStep(step: MigrationStep, context: PlanContext): StepWords | null 
         title: words.onDelete(field),
         details: [words.changed("onDelete", old?.onDelete, next?.onDelete)],
       };
+    case "multiple":
+      return { tone: "change", title: on ? words.multiple(field) : words.notMultiple(field), details: [] };
     case "sequence":
       return {
         tone: "change",

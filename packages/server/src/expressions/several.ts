@@ -1,0 +1,102 @@
+/**
+ * Steps to several: the parts of a path that lead back to records, or to the items of a multiple field. A comparison through one says
+ * that some record, or some item, fulfils it. Of items, `!=` and `!~` are the opposites of `=` and `~`: no item does.
+ */
+import { type Expression, isNull, itemOf, type Operand, type SomeItem } from "./expression.ts";
+import { ExpressionError } from "./expression-error.ts";
+import { type Forward, followRelations, refuseLong, type Scope } from "./paths.ts";
+import type { ExpressionSchema } from "./schema.ts";
+import type { Step, Syntax } from "./syntax.ts";
+
+/** A path from the records of a scope; `up` is how many steps to several have led to them. */
+export interface PathFrom {
+  readonly scope: Scope;
+  readonly steps: readonly Step[];
+  readonly up: number;
+  /** Whether a step to items was among them. */
+  readonly isOfItem: boolean;
+}
+
+/** The comparison whose left side the path is. */
+interface Compared {
+  /** Whether its operator is `!=` or `!~`. */
+  readonly isOpposite: boolean;
+  /** Whether a multiple field at the end stands for all its items. */
+  readonly isWhole: boolean;
+  /** The condition in the brackets of a backward step. */
+  check(filter: Syntax, scope: Scope): Expression;
+  /** The condition at the end of the path. Of an item, that of the opposite operator where there is one: it is taken back outside. */
+  atEnd(end: PathFrom): Expression;
+}
+
+/** The condition that a path begins. */
+export function alongPath(path: PathFrom, compared: Compared): Expression {
+  // Looked at first: the end of the path notes the fields that it names.
+  const ahead = followRelations({ ...path.scope, references: [] }, path.steps);
+  const [step] = ahead.rest;
+  if (step?.type === "backward") return someRecord(path, compared);
+  const field = step?.type === "name" ? ahead.at.field(step.name) : undefined;
+  const isWhole = compared.isWhole && ahead.rest.length === 1;
+  if (field?.items === undefined || isWhole) return compared.atEnd(path);
+  return someOf(path, { ...field, items: field.items }, compared);
+}
+
+function someRecord(path: PathFrom, compared: Compared): Expression {
+  const { scope, steps } = path;
+  const { hops: from, at, rest } = followRelations(scope, steps);
+  const [step, ...further] = rest;
+  if (step?.type !== "backward") throw new Error("The path has no backward step");
+  const hops = scope.hops + from.length + 1;
+  refuseLong(hops, step);
+  const found = at.back(step.collection, step.field);
+  if (typeof found === "string") throw new ExpressionError(step.offset, found);
+  const { references } = scope;
+  references.push({ collection: step.collection, field: step.field, offset: step.fieldOffset });
+  const inner: Scope = { schema: found.target, hops, references };
+  const conditions: Expression[] = [];
+  if (step.filter !== null) conditions.push(compared.check(step.filter, inner));
+  if (further.length > 0)
+    conditions.push(alongPath({ ...path, scope: inner, steps: further, up: path.up + 1 }, compared));
+  const [only = null] = conditions;
+  const item: Expression | null = conditions.length > 1 ? { type: "and", items: conditions } : only;
+  return { type: "some", from, ...found, item };
+}
+
+function someOf(path: PathFrom, field: SomeItem["field"], compared: Compared): Expression {
+  const { scope, steps, up, isOfItem } = path;
+  const forward = followRelations(scope, steps);
+  const inner: Scope = { ...scope, schema: itemsOf(forward, field), hops: scope.hops + forward.hops.length };
+  const item = alongPath({ scope: inner, steps: forward.rest, up: up + 1, isOfItem: true }, compared);
+  const some = withNull({ type: "someItem", from: forward.hops, field, item });
+  return compared.isOpposite && !isOfItem ? { type: "not", item: some } : some;
+}
+
+/** The items of a field as expressions see them: in them, its name stands for the item. */
+function itemsOf({ at }: Forward, field: SomeItem["field"]): ExpressionSchema {
+  const item = itemOf(field);
+  return {
+    name: at.name,
+    table: field.items.table,
+    condition: null,
+    field: (name) => (name === field.name ? item : undefined),
+    fieldNames: () => [field.name],
+    follow: () => at.follow(field),
+    back: (collection, name) => at.back(collection, name),
+  };
+}
+
+/** An item is never null: a field that is compared with null has no items. */
+function withNull(some: SomeItem): Expression {
+  const { item } = some;
+  const none: Expression = { type: "not", item: { ...some, item: null } };
+  if (item?.type === "compare" && item.operator === "=" && isItem(item.left) && isNull(item.right)) return none;
+  if (item?.type !== "in" || !isItem(item.left) || !item.items.some(isNull)) return some;
+  const items = item.items.filter((each) => !isNull(each));
+  if (items.length === 0) return none;
+  return { type: "or", items: [{ ...some, item: { ...item, items } }, none] };
+}
+
+/** Whether it is the item itself, and nothing that it leads to. */
+function isItem(operand: Operand): boolean {
+  return operand.type === "path" && operand.up === 0 && operand.hops.length === 0;
+}
