@@ -153,3 +153,24 @@ test("docs/queries.md prints collections that load and records that socle seed t
   ]);
   await server.stop();
 });
+
+describe("docs/testing.md", async () => {
+  const { cwd, paths } = await projectOf("testing.md");
+
+  test("prints a project that type-checks, and whose tests pass", async () => {
+    expect(paths).toHaveLength(6);
+    expect(await socle(["check"], { cwd })).toMatchObject({ code: 0, stdout: "" });
+    const { code, stderr } = await socle(["test"], { cwd });
+    expect(stderr).toContain("4 pass\n 0 fail");
+    expect(code).toBe(0);
+  });
+
+  test("breaks a test when the code is wrong", async () => {
+    await Bun.write(
+      join(cwd, "functions/tasks/title.ts"),
+      'export const beforeCreate: BeforeCreate<"tasks"> = () => undefined;\n',
+    );
+    const { code, stderr } = await socle(["test", "title"], { cwd });
+    expect([code, stderr]).toEqual([1, expect.stringContaining("2 fail")]);
+  });
+});

@@ -103,7 +103,7 @@ describe("the blog", () => {
     const cwd = copy();
     const { code, stderr, stdout } = await socle(["check"], { cwd });
     expect([code, stdout]).toEqual([0, ""]);
-    expect(stderr).toContain("No type errors in 5 files");
+    expect(stderr).toContain("No type errors in 8 files");
     const path = join(cwd, "functions/users/welcome.ts");
     const lines = (await Bun.file(path).text()).split("\n");
     const at = lines.findIndex((line) => line.includes("to: record.id"));

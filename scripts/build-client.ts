@@ -11,9 +11,12 @@ import { must, root, tool } from "./run.ts";
 const client = join(root, "packages/client");
 const types = join(client, "dist/types");
 
-/** Imports as Node and every TypeScript resolve them: with the ending of the compiled file, and none of a workspace. */
-async function portable(file: string): Promise<void> {
-  const protocol = relative(dirname(file), join(types, "protocol/src/index.js")).replaceAll("\\", "/");
+/**
+ * Imports as Node and every TypeScript resolve them: with the ending of the compiled file, and none of a workspace.
+ * @param folder of all declarations.
+ */
+async function makePortable(file: string, folder: string): Promise<void> {
+  const protocol = relative(dirname(file), join(folder, "protocol/src/index.js")).replaceAll("\\", "/");
   const text = await readFile(file, "utf8");
   const imports = text
     .replaceAll(/(from |import\()"(\.[^"]+)\.ts"/g, '$1"$2.js"')
@@ -21,10 +24,15 @@ async function portable(file: string): Promise<void> {
   await writeFile(file, imports);
 }
 
+/** Writes the declarations of the client, and of the protocol beside them. */
+export async function writeClientTypes(folder: string): Promise<void> {
+  await must([tool("tsc"), "-p", join(client, "tsconfig.build.json"), "--outDir", folder]);
+  for (const file of new Glob("**/*.d.ts").scanSync(folder)) await makePortable(join(folder, file), folder);
+}
+
 export async function buildClient(): Promise<void> {
   await rm(join(client, "dist"), { recursive: true, force: true });
-  await must([tool("tsc"), "-p", join(client, "tsconfig.build.json")]);
-  for (const file of new Glob("**/*.d.ts").scanSync(types)) await portable(join(types, file));
+  await writeClientTypes(types);
   const built = await Bun.build({
     entrypoints: [join(client, "src/index.ts")],
     outdir: join(client, "dist"),

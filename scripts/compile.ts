@@ -9,6 +9,7 @@ import { dirname, join } from "node:path";
 import { Glob } from "bun";
 import { dependencies } from "./dependencies.ts";
 import { embedDashboard } from "./embed-dashboard.ts";
+import { embedTestKit } from "./embed-test-kit.ts";
 import { root, start } from "./run.ts";
 
 const server = "packages/server/src";
@@ -55,6 +56,7 @@ export async function compile(outfile: string, target?: Target): Promise<void> {
   try {
     await copySource(source);
     await embedDashboard(join(root, "packages/dashboard/dist"), join(source, server, "http"));
+    await embedTestKit(join(source, server, "app"));
     await mkdir(dirname(outfile), { recursive: true });
     const code = await start(
       [

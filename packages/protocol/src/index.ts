@@ -9,5 +9,6 @@ export * from "./health.ts";
 export * from "./queries.ts";
 export * from "./realtime.ts";
 export * from "./storage.ts";
+export * from "./testing.ts";
 export * from "./transfer.ts";
 export * from "./versions.ts";

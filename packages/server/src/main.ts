@@ -97,6 +97,8 @@ if (word === "script-host" || word === "script-query") {
   import("./script-host/index.ts").then(({ startChild, startQueries }) =>
     word === "script-host" ? startChild(JSON.parse(options)) : startQueries(JSON.parse(options)),
   );
+} else if (word === "test-service") {
+  import("./testing/index.ts").then(({ runTestService }) => runTestService(JSON.parse(options), process.env));
 } else {
   import("./cli/index.ts").then(async ({ run, LogOutput }) => {
     const logs: InstanceType<typeof LogOutput>[] = [];

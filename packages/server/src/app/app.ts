@@ -6,7 +6,7 @@ import type { Config } from "../config/index.ts";
 import { asSetupError, hasMetDamage } from "../database/index.ts";
 import { EventRetention } from "../events/index.ts";
 import { type Certificate, dashboardPath, dashboardSetupPath, firstAdminPath, HttpServer } from "../http/index.ts";
-import { AppError, count, messageOf, quote, SetupError } from "../kernel/index.ts";
+import { AppError, type Clock, count, messageOf, quote, SetupError } from "../kernel/index.ts";
 import { EventLoopLag, type Logger, type LogRing } from "../logging/index.ts";
 import { buildApi, disksOf } from "./api.ts";
 import { type ControlAnswer, ControlServer } from "./control.ts";
@@ -45,6 +45,8 @@ export interface AppOptions {
   environment: { readonly [name: string]: string | undefined };
   /** How somebody makes an admin on the command line. */
   adminCommand: string;
+  /** See `ServiceOptions`. */
+  clock?: Clock;
   /** Load functions and jobs again whenever one changes, and keep `.socle/types.d.ts` up to date. */
   isDevelopment?: boolean;
 }
@@ -171,6 +173,16 @@ export class App {
    */
   firstSteps(): Promise<string[]> {
     return firstSteps(this.#service, this.url, this.#config);
+  }
+
+  /** Everything but the network, for `socle test`. */
+  get service(): Service {
+    return this.#service;
+  }
+
+  /** The user's code, for `socle test`. */
+  get scripts(): Scripts {
+    return this.#scripts;
   }
 
   /** See `Readiness`. */

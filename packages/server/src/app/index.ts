@@ -10,6 +10,7 @@ export { Scripts } from "./scripts.ts";
 export { type SeedReport, seedFrom } from "./seed.ts";
 export { buildService, dataPathsOf, knownSchemas, openService, type Service } from "./service.ts";
 export { ServiceManager } from "./service-manager.ts";
+export { type TestKit, testKit } from "./test-kit.ts";
 export { exportFile, formatOfFile, importFile } from "./transfer-file.ts";
 export { checkFile, typesFile, writeCheckSettings, writeTypes } from "./types-file.ts";
 export { version } from "./version.ts";

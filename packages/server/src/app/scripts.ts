@@ -5,7 +5,7 @@ import { Endpoints } from "../endpoints/index.ts";
 import { eventQueryTable } from "../events/index.ts";
 import { Functions } from "../functions/index.ts";
 import { Jobs } from "../jobs/index.ts";
-import { AppError, nearest, quote, system } from "../kernel/index.ts";
+import { AppError, nearest, nextTurn, quote, system } from "../kernel/index.ts";
 import type { Logger } from "../logging/index.ts";
 import {
   type FileState,
@@ -225,6 +225,23 @@ export class Scripts {
   #refuseBroken(path: string): void {
     const problem = this.#host.problemOf(path);
     if (problem !== null) throw new AppError("not_found", `${path} does not load: ${problem}`);
+  }
+
+  /**
+   * Resolves when no run is due or under way, and no hook or endpoint is. Runs that wait for a later time, such as that of
+   * the next attempt, do not count.
+   */
+  async settled(): Promise<void> {
+    const isBusy = (): boolean => this.#host.underWay > 0 || this.functions.isBusy || this.jobs.isBusy;
+    // A run that has ended hands over to the next within a turn of the event loop.
+    for (let quietTurns = 0; quietTurns < 2; quietTurns = isBusy() ? 0 : quietTurns + 1)
+      await (isBusy() ? Bun.sleep(1) : nextTurn());
+    await Promise.all([this.functions.settled(), this.jobs.settled()]);
+  }
+
+  /** The time of this process was moved (`moveTime`). */
+  followTime(): void {
+    this.#host.followTime();
   }
 
   /** Finishes the runs, `graceMs` at most, and ends the processes. */

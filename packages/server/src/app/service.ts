@@ -22,6 +22,8 @@ export interface ServiceOptions {
   logger: Logger;
   /** Called once when the disk has failed: nothing is accepted any more, and the process should end. */
   onFatal: (error: unknown) => void;
+  /** The machine's clock, except in tests. */
+  clock?: Clock;
 }
 
 /** Everything but the network: `socle serve` puts it behind HTTP, other commands use it directly. */
@@ -104,7 +106,7 @@ export async function openService(options: ServiceOptions): Promise<Service> {
  * table to this version. Nothing is started.
  * @throws SetupError with one readable line; the database is closed again then.
  */
-export async function buildService({ config, logger, onFatal }: ServiceOptions): Promise<Service> {
+export async function buildService({ config, logger, onFatal, clock: given }: ServiceOptions): Promise<Service> {
   const paths = dataPathsOf(config);
   if (!isRestoring(paths)) refuseMissingDatabase(config);
   keepFilesPrivate();
@@ -126,7 +128,7 @@ export async function buildService({ config, logger, onFatal }: ServiceOptions):
   warnOfOpenFiles([database.path, `${database.path}-wal`, folder], databaseLogger);
   const limits = new LimitMeter(logger.for("limits"));
   try {
-    const clock = new Clock(warnOfStepsBack(logger.for("clock")));
+    const clock = given ?? new Clock(warnOfStepsBack(logger.for("clock")));
     const events = new EventLog({ database, clock, logger: logger.for("events") });
     const collections = new Collections({
       database,

@@ -1,13 +1,18 @@
 /** Generated files for editors and the type checker: `.socle/types.d.ts` and the settings of `socle check`. */
 import { existsSync } from "node:fs";
-import { chmod, mkdir, readFile, rename, writeFile } from "node:fs/promises";
+import { chmod, mkdir, readFile, rename, rm, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import type { CollectionDefinition } from "@socle/protocol";
-import { typeDeclarations } from "../script-host/index.ts";
+import { testDeclarations, typeDeclarations } from "../script-host/index.ts";
 import { usualUmask } from "./file-modes.ts";
+import { findTestKit } from "./test-kit.ts";
 
 /** Where an editor finds the types, relative to the project. */
 export const typesFile = ".socle/types.d.ts";
+const testTypesFile = ".socle/test.d.ts";
+/** The declarations that those of tests use. */
+const testFolder = ".socle/test";
+const bunTestTypes = "bun-test.d.ts";
 /** Settings of `socle check`: the project's own settings, and the files that the service loads. */
 export const checkFile = ".socle/tsconfig.json";
 
@@ -27,16 +32,35 @@ async function writeIfChanged(path: string, content: string): Promise<void> {
   if (existsSync(path) && (await readFile(path, "utf8")) === content) return;
   // The file belongs to the project, and is as readable as its other files.
   const umask = usualUmask();
-  await mkdir(dirname(path), { recursive: true });
-  await chmod(dirname(path), 0o777 & ~umask);
+  await makeFolder(dirname(path), umask);
   await writeFile(`${path}.new`, content);
   await chmod(`${path}.new`, 0o666 & ~umask);
   await rename(`${path}.new`, path);
 }
 
-/** Writes the types of functions and jobs beside the configuration. */
+async function makeFolder(path: string, umask: number): Promise<void> {
+  if (existsSync(path)) return;
+  await makeFolder(dirname(path), umask);
+  await mkdir(path, { recursive: true });
+  await chmod(path, 0o777 & ~umask);
+}
+
+/** Writes the types of functions and jobs, and those of tests, beside the configuration. */
 export async function writeTypes(folder: string, definitions: readonly CollectionDefinition[]): Promise<void> {
   await writeIfChanged(join(folder, typesFile), typeDeclarations(definitions));
+  const kit = await findTestKit();
+  if (kit === null) return;
+  for (const [path, text] of Object.entries(kit.types)) {
+    // A project that has Bun's types has those of its test runner, too.
+    const isLeftOut = path === bunTestTypes && hasBunTypes(folder);
+    const file = join(folder, testFolder, path);
+    await (isLeftOut ? rm(file, { force: true }) : writeIfChanged(file, text));
+  }
+  await writeIfChanged(join(folder, testTypesFile), testDeclarations);
+}
+
+function hasBunTypes(folder: string): boolean {
+  return existsSync(join(folder, "node_modules/@types/bun"));
 }
 
 /** Writes the settings of the type checker. */
@@ -44,20 +68,18 @@ export async function writeCheckSettings(folder: string): Promise<void> {
   const own = join(folder, "tsconfig.json");
   const hasOwn = existsSync(own);
   const namesTypes = hasOwn && (await readFile(own, "utf8")).includes('"types"');
-  const hasBunTypes = existsSync(join(folder, "node_modules/@types/bun"));
   const settings = {
     ...(hasOwn ? { extends: "../tsconfig.json" } : {}),
     compilerOptions: {
       ...(hasOwn ? {} : defaultOptions),
-      ...(namesTypes || !hasBunTypes ? {} : { types: ["bun"] }),
+      ...(namesTypes || !hasBunTypes(folder) ? {} : { types: ["bun"] }),
       // These override the project's own settings.
       noEmit: true,
       composite: false,
       incremental: false,
       rootDir: "..",
     },
-    files: ["./types.d.ts"],
-    include: ["../functions", "../jobs", "../endpoints"],
+    include: ["./**/*.d.ts", "../functions", "../jobs", "../endpoints"],
     exclude: ["../node_modules"],
   };
   await writeIfChanged(join(folder, checkFile), `${JSON.stringify(settings, null, 2)}\n`);

@@ -53,8 +53,8 @@ export interface Command {
    */
   readonly args: readonly string[];
   readonly summary: string;
-  /** Option name → its description; an option with a value names the value. */
-  readonly options: { readonly [name: string]: { value?: string; summary: string } };
+  /** Option name → its description; an option with a value names the value. `short` is another name, of one letter. */
+  readonly options: { readonly [name: string]: { value?: string; short?: string; summary: string } };
   /** Whether all that it prints is a log, in the format that the configuration names. */
   readonly isLog?: true;
   /** Answers the exit code. */
@@ -74,8 +74,8 @@ export class UsageError extends Error {
 
 export function parseOptionsOf(command: Command): NonNullable<ParseArgsConfig["options"]> {
   const options: NonNullable<ParseArgsConfig["options"]> = { help: { type: "boolean", short: "h" } };
-  for (const [name, { value }] of Object.entries(command.options))
-    options[name] = { type: value === undefined ? "boolean" : "string" };
+  for (const [name, { value, short }] of Object.entries(command.options))
+    options[name] = { type: value === undefined ? "boolean" : "string", ...(short !== undefined && { short }) };
   return options;
 }
 

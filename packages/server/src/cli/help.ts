@@ -18,7 +18,11 @@ export function overview(commands: readonly Command[]): string {
 export function helpOf(command: Command): string {
   const usage = ["socle", command.name, ...command.args].join(" ");
   const rows = Object.entries(command.options).map(
-    ([name, { value, summary }]) => [`--${name}${value === undefined ? "" : ` ${value}`}`, summary] as const,
+    ([name, { value, short, summary }]) =>
+      [
+        `${short === undefined ? "" : `-${short}, `}--${name}${value === undefined ? "" : ` ${value}`}`,
+        summary,
+      ] as const,
   );
   return `${command.summary}.\n\nUsage: ${usage}${rows.length > 0 ? ` [options]\n\n${column(rows)}` : "\n"}`;
 }

@@ -13,6 +13,7 @@ import { runFunction, runJob } from "./commands/run.ts";
 import { schemaPull, schemaPush } from "./commands/schema.ts";
 import { seed } from "./commands/seed.ts";
 import { dev, serve } from "./commands/serve.ts";
+import { test } from "./commands/test.ts";
 import { exportCommand, importCommand } from "./commands/transfer.ts";
 import { types } from "./commands/types.ts";
 import { vacuum } from "./commands/vacuum.ts";
@@ -37,6 +38,7 @@ const commands: readonly Command[] = [
   init,
   types,
   check,
+  test,
   add,
   runJob,
   runFunction,

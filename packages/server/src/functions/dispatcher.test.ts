@@ -34,6 +34,7 @@ async function open(name: string, paths: readonly string[], width = 10) {
   const started: string[] = [];
   const dispatcher = new Dispatcher({
     deliveries,
+    clock,
     logger,
     width,
     attempt(delivery) {

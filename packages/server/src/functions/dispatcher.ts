@@ -7,6 +7,7 @@
  *          ▲                         ▲                                                       │
  *          └──── stays ──────────────┴──────────────────── again, at a later time ───────────┘
  */
+import type { Alarm, Clock } from "../kernel/index.ts";
 import type { Logger } from "../logging/index.ts";
 import { CoalescedTask } from "../runs/index.ts";
 import type { Deliveries } from "./deliveries.ts";
@@ -40,6 +41,7 @@ interface FileQueue {
 
 export class Dispatcher {
   readonly #deliveries: Deliveries;
+  readonly #clock: Clock;
   readonly #logger: Logger;
   readonly #width: number;
   readonly #attempt: (delivery: DeliveryHead) => Promise<Verdict>;
@@ -49,7 +51,7 @@ export class Dispatcher {
   /** The chain of each record: its deliveries that are not over, in the order of commits. */
   readonly #chains = new Map<string, DeliveryHead[]>();
   /** By delivery, those that wait for the time of their next attempt. */
-  readonly #timers = new Map<number, Timer>();
+  readonly #alarms = new Map<number, Alarm>();
   /** By delivery, those that are running: the path of the file. */
   readonly #running = new Map<number, string>();
   /** Deliveries that were reopened while their failed attempt was still being recorded. */
@@ -62,6 +64,7 @@ export class Dispatcher {
 
   constructor(options: {
     deliveries: Deliveries;
+    clock: Clock;
     logger: Logger;
     /** Deliveries that run at a time. */
     width: number;
@@ -69,6 +72,7 @@ export class Dispatcher {
     attempt: (delivery: DeliveryHead) => Promise<Verdict>;
   }) {
     this.#deliveries = options.deliveries;
+    this.#clock = options.clock;
     this.#logger = options.logger;
     this.#width = options.width;
     this.#attempt = options.attempt;
@@ -119,8 +123,8 @@ export class Dispatcher {
 
   /** Replaces the handlers, by the path of their file. Deliveries to other handlers stay in the table. */
   use(handlers: ReadonlyMap<string, readonly string[]>): void {
-    for (const timer of this.#timers.values()) clearTimeout(timer);
-    this.#timers.clear();
+    for (const alarm of this.#alarms.values()) alarm.cancel();
+    this.#alarms.clear();
     for (const [subject, chain] of this.#chains) {
       const running = chain.filter(({ id }) => this.#running.has(id));
       if (running.length === 0) this.#chains.delete(subject);
@@ -137,17 +141,20 @@ export class Dispatcher {
   /** Starts no more deliveries. Resolves when none is running. */
   async stop(): Promise<void> {
     this.#isStopped = true;
-    for (const timer of this.#timers.values()) clearTimeout(timer);
+    for (const alarm of this.#alarms.values()) alarm.cancel();
     if (this.#running.size > 0) await this.#idle.promise;
+  }
+
+  /** Whether a delivery is running, or waits for anything but a later time. */
+  get isBusy(): boolean {
+    if (this.#isStopped) return false;
+    if (this.#fill.isPending || this.#running.size > 0) return true;
+    return [...this.#queues.values()].some((queue) => queue.ready.size > 0 || queue.readUntil < this.#writtenUntil);
   }
 
   /** Resolves when no delivery is running, and none waits but for a later time. */
   async settled(): Promise<void> {
-    const isBusy = (): boolean =>
-      this.#fill.isPending ||
-      this.#running.size > 0 ||
-      [...this.#queues.values()].some((queue) => queue.ready.size > 0 || queue.readUntil < this.#writtenUntil);
-    while (!this.#isStopped && isBusy()) await Bun.sleep(5);
+    while (this.isBusy) await Bun.sleep(5);
   }
 
   /**
@@ -194,26 +201,26 @@ export class Dispatcher {
   }
 
   #makeReady(delivery: DeliveryHead): void {
-    if (this.#running.has(delivery.id) || this.#timers.has(delivery.id)) return;
+    if (this.#running.has(delivery.id) || this.#alarms.has(delivery.id)) return;
     const wait = delivery.notBefore === 0 ? 0 : Math.min(delivery.notBefore - Date.now(), longestWaitMs);
     if (wait <= 0) {
       this.#queues.get(delivery.path)?.ready.add(delivery);
       return;
     }
-    const timer = setTimeout(() => {
-      this.#timers.delete(delivery.id);
+    const alarm = this.#clock.after(wait, () => {
+      this.#alarms.delete(delivery.id);
       this.#queues.get(delivery.path)?.ready.add(delivery);
       this.#startReady();
-    }, wait);
-    this.#timers.set(delivery.id, timer.unref());
+    });
+    this.#alarms.set(delivery.id, alarm);
   }
 
   /** An earlier event of the record has come in before these. */
   #holdBack(deliveries: readonly DeliveryHead[]): void {
     for (const delivery of deliveries) {
       this.#queues.get(delivery.path)?.ready.delete(delivery);
-      clearTimeout(this.#timers.get(delivery.id));
-      this.#timers.delete(delivery.id);
+      this.#alarms.get(delivery.id)?.cancel();
+      this.#alarms.delete(delivery.id);
     }
   }
 

@@ -70,6 +70,7 @@ export class Functions implements ScriptKind, EventRecorder {
     this.#lifeCycle = new RunLifeCycle({ store: this.#runs, log: this.#runLog, logger, call, now: Date.now });
     this.#dispatcher = new Dispatcher({
       deliveries: this.#deliveries,
+      clock: options.clock,
       logger,
       width: widthPerProcess * options.processes,
       attempt: (head) => this.#attempt(head),
@@ -144,6 +145,11 @@ export class Functions implements ScriptKind, EventRecorder {
   /** Starts no more runs. Resolves when none is under way. */
   async stop(): Promise<void> {
     await Promise.all([this.#dispatcher.stop(), ...this.#byHand]);
+  }
+
+  /** Whether a run is due or under way. Runs that wait for a later time do not count. */
+  get isBusy(): boolean {
+    return this.#dispatcher.isBusy || this.#byHand.size > 0;
   }
 
   /** Resolves when no run is due or under way, and everything about runs is written. */

@@ -6,7 +6,7 @@
 import type { Auth } from "../auth/index.ts";
 import type { Database } from "../database/index.ts";
 import type { EventLog } from "../events/index.ts";
-import { AppError, type Clock, newId, system } from "../kernel/index.ts";
+import { type Alarm, AppError, type Clock, newId, system } from "../kernel/index.ts";
 import type { Logger } from "../logging/index.ts";
 import { type AttemptEnd, linear, type Postponement, RunLifeCycle, RunLog } from "../runs/index.ts";
 import type { BrokenScript, Lane, Script, ScriptKind, ScriptOutcome, ScriptTask } from "../script-host/index.ts";
@@ -17,8 +17,6 @@ import { type QueueJob, queueOf } from "./queue-definition.ts";
 import { Queues } from "./queues.ts";
 import { type Job, jobOf, nextTime } from "./schedule.ts";
 
-/** The longest that a timer is set for. A later time is looked at again then, also because clocks are changed. */
-const longestTimerMs = 60_000;
 /** The longest pause between attempts, should the clock have been set back since it was decided. */
 const longestPauseMs = 600_000;
 /** The correction of the clock, backwards, from which on schedules follow it: after a smaller one no job runs twice. */
@@ -63,9 +61,9 @@ export class Jobs implements ScriptKind {
   /** The runs that this process has under way, by id: they run, or wait for another attempt. The name of the job. */
   readonly #open = new Map<string, string>();
   /** By run, those that wait for another attempt. */
-  readonly #waiting = new Map<string, Timer>();
+  readonly #waiting = new Map<string, Alarm>();
   readonly #attempts = new Set<Promise<unknown>>();
-  #timer: Timer | null = null;
+  #alarm: Alarm | null = null;
   /** The time at which the schedules were looked at last. */
   #lookedAt = 0;
   #isStarted = false;
@@ -185,9 +183,14 @@ export class Jobs implements ScriptKind {
   /** Starts no more runs. Resolves when none is under way. */
   async stop(): Promise<void> {
     this.#isStopped = true;
-    clearTimeout(this.#timer ?? undefined);
-    for (const timer of this.#waiting.values()) clearTimeout(timer);
+    this.#alarm?.cancel();
+    for (const alarm of this.#waiting.values()) alarm.cancel();
     await Promise.all([...this.#attempts, this.queues.stop()]);
+  }
+
+  /** Whether a run is due or under way. Runs that wait for a later time do not count. */
+  get isBusy(): boolean {
+    return this.#attempts.size > 0 || this.queues.isBusy;
   }
 
   /** Resolves when everything about runs is written. */
@@ -195,16 +198,15 @@ export class Jobs implements ScriptKind {
     await Promise.all([this.#runLog.settled(), this.queues.settled()]);
   }
 
-  /** Sets the timer for the next job that is due. */
+  /** Sets the alarm for the next job that is due. */
   #arm(): void {
-    clearTimeout(this.#timer ?? undefined);
+    this.#alarm?.cancel();
     if (!this.#isStarted || this.#isStopped || this.#scheduled.size === 0) return;
     const now = this.#now();
     if (now < this.#lookedAt - correctionMs) this.#followBack(now);
     this.#lookedAt = now;
     const next = Math.min(...[...this.#scheduled.values()].map(({ due }) => due));
-    const wait = Math.min(Math.max(0, next - now), longestTimerMs);
-    this.#timer = setTimeout(() => this.#wake(), wait).unref();
+    this.#alarm = this.#options.clock.lookAfter(Math.max(0, next - now), () => this.#wake());
   }
 
   /** The clock was set back. Jobs that are due by the earlier clock would else not run for as long as it was ahead. */
@@ -269,15 +271,15 @@ export class Jobs implements ScriptKind {
     this.#open.set(runId, run.job.name);
     if (this.#isStopped) return;
     const pauseMs = Math.min(Math.max(0, notBefore - this.#now()), longestPauseMs);
-    const timer = setTimeout(() => {
+    const alarm = this.#options.clock.after(pauseMs, () => {
       this.#waiting.delete(runId);
       const job = this.#scheduled.get(run.job.name)?.job;
       // Without its file, the run stays in the table until the file is back.
       if (job === undefined) this.#open.delete(runId);
       else if (failures > job.retries) this.#giveUp(jobRun(job, { runId, firstAt, failures }));
       else this.#attempt(jobRun(job, { runId, firstAt, failures }));
-    }, pauseMs).unref();
-    this.#waiting.set(runId, timer);
+    });
+    this.#waiting.set(runId, alarm);
   }
 
   /** The options of the job were changed, and allow no further attempt. */

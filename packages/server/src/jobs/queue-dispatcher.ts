@@ -7,8 +7,9 @@
  *          └──── stays, or waits for another attempt ────────────────────────┘
  *
  * A run that is ending has left its handler, and its end is not on disk: it does not count for the concurrency. The table
- * holds the runs that are not due; one timer waits for the earliest of all queues.
+ * holds the runs that are not due; one alarm waits for the earliest of all queues.
  */
+import type { Alarm, Clock } from "../kernel/index.ts";
 import type { Logger } from "../logging/index.ts";
 import { type AttemptEnd, CoalescedTask } from "../runs/index.ts";
 import type { QueueJob } from "./queue-definition.ts";
@@ -20,8 +21,6 @@ const pageSize = 256;
 const lowMark = 32;
 /** Runs whose end is on its way to disk, of all queues. */
 const maxEnding = 512;
-/** The longest that the timer is set for. A later time is looked at again then, also because clocks are changed. */
-const longestTimerMs = 60_000;
 
 /** An attempt: `left` resolves when the handler has ended, `end` when that is on disk. Neither rejects. */
 export interface QueueAttempt {
@@ -50,6 +49,7 @@ export interface QueueDispatcherOptions {
   readonly attempt: (queue: QueueJob, head: QueueHead) => QueueAttempt;
   /** Milliseconds since 1970. */
   readonly now: () => number;
+  readonly clock: Clock;
   /** Called before each look at the clock. */
   readonly onLook: () => void;
 }
@@ -64,7 +64,7 @@ export class QueueDispatcher {
   readonly #running = new Map<string, number>();
   /** Runs whose end could not be written, or whose file was gone: they wait for the next load. */
   readonly #stuck = new Set<number>();
-  #timer: Timer | null = null;
+  #alarm: Alarm | null = null;
   /** The last run that is on disk. */
   #writtenUntil = 0;
   readonly #fill = new CoalescedTask({ run: () => this.#fillAll(), after: () => this.#filled() });
@@ -101,6 +101,13 @@ export class QueueDispatcher {
     return [...this.#underWay].filter(([, run]) => run.path === path).map(([id]) => id);
   }
 
+  /** Whether a run is due or under way. */
+  get isBusy(): boolean {
+    if (this.#isStopped) return false;
+    if (this.#fill.isPending || this.#underWay.size > 0) return true;
+    return [...this.#states.values()].some(({ ready, hasMore }) => ready.length > 0 || hasMore);
+  }
+
   /** Replaces the queues. Runs of other files stay in the table. */
   use(queues: readonly QueueJob[]): void {
     this.#stuck.clear();
@@ -122,7 +129,7 @@ export class QueueDispatcher {
   /** Starts no more runs. Resolves when none is under way. */
   async stop(): Promise<void> {
     this.#isStopped = true;
-    clearTimeout(this.#timer ?? undefined);
+    this.#alarm?.cancel();
     if (this.#underWay.size > 0) await this.#idle.promise;
   }
 
@@ -168,10 +175,10 @@ export class QueueDispatcher {
     if (due.length >= limit) state.hasMore = true;
   }
 
-  /** Sets the timer for the earliest run that is not due. */
+  /** Sets the alarm for the earliest run that is not due. */
   #arm(): void {
-    clearTimeout(this.#timer ?? undefined);
-    this.#timer = null;
+    this.#alarm?.cancel();
+    this.#alarm = null;
     if (this.#isStopped) return;
     const times = [...this.#states.values()].flatMap(({ nextTime }) => (nextTime === null ? [] : [nextTime]));
     if (times.length === 0) return;
@@ -179,7 +186,7 @@ export class QueueDispatcher {
     // A queue that is full of ready runs looks again when it has room.
     const isLooking = wait <= 0 && ![...this.#states.values()].some((state) => this.#wants(state));
     if (isLooking) return;
-    this.#timer = setTimeout(() => this.#fill.request(), Math.min(Math.max(0, wait), longestTimerMs)).unref();
+    this.#alarm = this.#options.clock.lookAfter(Math.max(0, wait), () => this.#fill.request());
   }
 
   /** Starts one ready run of each queue in turn. */

@@ -92,6 +92,7 @@ export class Queues {
       width: widthPerProcess * processes,
       attempt: (queue, head) => this.#attempt(queue, head),
       now,
+      clock: options.clock,
       onLook: () => this.#lookAtClock(),
     });
   }
@@ -128,6 +129,11 @@ export class Queues {
   /** Starts no more runs. Resolves when none is under way. */
   stop(): Promise<void> {
     return this.#dispatcher.stop();
+  }
+
+  /** Whether a run is due or under way. */
+  get isBusy(): boolean {
+    return this.#dispatcher.isBusy;
   }
 
   /** Resolves when everything about runs is written. */

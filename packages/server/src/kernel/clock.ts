@@ -5,6 +5,13 @@
  * NTP.
  */
 const toleranceMs = 5_000;
+/** The longest wait of `lookAfter`. */
+const longestLookMs = 60_000;
+
+/** An effect that a later time has. */
+export interface Alarm {
+  cancel(): void;
+}
 
 /**
  * The time of the service in milliseconds since 1970. Small corrections of the machine's clock do not make it run
@@ -38,6 +45,17 @@ export class Clock {
    */
   atLeast(time: number): void {
     if (time > this.#latest) this.#latest = time;
+  }
+
+  /** Calls `effect` after so many milliseconds. An alarm keeps no process running. */
+  after(ms: number, effect: () => void): Alarm {
+    const timer = setTimeout(effect, ms).unref();
+    return { cancel: () => clearTimeout(timer) };
+  }
+
+  /** Like `after`, but a minute at the latest: clocks are changed, so whoever waits for long looks again. */
+  lookAfter(ms: number, effect: () => void): Alarm {
+    return this.after(Math.min(ms, longestLookMs), effect);
   }
 }
 

@@ -2,7 +2,7 @@
 export { AppError, messageOf, reasonsOf, SetupError } from "./app-error.ts";
 export { type Awaitable, inTurn } from "./awaitable.ts";
 export { BoundedMap } from "./bounded-map.ts";
-export { Clock, toTimestamp } from "./clock.ts";
+export { type Alarm, Clock, toTimestamp } from "./clock.ts";
 export { parseDatetime } from "./datetime.ts";
 export { canStartThread, countsDescriptorsSlowly, descriptorLimit, openDescriptors } from "./descriptors.ts";
 export { freeBytes } from "./disk.ts";
@@ -11,6 +11,7 @@ export { Gate } from "./gate.ts";
 export { newId, randomToken } from "./ids.ts";
 export { isObject, JsonText, readJsonFile } from "./json.ts";
 export { callerGone, LIMITS, type LimitName, overloaded } from "./limits.ts";
+export { machineTime, moveTime, timeOffset } from "./moved-time.ts";
 export {
   actingFor,
   actorOf,

@@ -112,6 +112,8 @@ export type ToChild =
   /** The first message: the content of the modules, the same for each process that takes the place of another. */
   | { readonly type: "code"; readonly files: readonly CodeFile[] }
   | { readonly type: "load"; readonly path: string }
+  /** From now on, `Date` is so many milliseconds ahead of the machine's clock (`socle test`). */
+  | { readonly type: "time"; readonly offset: number }
   | RunMessage
   /** Calls handlers whose values are waited for. Those of one turn of the event loop share a message. */
   | { readonly type: "invoke"; readonly calls: readonly Invocation[] }
@@ -191,5 +193,8 @@ export interface ChildOptions extends CallLimits {
   readonly umask: number;
 }
 
-/** The first word on the command line that makes the executable a process for the user's code, or for `db.query`. */
-export type ProcessWord = "script-host" | "script-query";
+/**
+ * The first word on the command line that makes the executable a process for the user's code, for `db.query`, or a service
+ * under test.
+ */
+export type ProcessWord = "script-host" | "script-query" | "test-service";

@@ -17,7 +17,12 @@ export interface ScriptFile {
 
 /** Names that start with `_` are of shared code; tests and declarations are no scripts. */
 function isScript(name: string): boolean {
-  return name.endsWith(".ts") && !name.startsWith("_") && !/\.(d|test|spec)\.ts$/.test(name);
+  return name.endsWith(".ts") && !name.startsWith("_") && !name.endsWith(".d.ts") && !isTest(name);
+}
+
+/** Tests are of `socle test`; the service neither loads them nor follows their changes. */
+function isTest(path: string): boolean {
+  return /\.(?:test|spec)\.[cm]?[jt]sx?$/.test(path);
 }
 
 function entries(folder: string): Dirent[] {
@@ -73,7 +78,7 @@ export function listScripts(root: string): ScriptFile[] {
 /** Files that look like functions, jobs or endpoints and are none, for their folder or their ending. */
 export function listStrays(root: string): string[] {
   const strays: string[] = [];
-  const isCode = ({ name }: Dirent): boolean => /\.[cm]?[jt]sx?$/.test(name) && !name.startsWith("_");
+  const isCode = ({ name }: Dirent): boolean => /\.[cm]?[jt]sx?$/.test(name) && !name.startsWith("_") && !isTest(name);
   for (const entry of entries(join(root, "functions")))
     if (entry.isFile() && isCode(entry)) strays.push(`functions/${entry.name}`);
   const folders = entries(join(root, "functions")).filter(
@@ -85,7 +90,7 @@ export function listStrays(root: string): string[] {
   walkFolder(root, "endpoints", (path) => {
     const names = path.split("/");
     const isShared = names.some((name) => name.startsWith("_"));
-    if (!isShared && /\.[cm]?[jt]sx?$/.test(path) && !path.endsWith(".ts")) strays.push(path);
+    if (!isShared && /\.[cm]?[jt]sx?$/.test(path) && !path.endsWith(".ts") && !isTest(path)) strays.push(path);
   });
   return strays;
 }
@@ -94,6 +99,15 @@ export function listStrays(root: string): string[] {
 const codePattern = /\.(?:[cm]?[jt]sx?|json|txt|md|html|sql)$/;
 /** TypeScript modules. Other files that they import are read from the disk. */
 const modulePattern = /\.m?tsx?$/;
+
+/** The tests of a project, by path: in the folders of scripts, and below them. */
+export function listTests(root: string): string[] {
+  const tests: string[] = [];
+  walk(root, (path) => {
+    if (isTest(path)) tests.push(path);
+  });
+  return tests;
+}
 
 /** Calls `visit` with every file in the folders of scripts, shared code included. */
 function walk(root: string, visit: (path: string) => void): void {
@@ -114,7 +128,7 @@ function walkFolder(root: string, folder: string, visit: (path: string) => void)
 export function fingerprint(root: string): string {
   const parts: string[] = [root];
   walk(root, (path) => {
-    if (!codePattern.test(path)) return;
+    if (!codePattern.test(path) || isTest(path)) return;
     const stats = stat(join(root, path));
     parts.push(`${path}:${stats?.mtimeMs}:${stats?.size}`);
   });
@@ -127,7 +141,7 @@ export function fingerprint(root: string): string {
 export function readCode(root: string): CodeFile[] {
   const files: CodeFile[] = [];
   walk(root, (path) => {
-    if (!modulePattern.test(path)) return;
+    if (!modulePattern.test(path) || isTest(path)) return;
     try {
       files.push({ path, content: readFileSync(join(root, path), "utf8") });
     } catch {

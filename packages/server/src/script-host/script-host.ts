@@ -123,6 +123,18 @@ export class ScriptHost {
     return first && others.reduce((least, each) => (each.load < least.load ? each : least), first);
   }
 
+  /** Attempts that wait or are under way, those of hooks and endpoints included. */
+  get underWay(): number {
+    let attempts = 0;
+    for (const generation of this.#alive) for (const { load } of supervisorsOf(generation)) attempts += load;
+    return attempts;
+  }
+
+  /** The time of this process was moved (`moveTime`): it moves in those of the user's code too. */
+  followTime(): void {
+    for (const generation of this.#alive) for (const supervisor of supervisorsOf(generation)) supervisor.followTime();
+  }
+
   /** Ends all processes. Runs and calls under way are settled as stopped. */
   stop(): void {
     this.#isStopped = true;

@@ -95,6 +95,11 @@ export class Supervisor {
     return results;
   }
 
+  /** See `ScriptProcess`. */
+  followTime(): void {
+    this.#process?.followTime();
+  }
+
   run(task: ScriptTask): Promise<ScriptOutcome> {
     this.#lastId += 1;
     const attempt = new RunAttempt(this.#lastId, task);

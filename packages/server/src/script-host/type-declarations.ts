@@ -3,6 +3,10 @@ import type { CollectionDefinition, FieldDefinition } from "@socle/protocol";
 import { typeOf } from "../fields/index.ts";
 import { quote } from "../kernel/index.ts";
 import contextTypes from "./context-types.txt" with { type: "text" };
+import testTypes from "./test-types.txt" with { type: "text" };
+
+/** The declaration of the module `socle/test`. It takes those of the client from `test/` beside it. */
+export const testDeclarations: string = testTypes;
 
 /** `^(draft|published)$` names all values there can be. */
 const enumPattern = /^\^\((?:\?:)?([\w -]+(?:\|[\w -]+)*)\)\$$/;

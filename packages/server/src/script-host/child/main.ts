@@ -3,7 +3,7 @@
  * number at a time, and calls the service for everything else. It has neither the database nor a secret.
  */
 import { join } from "node:path";
-import { nextTurn } from "../../kernel/index.ts";
+import { moveTime, nextTurn } from "../../kernel/index.ts";
 import type {
   ChildOptions,
   FromChild,
@@ -93,6 +93,9 @@ class Child {
     switch (message.type) {
       case "code":
         useCode(this.#options.root, message.files);
+        return;
+      case "time":
+        moveTime(message.offset);
         return;
       case "load":
         void this.#load(message.path);

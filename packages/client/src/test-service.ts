@@ -1,0 +1,78 @@
+/**
+ * `socle/test`, the module that files of `socle test` import: a service of their own, and everything of Bun's test runner.
+ * The module is loaded anew for each file, and each load starts a service; it ends with the tests of the file.
+ */
+import { afterAll } from "bun:test";
+import {
+  type Credentials,
+  type TestCall,
+  type TestRequest,
+  type TestServiceAddress,
+  type TestUser,
+  testHostVariable,
+  testTokenVariable,
+} from "@socle/protocol";
+import { SocleClient } from "./client.ts";
+
+export * from "bun:test";
+export { SocleError } from "./error.ts";
+export { filter } from "./filter.ts";
+
+const host = process.env[testHostVariable] ?? "";
+const headers = { Authorization: process.env[testTokenVariable] ?? "", "Content-Type": "application/json" };
+
+/** @throws Error with the reason of the service or of the command. */
+async function ask(request: TestRequest): Promise<unknown> {
+  const response = await fetch(host, { method: "POST", headers, body: JSON.stringify(request) });
+  // The command is of the same executable.
+  const answer = (await response.json()) as { value: unknown } | { error: string };
+  if ("error" in answer) throw new Error(answer.error);
+  return answer.value;
+}
+
+const { service: id, url } = (await ask({ kind: "open" })) as TestServiceAddress;
+const clients: SocleClient[] = [];
+let offset = 0;
+
+afterAll(async () => {
+  for (const client of clients) client.close();
+  await ask({ kind: "close", service: id });
+});
+
+const call = (asked: TestCall): Promise<unknown> => ask({ kind: "call", service: id, call: asked });
+
+/** A client of the service. See `TestService` in `packages/server/src/script-host/test-types.txt`. */
+async function signIn(user: string | TestUser): Promise<SocleClient> {
+  const client = new SocleClient({ baseUrl: url });
+  clients.push(client);
+  const asked = typeof user === "string" ? userNamed(user) : user;
+  const credentials = (await call({ name: "user", user: asked })) as Credentials;
+  await client.login(credentials);
+  return client;
+}
+
+function userNamed(name: string): TestUser {
+  return name === "admin" ? { email: "admin@example.com", role: "admin" } : { email: name };
+}
+
+export const service = {
+  url,
+  async client(user?: string | TestUser): Promise<SocleClient> {
+    if (user !== undefined) return signIn(user);
+    const client = new SocleClient({ baseUrl: url });
+    clients.push(client);
+    return client;
+  },
+  clock: {
+    now: (): Date => new Date(Date.now() + offset),
+    async advance(duration: string): Promise<void> {
+      offset = (await call({ name: "advance", duration })) as number;
+    },
+  },
+  async idle(): Promise<void> {
+    await call({ name: "idle" });
+  },
+  async seed(file = "seed.json"): Promise<void> {
+    await call({ name: "seed", file });
+  },
+};

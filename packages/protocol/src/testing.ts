@@ -1,0 +1,37 @@
+/** Requests of test files to `socle test`, over HTTP on the loopback address. */
+
+/** A user whom a test signs in as. */
+export interface TestUser {
+  readonly email: string;
+  /** Of a user who is not there yet; by default `authenticated`. */
+  readonly role?: "admin" | "authenticated";
+  /** By default one that all users have whom tests make. */
+  readonly password?: string;
+}
+
+/** Something that a test asks of its service. */
+export type TestCall =
+  /** Moves the time. Answers the milliseconds by which the service is ahead of the machine's clock. */
+  | { readonly name: "advance"; readonly duration: string }
+  /** Answers when no run is due or under way. */
+  | { readonly name: "idle" }
+  /** Makes a user, where there is none with the address. Answers their credentials. */
+  | { readonly name: "user"; readonly user: TestUser }
+  /** Reads a file of `socle seed`. */
+  | { readonly name: "seed"; readonly file: string };
+
+/** A request of a test file, as JSON. It is answered with `{ value }` or `{ error }`. */
+export type TestRequest =
+  /** Starts a service. Answers a `TestServiceAddress`. */
+  | { readonly kind: "open" }
+  | { readonly kind: "call"; readonly service: number; readonly call: TestCall }
+  | { readonly kind: "close"; readonly service: number };
+
+export interface TestServiceAddress {
+  readonly service: number;
+  readonly url: string;
+}
+
+/** The variables that tell a test file where `socle test` listens, and the token that it wants. */
+export const testHostVariable = "SOCLE_TEST_HOST";
+export const testTokenVariable = "SOCLE_TEST_TOKEN";

@@ -1,0 +1,116 @@
+/** `socle test`: runs the tests of the user's code with Bun's test runner, each file against a service of its own. */
+import { existsSync } from "node:fs";
+import { writeFile } from "node:fs/promises";
+import { join, relative, resolve, sep } from "node:path";
+import { type TestKit, testKit } from "../../app/index.ts";
+import { SetupError } from "../../kernel/index.ts";
+import { listTests, runTool } from "../../script-host/index.ts";
+import { RunFolder, TestHost } from "../../testing/index.ts";
+import { type Command, type OptionValues, type Terminal, withoutLog } from "../command.ts";
+import { configOption, loadSettings } from "../settings.ts";
+
+/** The runner's own default is that of tests that wait for nothing. */
+const usualTimeout = "30000";
+
+/** Options of Bun's test runner, which gets them as they are. */
+const runnerOptions: Command["options"] = {
+  "test-name-pattern": {
+    value: "PATTERN",
+    short: "t",
+    summary: "run the tests whose names match a regular expression",
+  },
+  timeout: { value: "MS", summary: `how long a test may take, in milliseconds (default: ${usualTimeout})` },
+  bail: { summary: "stop after the first test that fails" },
+  coverage: { summary: "show which lines of code that the test files import are run" },
+  "update-snapshots": { short: "u", summary: "write snapshots anew" },
+};
+
+export const test: Command = {
+  name: "test",
+  args: ["[FILE]..."],
+  summary: "Run the *.test.ts beside functions, jobs and endpoints, each against a fresh service",
+  options: {
+    ...configOption,
+    ...runnerOptions,
+    log: { summary: "show the whole log of the services, not only warnings and errors" },
+  },
+  async run({ args, options, terminal }) {
+    const { config, file } = await loadSettings(options, withoutLog(terminal));
+    const files = testFiles(config.folder, args);
+    const kit = await testKit();
+    using folder = new RunFolder();
+    const stopping = new AbortController();
+    // From the terminal, the signal reaches the runner too; one to this process alone is passed on.
+    void terminal.untilSignal().then(() => stopping.abort());
+    const host = new TestHost({
+      folder: folder.path,
+      service: {
+        config: file.isThere ? file.path : null,
+        logLevel: options["log"] === true ? "INFO" : "WARN",
+      },
+      cwd: config.folder,
+      environment: terminal.environment,
+      onLog: (line) => terminal.err(line),
+    });
+    try {
+      await host.prepare();
+      return await runTool(
+        ["test", "--isolate", ...(await kitWords(folder.path, kit)), ...runnerWords(options), ...files],
+        {
+          cwd: config.folder,
+          environment: runnerEnvironment(terminal, host),
+          signal: stopping.signal,
+        },
+      );
+    } finally {
+      await host.stop();
+    }
+  },
+};
+
+/**
+ * The files to run, as the runner takes them: all tests of the project, or those whose paths contain one of the words. A
+ * word that is the path of a file is that file, wherever it is.
+ */
+function testFiles(folder: string, words: readonly string[]): string[] {
+  const all = listTests(folder);
+  if (words.length === 0 && all.length === 0)
+    throw new SetupError(`${folder} has no tests: write *.test.ts beside functions, jobs and endpoints`);
+  const chosen = new Set(words.length === 0 ? all : []);
+  for (const word of words) {
+    const path = relative(folder, resolve(word));
+    const named = /\.[cm]?[jt]sx?$/.test(word) && existsSync(resolve(word)) ? [path] : [];
+    const matching = named.length > 0 ? named : all.filter((file) => file.includes(word.replace(/^\.\//, "")));
+    if (matching.length === 0)
+      throw new SetupError(
+        `no test matches "${word}"; there ${all.length === 0 ? "are none" : `are: ${all.join(", ")}`}`,
+      );
+    for (const file of matching) chosen.add(file);
+  }
+  return [...chosen].map((file) => (file.startsWith("..") ? resolve(folder, file) : `.${sep}${file}`));
+}
+
+/** Writes the module `socle/test` and a program that makes it known to the runner. Answers the words that have it loaded. */
+async function kitWords(folder: string, kit: TestKit): Promise<string[]> {
+  const preload = join(folder, "preload.js");
+  const program = `import { plugin } from "bun";
+const contents = ${JSON.stringify(kit.module)};
+plugin({ name: "socle/test", setup: (build) => build.module("socle/test", () => ({ contents, loader: "js" })) });
+`;
+  await writeFile(preload, program);
+  return ["--preload", preload];
+}
+
+function runnerWords(options: OptionValues): string[] {
+  const given: OptionValues = { timeout: usualTimeout, ...options };
+  return Object.keys(runnerOptions).flatMap((name) => {
+    const value = given[name];
+    if (value === undefined || value === false) return [];
+    return value === true ? [`--${name}`] : [`--${name}`, value];
+  });
+}
+
+function runnerEnvironment(terminal: Terminal, host: TestHost): Terminal["environment"] {
+  // The runner ends with this process, however that ends.
+  return { ...terminal.environment, ...host.variables, BUN_FEATURE_FLAG_NO_ORPHANS: "1" };
+}

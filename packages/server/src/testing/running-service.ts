@@ -1,0 +1,96 @@
+/** A service under test, as the command sees it: its process, its calls that wait for an answer, its end. */
+import type { TestCall } from "@socle/protocol";
+import { messageOf, SetupError } from "../kernel/index.ts";
+import { SpawnedProcess } from "../script-host/index.ts";
+import type { FromService, TestServiceOptions, ToService } from "./protocol.ts";
+
+export class RunningService {
+  readonly id: number;
+  /** Resolves when it answers requests. Rejects with a `SetupError` that has a line for each reason why it does not. */
+  readonly started: Promise<void>;
+  readonly #process: SpawnedProcess<ToService, FromService>;
+  readonly #start = Promise.withResolvers<void>();
+  readonly #waiting = new Map<number, PromiseWithResolvers<unknown>>();
+  readonly #onLog: (line: string) => void;
+  #url = "";
+  #lastCall = 0;
+  #hasEnded = false;
+  #isDone = false;
+
+  constructor(parts: {
+    id: number;
+    options: TestServiceOptions;
+    cwd: string;
+    environment: { readonly [name: string]: string | undefined };
+    onLog: (line: string) => void;
+  }) {
+    const { id, options, cwd, environment, onLog } = parts;
+    this.id = id;
+    this.#onLog = onLog;
+    this.started = this.#start.promise;
+    this.#process = new SpawnedProcess({ word: "test-service", options, cwd, environment }, (message) =>
+      this.#receive(message),
+    );
+    void this.#process.exited.then(({ how }) => this.#end(how));
+  }
+
+  get url(): string {
+    return this.#url;
+  }
+
+  get exited(): Promise<unknown> {
+    return this.#process.exited;
+  }
+
+  /** @throws Error with the reason of the service, or when the service has ended. */
+  call(call: TestCall): Promise<unknown> {
+    if (this.#hasEnded) throw new Error("The service under test has ended");
+    this.#lastCall += 1;
+    const waiting = Promise.withResolvers<unknown>();
+    this.#waiting.set(this.#lastCall, waiting);
+    this.#process.send({ id: this.#lastCall, call });
+    return waiting.promise;
+  }
+
+  /** Ends it at once: its test file is over, and nobody wants its data. */
+  kill(): void {
+    this.#isDone = true;
+    this.#process.kill();
+  }
+
+  #receive(message: FromService): void {
+    switch (message.type) {
+      case "ready":
+        this.#url = message.url;
+        this.#start.resolve();
+        return;
+      case "failed":
+        this.#start.reject(new SetupError(message.message));
+        this.kill();
+        return;
+      case "log":
+        this.#onLog(message.line);
+        return;
+      case "answer":
+        this.#take(message.id)?.resolve(message.value);
+        return;
+      case "refusal":
+        this.#take(message.id)?.reject(new Error(message.message));
+    }
+  }
+
+  #take(id: number): PromiseWithResolvers<unknown> | undefined {
+    const waiting = this.#waiting.get(id);
+    this.#waiting.delete(id);
+    return waiting;
+  }
+
+  #end(how: string): void {
+    this.#hasEnded = true;
+    const why = this.#isDone ? "the tests of its file are over" : how;
+    const error = new SetupError(`The service under test has ended: ${why}`);
+    this.#start.reject(error);
+    for (const waiting of this.#waiting.values()) waiting.reject(new Error(messageOf(error)));
+    this.#waiting.clear();
+  }
+}

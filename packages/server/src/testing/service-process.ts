@@ -1,0 +1,146 @@
+/**
+ * The process of a service under test: the service as it is served, with the project's definitions and code, on data of its
+ * own, and with a clock that the test moves. It does what the command asks on behalf of a test file.
+ */
+import { existsSync, readFileSync } from "node:fs";
+import { join, resolve } from "node:path";
+import { parseEnv } from "node:util";
+import type { TestCall, TestUser } from "@socle/protocol";
+import { App, seedFrom } from "../app/index.ts";
+import { duration } from "../config/index.ts";
+import { AppError, messageOf, moveTime, quote, reasonsOf, SetupError, system, timeOffset } from "../kernel/index.ts";
+import { Logger, LogRing, lineOf } from "../logging/index.ts";
+import type { FromService, TestServiceOptions, ToService } from "./protocol.ts";
+import { TestClock } from "./test-clock.ts";
+import { testConfig } from "./test-config.ts";
+
+type Environment = { readonly [name: string]: string | undefined };
+
+const span = duration(0);
+/** The password of users whom a test does not give one. */
+const usualPassword = "password of a test";
+
+/** Makes this process a service under test. The command ends it. */
+export async function runTestService(options: TestServiceOptions, environment: Environment): Promise<void> {
+  const toCommand = process.send?.bind(process);
+  if (toCommand === undefined) throw new Error("This process is started by socle test");
+  const send = (message: FromService): void => {
+    toCommand(message);
+  };
+  // Before anything takes `Date.now` for its clock.
+  moveTime(0);
+  try {
+    const service = await TestService.start(options, environment, send);
+    process.on("message", (message: ToService) => void service.answer(message));
+    send({ type: "ready", url: service.url });
+  } catch (thrown) {
+    send({ type: "failed", message: messageOf(thrown) });
+  }
+}
+
+class TestService {
+  readonly #app: App;
+  readonly #clock: TestClock;
+  readonly #folder: string;
+  readonly #send: (message: FromService) => void;
+
+  private constructor(parts: { app: App; clock: TestClock; folder: string; send: (message: FromService) => void }) {
+    this.#app = parts.app;
+    this.#clock = parts.clock;
+    this.#folder = parts.folder;
+    this.#send = parts.send;
+  }
+
+  /** @throws SetupError for a configuration, a definition or a file of code that does not load. */
+  static async start(
+    options: TestServiceOptions,
+    environment: Environment,
+    send: (message: FromService) => void,
+  ): Promise<TestService> {
+    const { config, effective } = await testConfig(options);
+    const log = new LogRing();
+    let isStarted = false;
+    const logger = new Logger({
+      level: "INFO",
+      sinks: [
+        (entry) => log.add(entry),
+        (entry) => {
+          const isShown = options.logLevel === "INFO" || entry.level === "WARN" || entry.level === "ERROR";
+          if (isStarted && isShown) send({ type: "log", line: lineOf(entry, "text") });
+        },
+      ],
+    });
+    const clock = new TestClock();
+    const app = await App.start({
+      config,
+      effective,
+      logger,
+      log,
+      clock,
+      onFatal: (error) => logger.error("The disk refused a write; nothing more is accepted", { error }),
+      environment: { ...environmentOf(config.folder), ...environment, NODE_ENV: "test" },
+      adminCommand: "socle admin create EMAIL",
+    });
+    const problems = app.scripts
+      .states()
+      .flatMap(({ file, problem }) => (problem === null ? [] : [`${file.path} does not load: ${problem.message}`]));
+    if (problems.length > 0) throw new SetupError(problems.join("\n"));
+    isStarted = true;
+    return new TestService({ app, clock, folder: config.folder, send });
+  }
+
+  get url(): string {
+    return this.#app.url;
+  }
+
+  async answer({ id, call }: ToService): Promise<void> {
+    try {
+      this.#send({ type: "answer", id, value: await this.#answer(call) });
+    } catch (thrown) {
+      this.#send({ type: "refusal", id, message: reasonsOf(thrown) });
+    }
+  }
+
+  async #answer(call: TestCall): Promise<unknown> {
+    const { scripts, service } = this.#app;
+    switch (call.name) {
+      case "idle":
+        await scripts.settled();
+        return null;
+      case "advance":
+        return this.#advance(call.duration);
+      case "user":
+        return this.#user(call.user);
+      case "seed":
+        return seedFrom(resolve(this.#folder, call.file), service);
+    }
+  }
+
+  async #advance(text: string): Promise<number> {
+    const milliseconds = typeof text === "string" ? span.parse(text) : undefined;
+    if (milliseconds === undefined)
+      throw new AppError("bad_request", `${quote(text)} is no duration; allowed: ${span.allowed}`);
+    const { scripts } = this.#app;
+    await this.#clock.advance(milliseconds, {
+      onMove: () => scripts.followTime(),
+      settle: () => scripts.settled(),
+    });
+    return timeOffset();
+  }
+
+  /** Nobody is asked whether the user may register: it is the test that makes them. */
+  async #user({ email, role = "authenticated", password }: TestUser): Promise<{ email: string; password: string }> {
+    const { auth, database } = this.#app.service;
+    const credentials = { email, password: password ?? usualPassword.padEnd(auth.users.passwordMinLength, ".") };
+    if ((await auth.users.findByEmail(email)) !== null) return credentials;
+    const values = await auth.users.prepare(credentials);
+    await database.transact((tx) => auth.users.create(tx, { ...values, role }, system));
+    return credentials;
+  }
+}
+
+/** The variables of the project's `.env.test`, over which those of the command win. */
+function environmentOf(folder: string): Environment {
+  const file = join(folder, ".env.test");
+  return existsSync(file) ? parseEnv(readFileSync(file, "utf8")) : {};
+}

@@ -1,0 +1,86 @@
+/** The clock of a service under test: it goes on as the machine's does, and a test moves it forward from one alarm to the next. */
+import { type Alarm, Clock, moveTime, timeOffset } from "../kernel/index.ts";
+
+/** The longest wait of a timer of the runtime. */
+const longestTimerMs = 2 ** 31 - 1;
+
+class TestAlarm implements Alarm {
+  /** In the time of the service, in milliseconds since 1970. */
+  readonly due: number;
+  readonly #effect: () => void;
+  readonly #alarms: Set<TestAlarm>;
+  #timer: Timer | null = null;
+
+  constructor(due: number, effect: () => void, alarms: Set<TestAlarm>) {
+    this.due = due;
+    this.#effect = effect;
+    this.#alarms = alarms;
+    alarms.add(this);
+    this.arm();
+  }
+
+  /** Waits for as long as it is until then, now that the time may have been moved. */
+  arm(): void {
+    clearTimeout(this.#timer ?? undefined);
+    const waitMs = Math.min(Math.max(0, this.due - Date.now()), longestTimerMs);
+    this.#timer = setTimeout(() => (Date.now() < this.due ? this.arm() : this.ring()), waitMs).unref();
+  }
+
+  ring(): void {
+    this.cancel();
+    this.#effect();
+  }
+
+  cancel(): void {
+    clearTimeout(this.#timer ?? undefined);
+    this.#alarms.delete(this);
+  }
+}
+
+interface AdvanceSteps {
+  /** Called when the time was moved, before the alarms ring. */
+  readonly onMove: () => void;
+  /** Resolves when the effects of the alarms are over. */
+  readonly settle: () => Promise<void>;
+}
+
+export class TestClock extends Clock {
+  readonly #alarms = new Set<TestAlarm>();
+
+  override after(ms: number, effect: () => void): Alarm {
+    return new TestAlarm(Date.now() + ms, effect, this.#alarms);
+  }
+
+  /** Nobody sets this clock behind the back of the service, so nobody has to look before the time has come. */
+  override lookAfter(ms: number, effect: () => void): Alarm {
+    return this.after(ms, effect);
+  }
+
+  /**
+   * Moves the time forward, from one alarm to the next, so that each rings at its time. The next step follows when the one
+   * before has settled.
+   */
+  async advance(milliseconds: number, { onMove, settle }: AdvanceSteps): Promise<void> {
+    const end = Date.now() + milliseconds;
+    await settle();
+    for (let next = 0; next < end; await settle()) {
+      next = Math.min(this.#earliest(), end);
+      // The time goes on meanwhile, so it may have come already.
+      moveTime(timeOffset() + Math.max(0, next - Date.now()));
+      onMove();
+      this.#ring();
+    }
+  }
+
+  #earliest(): number {
+    let earliest = Number.POSITIVE_INFINITY;
+    for (const { due } of this.#alarms) earliest = Math.min(earliest, due);
+    return earliest;
+  }
+
+  #ring(): void {
+    const due = [...this.#alarms].filter((alarm) => alarm.due <= Date.now()).sort((a, b) => a.due - b.due);
+    for (const alarm of due) if (this.#alarms.has(alarm)) alarm.ring();
+    for (const alarm of this.#alarms) alarm.arm();
+  }
+}
