@@ -102,6 +102,8 @@ test("nothing found, and a text without a word, are no errors", async () => {
 test("the export has what is found", async () => {
   const page = await dashboard.open("/collections/articles?search=caf");
   await shown(page, ["Café culture", "Tea"]);
+  // Without the question where to save it, the file is downloaded.
+  await page.evaluate("delete window.showSaveFilePicker");
   await page.getByRole("button", { name: "More actions" }).click();
   await page.getByRole("menuitem", { name: "Export 2 filtered" }).click();
   const download = page.waitForEvent("download");

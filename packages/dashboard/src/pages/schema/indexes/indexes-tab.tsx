@@ -53,7 +53,6 @@ export function IndexesTab({ draft, apply, problems }: IndexesTabProps) {
           {words.add}
         </Button>
       </div>
-      <SearchFields draft={draft} apply={apply} problem={problems.find(({ part }) => part === "search")?.message} />
       <section aria-labelledby="implicit-indexes">
         <Title order={2} size="h6" id="implicit-indexes">
           {words.implicit}
@@ -72,6 +71,7 @@ export function IndexesTab({ draft, apply, problems }: IndexesTabProps) {
           ))}
         </ul>
       </section>
+      <SearchFields draft={draft} apply={apply} problem={problems.find(({ part }) => part === "search")?.message} />
     </Stack>
   );
 }

@@ -1,6 +1,7 @@
 /** The fields of a collection whose words are searched. */
 import { MultiSelect, Text, Title } from "@mantine/core";
 import { text } from "../../../texts/index.ts";
+import { CodeText } from "../code-text.tsx";
 import { maxSearched } from "../draft/checks.ts";
 import { isText, keptFields, refName, type SchemaDraft } from "../draft/draft.ts";
 import type { Edit } from "../draft/edits.ts";
@@ -22,7 +23,7 @@ export function SearchFields(props: { draft: SchemaDraft; apply: (edit: Edit) =>
         {words.title}
       </Title>
       <Text size="xs" c="dimmed" mb={8}>
-        {words.body}
+        <CodeText text={words.body} />
       </Text>
       <MultiSelect
         size="xs"
