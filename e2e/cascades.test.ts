@@ -69,9 +69,26 @@ test("killed under writers: no number of a sequence is given twice", async () =>
   const fields = [{ name: "scope", type: "string" }, sequence];
   const cwd = await project({ collections: [{ name: "items", fields }] });
   const told = new Set<string>();
+  const tell = (scope: string, n: number): void => {
+    expect(told.has(`${scope} ${n}`)).toBe(false);
+    told.add(`${scope} ${n}`);
+  };
   for (let round = 0; round < 6; round++) {
     const server = await serve(cwd);
     let isOver = false;
+    const batches = async (i: number): Promise<void> => {
+      const scope = `s${i % 3}`;
+      const operations = Array.from({ length: 20 }, () => ({ method: "create", collection: "items", body: { scope } }));
+      while (!isOver) {
+        const answer = await post(`${server.url}/api/batch`, { operations }).catch(() => null);
+        const made = (await answer?.json().catch(() => null)) as
+          | { results: { body: { n: number } }[] }
+          | null
+          | undefined;
+        if (made === null || made === undefined) return;
+        for (const { body } of made.results) tell(scope, body.n);
+      }
+    };
     const writer = async (i: number): Promise<void> => {
       while (!isOver) {
         const scope = `s${i % 3}`;
@@ -79,13 +96,12 @@ test("killed under writers: no number of a sequence is given twice", async () =>
         if (answer === null) return;
         const record = (await answer.json().catch(() => null)) as { id: string; n: number } | null;
         if (record === null) return;
-        expect(told.has(`${scope} ${record.n}`)).toBe(false);
-        told.add(`${scope} ${record.n}`);
+        tell(scope, record.n);
         // The number of a record that is gone is not given again, either.
         if (i % 2 === 0) await fetch(`${server.url}/api/items/${record.id}`, { method: "DELETE" }).catch(() => null);
       }
     };
-    const writers = Promise.all(Array.from({ length: 32 }, (_, i) => writer(i)));
+    const writers = Promise.all(Array.from({ length: 32 }, (_, i) => (i % 8 === 0 ? batches(i) : writer(i))));
     await Bun.sleep(100 + random() * 300);
     server.signal("SIGKILL");
     isOver = true;

@@ -1,7 +1,9 @@
-/** Attributes of fields in the dashboard: values, defaults, deletions and sequences in the schema editor and in the form of a record. */
+/** Attributes of fields in the dashboard: values, defaults, deletions and sequences in the schema editor, in the form of a record and in an import. */
 import { afterAll, expect, test } from "bun:test";
+import { join } from "node:path";
 import type { CollectionEntry, RecordList } from "@socle/protocol";
 import { complaintsOf, openDashboard, overflowOf, settled, violationsOf } from "./dashboard.ts";
+import { temporaryFolder } from "./kit.ts";
 
 const dashboard = await openDashboard({
   collections: [
@@ -60,5 +62,40 @@ test("a record chooses one of the values, and its number is only shown", async (
   await page.getByText("The record was created.").waitFor();
   const { items } = (await api("GET", "/api/tasks")) as RecordList;
   expect(items[0]).toMatchObject({ title: "Second", status: "done", number: 2 });
+  expect(complaintsOf(page)).toEqual([]);
+}, 60_000);
+
+test("an import asks for no default and no number", async () => {
+  await api("POST", "/api/admin/collections", {
+    name: "tickets",
+    fields: [
+      { name: "title", type: "string", required: true },
+      { name: "status", type: "string", required: true, values: ["open", "closed"], default: "open" },
+      { name: "number", type: "integer", sequence: true },
+    ],
+  });
+  const file = join(temporaryFolder(), "tickets.csv");
+  await Bun.write(file, "title,number,state\nFirst,70,\nSecond,80,closed\n");
+  const page = await dashboard.open("/collections/tickets/import");
+  await page.locator("input[type=file]").setInputFiles(file);
+  await page.getByText("Assigned by the service").waitFor();
+  expect(await page.getByRole("combobox", { name: "Value of number from" }).count()).toBe(0);
+  expect(await page.getByText("Required, and without a value").count()).toBe(0);
+  await page.getByText("No problems in 2 rows").waitFor();
+  await settled(page);
+  expect([await violationsOf(page), await overflowOf(page)]).toEqual([[], 0]);
+  // An empty cell takes the default, too.
+  await page.getByRole("combobox", { name: "Value of status from" }).click();
+  await page.getByRole("option", { name: "state" }).click();
+  await page.getByRole("cell", { name: "default" }).waitFor();
+  await page.getByText("No problems in 2 rows").waitFor();
+  await page.getByRole("button", { name: "Start the import" }).click();
+  await page.getByText("2 created").waitFor();
+  const { items } = (await api("GET", "/api/tickets?sort=title&fields=title,status,number")) as RecordList;
+  expect(items).toMatchObject([
+    { title: "First", status: "open" },
+    { title: "Second", status: "closed" },
+  ]);
+  expect(items.map(({ number }) => Number(number)).toSorted((a, b) => a - b)).toEqual([1, 2]);
   expect(complaintsOf(page)).toEqual([]);
 }, 60_000);

@@ -95,6 +95,7 @@ export interface CollectionChange {
   fields?: ChangedField[];
   permissions?: Permissions | null;
   indexes?: IndexDefinition[] | null;
+  search?: string[] | null;
 }
 
 /** Collections and their migrations. With `plan…` nothing changes; the answer says what would. */

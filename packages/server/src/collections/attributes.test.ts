@@ -24,7 +24,78 @@ interface Cases {
 
 const deep = JSON.parse(`${"[".repeat(101)}${"]".repeat(101)}`);
 
+const notBoolean: Cases["malformed"] = ["yes", 1, 0, null, [], {}].map((value) => [value, /must be true or false/]);
+const notNumber: Cases["malformed"] = ["1", null, true, [1], {}, Number.POSITIVE_INFINITY].map((value) => [
+  value,
+  /must be a number/,
+]);
+/** The same values for several types. */
+function each(types: readonly FieldType[], values: readonly unknown[]): Cases["good"] {
+  return Object.fromEntries(types.map((type) => [type, values]));
+}
+
 const attributes: { readonly [attribute: string]: Cases } = {
+  required: { good: each(FIELD_TYPES, [true, false]), malformed: notBoolean },
+  unique: {
+    good: each(
+      FIELD_TYPES.filter((type) => type !== "json"),
+      [true],
+    ),
+    malformed: notBoolean,
+  },
+  min: {
+    good: { ...each(["string", "text"], [0, 5]), ...each(["integer", "float"], [-5, 0, 1.5]) },
+    malformed: notNumber,
+    fields: [
+      [{ type: "string", min: -1 }, /is a length here and must be a whole number from 0, not -1/],
+      [{ type: "text", min: 1.5 }, /is a length here and must be a whole number from 0, not 1.5/],
+      [{ type: "string", min: 2 ** 53 }, /is a length here/],
+      [{ type: "float", min: 2, max: 1 }, /"min" \(2\) is greater than "max" \(1\)/],
+    ],
+  },
+  max: {
+    good: { ...each(["string", "text"], [0, 5]), ...each(["integer", "float"], [-5, 0, 1.5]) },
+    malformed: notNumber,
+    fields: [
+      [{ type: "string", max: -1 }, /is a length here and must be a whole number from 0, not -1/],
+      [{ type: "text", max: 0.5 }, /is a length here/],
+    ],
+  },
+  regex: {
+    good: each(["string", "text"], ["", "^a$", "\\p{L}"]),
+    malformed: [
+      ...[5, null, true, [], {}].map((value): [unknown, RegExp] => [value, /must be a string/]),
+      ...["(", "(?=a)", "(?<!a)", "(a)\\1", "[z-a]", "(a{1000}){1000}"].map((value): [unknown, RegExp] => [
+        value,
+        /"regex" .* cannot be used/,
+      ]),
+    ],
+  },
+  collection: {
+    good: { relation: ["users", "things"] },
+    malformed: [5, null, true, [], {}].map((value) => [value, /must be the name of a collection/]),
+    fields: [[{ type: "relation" }, /a relation needs "collection"/]],
+  },
+  owner: {
+    good: { relation: [true] },
+    malformed: notBoolean,
+    fields: [[{ type: "relation", collection: "posts", owner: true }, /it is for a relation to "users"/]],
+  },
+  permissions: {
+    good: each(FIELD_TYPES, [null, {}, { read: "admin" }, { read: "public", update: "f = @user.id" }]),
+    malformed: [
+      ["admin", /must be an object/],
+      [5, /must be an object/],
+      [[], /must be an object/],
+      [{ create: "admin" }, /unknown operation "create"; allowed: read, update/],
+      [{ read: 5 }, /"read" must be public, authenticated, owner, admin or an expression, not 5/],
+      [{ read: null }, /"read" must be public/],
+      [{ read: "" }, /"read" must be public/],
+      [{ update: "Admin" }, /did you mean "admin"/],
+      [{ update: "f = " }, /"update" must be public/],
+      [{ update: "f = 1; DROP TABLE _users" }, /"update" must be public/],
+    ],
+  },
   values: {
     good: { string: [["a"], ["todo", "doing", "done"], ["É", "it's", 'say "x"', "?", "\u{1f600}"]] },
     malformed: [

@@ -13,7 +13,7 @@
 import type { ErrorDetail, JsonValue, StoredRecord } from "@socle/protocol";
 import type { Collections } from "../collections/index.ts";
 import type { Transactor, Value } from "../database/index.ts";
-import { AppError, type Clock, count, nextTurn, type Principal, toTimestamp } from "../kernel/index.ts";
+import { AppError, type Clock, count, LoopTurns, type Principal, toTimestamp } from "../kernel/index.ts";
 import { fieldLimits } from "./field-rights.ts";
 import { type Pointer, Pointers } from "./pointers.ts";
 import type { RecordEffects } from "./record-effects.ts";
@@ -21,8 +21,6 @@ import type { OwnedRow, RecordTable } from "./record-table.ts";
 import { keepNumbers, numberChanged } from "./sequences.ts";
 import type { WriteHooks } from "./write-hooks.ts";
 
-/** How long it holds the event loop at a time. */
-const sliceMs = 8;
 /** Records that are looked up in one step. */
 const pageSize = 500;
 
@@ -45,13 +43,19 @@ interface Kept extends Pick<Pointer, "table" | "field"> {
   readonly n: number;
 }
 
+/** Records that go along, with the keys of them and of the root. */
+interface Collected {
+  readonly doomed: readonly Doomed[];
+  readonly going: ReadonlySet<string>;
+}
+
 /** A transaction, for whom it runs, and when it lets others have their turn. */
 class Work {
   readonly tx: Transactor;
   readonly principal: Principal;
   /** Asked before each record that is deleted; null where none are. */
   readonly hooks: WriteHooks | null;
-  #until = performance.now() + sliceMs;
+  readonly #turns = new LoopTurns();
   #bytes = 0;
 
   constructor(tx: Transactor, principal: Principal, hooks: WriteHooks | null) {
@@ -71,10 +75,9 @@ class Work {
     if (this.#bytes > maxBytes) throw tooMuch(`more than ${maxBytes / 1024 ** 2} MiB of records`);
   }
 
-  async turn(): Promise<void> {
-    if (performance.now() < this.#until) return;
-    await nextTurn();
-    this.#until = performance.now() + sliceMs;
+  /** To be called for each record that is looked at, also where nothing points to it. */
+  turn(): Promise<void> | undefined {
+    return this.#turns.isDue ? this.#turns.next() : undefined;
   }
 }
 
@@ -104,7 +107,7 @@ export class Deletions {
   ): Promise<number> {
     const { name } = table.collection;
     const work = new Work(tx, principal, hooks);
-    if (this.#pointers.to(name).length > 0) await this.#follow(work, { collection: name, id: row.record.id }, table);
+    if (this.#pointers.to(name).length > 0) await this.#follow(work, { collection: name, id: row.record.id });
     await this.#remove(work, { table, row });
     return work.bytes;
   }
@@ -112,18 +115,16 @@ export class Deletions {
   /** Does what relations to a user ask for who is about to go. @throws as `delete`. */
   async followUser(tx: Transactor, principal: Principal, id: string): Promise<void> {
     if (this.#pointers.to("users").length === 0) return;
-    await this.#follow(new Work(tx, principal, null), { collection: "users", id }, null);
+    await this.#follow(new Work(tx, principal, null), { collection: "users", id });
   }
 
   /** Everything but the root itself. */
-  async #follow(work: Work, root: Target, table: RecordTable | null): Promise<void> {
-    const doomed = await this.#collect(work, root);
+  async #follow(work: Work, root: Target): Promise<void> {
+    const { doomed, going } = await this.#collect(work, root);
     const targets: readonly Target[] = [root, ...doomed];
-    const going = new Set(doomed.map(keyOf));
-    if (table !== null) going.add(keyOf(root));
     await this.#refuse(work, targets, going);
     await this.#clear(work, targets, { going, room: this.#limit - doomed.length });
-    for (const { table: of, id } of doomed.reverse()) {
+    for (const { table: of, id } of doomed.toReversed()) {
       const row = await work.tx.get<StoredRecord>(of.byIdWithOwner, id);
       if (row === null) continue;
       work.weigh(of.weightOf(row));
@@ -141,11 +142,12 @@ export class Deletions {
   }
 
   /** The records that go along, in the order in which they were found. */
-  async #collect(work: Work, root: Target): Promise<Doomed[]> {
+  async #collect(work: Work, root: Target): Promise<Collected> {
     const doomed: Doomed[] = [];
     const seen = new Set([keyOf(root)]);
     for (let at = -1; at < doomed.length; at++) {
       const target = doomed[at] ?? root;
+      await work.turn();
       for (const { table, field } of this.#pointersTo(target, "cascade"))
         for await (const id of pointing(work, { table, field }, target.id)) {
           const found: Doomed = { collection: table.collection.name, id, table };
@@ -155,12 +157,13 @@ export class Deletions {
           if (doomed.length > this.#limit) throw this.#tooMany();
         }
     }
-    return doomed;
+    return { doomed, going: seen };
   }
 
   async #refuse(work: Work, targets: readonly Target[], going: ReadonlySet<string>): Promise<void> {
     const kept = new Map<string, Kept>();
-    for (const target of targets)
+    for (const target of targets) {
+      await work.turn();
       for (const { table, field } of this.#pointersTo(target, "restrict")) {
         const { name } = table.collection;
         for await (const id of pointing(work, { table, field }, target.id)) {
@@ -169,6 +172,7 @@ export class Deletions {
           kept.set(`${name}.${field}`, { table, field, n: n + 1 });
         }
       }
+    }
     if (kept.size === 0) return;
     const details = [...kept].map(([path, found]): ErrorDetail => {
       return { field: path, rule: "relation", message: `${told(work.principal, found)} here by ${path}` };
@@ -183,7 +187,8 @@ export class Deletions {
     { going, room }: { going: ReadonlySet<string>; room: number },
   ): Promise<void> {
     let cleared = 0;
-    for (const target of targets)
+    for (const target of targets) {
+      await work.turn();
       for (const { table, field } of this.#pointersTo(target, "clear"))
         for await (const id of pointing(work, { table, field }, target.id)) {
           if (going.has(keyOf({ collection: table.collection.name, id }))) continue;
@@ -191,6 +196,7 @@ export class Deletions {
           if (cleared > room) throw this.#tooMany();
           await this.#clearOne(work, { table, field }, { id, target: target.id });
         }
+    }
   }
 
   /** Sets a field to null, or takes an item out of it, with an event. No rule of the record can be broken by that. */

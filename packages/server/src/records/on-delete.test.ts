@@ -1,7 +1,8 @@
 /** Relations with `onDelete`: what is refused, what goes along, what is cleared, and what everybody hears of it. */
-import { describe, expect, test } from "bun:test";
+import { describe, expect, spyOn, test } from "bun:test";
 import { type Answer, eventsSince, lastSeq, openApi } from "../../test/kit.ts";
 import { messageOf, openSchemaWorld } from "../../test/schema-world.ts";
+import { LoopTurns } from "../kernel/index.ts";
 
 const to = (name: string, collection: string, onDelete?: string, more: object = {}) => ({
   name,
@@ -253,6 +254,25 @@ describe("a user is deleted", () => {
     expect((await request("DELETE", path, { token: admin })).status).toBe(404);
     expect((await request("GET", "/api/auth/me", { token: ann.accessToken })).status).toBe(401);
   });
+});
+
+test("the event loop turns also where nothing points to what goes along", async () => {
+  const nodes = { name: "nodes", fields: [to("parent", "nodes", "cascade"), to("guard", "nodes", "restrict")] };
+  const hints = { name: "hints", fields: [to("node", "nodes", "clear")] };
+  const own = await openApi({ collections: [nodes, hints] });
+  const root = (await own.request("POST", "/api/nodes", { body: {} })).body["id"];
+  const leaves = 40;
+  for (let n = 0; n < leaves; n++) await own.request("POST", "/api/nodes", { body: { parent: root } });
+  // Every look at the clock finds the slice used up.
+  let now = performance.now();
+  const clock = spyOn(performance, "now").mockImplementation(() => (now += 1_000));
+  const next = spyOn(LoopTurns.prototype, "next");
+  expect((await own.request("DELETE", `/api/nodes/${root}`)).status).toBe(204);
+  const turns = next.mock.calls.length;
+  for (const spy of [clock, next]) spy.mockRestore();
+  // Found, asked for what hangs on them, for what refuses and for what is cleared, deleted.
+  expect(turns).toBeGreaterThanOrEqual(5 * leaves);
+  expect((await own.request<{ items: object[] }>("GET", "/api/nodes")).body.items).toEqual([]);
 });
 
 test("the attribute comes and goes without a look at the records", async () => {

@@ -22,7 +22,7 @@ export class CsvRows implements RowReader {
   readonly #maxLength: number;
   #rest = "";
   #line = 1;
-  #dialect: { delimiter: string; newline: "\n" | "\r\n" } | null = null;
+  #delimiter: string | null = null;
   #columns: readonly string[] | null = null;
 
   /** @param options `maxLength` in characters of a row, `system` the fields beside those of the definition. */
@@ -42,19 +42,20 @@ export class CsvRows implements RowReader {
 
   #parse(text: string, isLast: boolean): Row[] {
     const input = this.#rest + text;
-    this.#dialect ??= dialectOf(input, isLast);
-    if (this.#dialect === null) {
+    this.#delimiter ??= delimiterOf(input, isLast);
+    if (this.#delimiter === null) {
       this.#keep(input);
       return [];
     }
+    const delimiter = this.#delimiter;
     const found: CsvRow[] = [];
     let from = 0;
     const step = ({ data, meta }: ParseResult<string[]>): void => {
       // A newline at the end of the file begins no row.
-      if (from < input.length) found.push({ raw: input.slice(from, meta.cursor), cells: data[0] ?? [] });
+      if (from < input.length) found.push(rowOf(input.slice(from, meta.cursor), data[0] ?? [], delimiter));
       from = meta.cursor;
     };
-    if (input !== "") new Papa.Parser({ ...this.#dialect, step }).parse(input, 0, !isLast);
+    if (input !== "") new Papa.Parser({ delimiter, newline: "\n", step }).parse(input, 0, !isLast);
     this.#keep(isLast ? "" : input.slice(from));
     return found.flatMap((row) => this.#rowOf(row));
   }
@@ -80,7 +81,7 @@ export class CsvRows implements RowReader {
     const columns = this.#columns;
     if (cells.length !== columns.length)
       return [{ line, values: `it has ${count(cells.length, "cell")}, and the first row ${columns.length}` }];
-    const empties = raw.includes('""') ? quotedEmpties(raw, cells, this.#dialect?.delimiter ?? ",") : null;
+    const empties = raw.includes('""') ? quotedEmpties(raw, cells, this.#delimiter ?? ",") : null;
     const values: Record<string, unknown> = {};
     for (const [i, column] of columns.entries()) {
       const cell = cells[i] ?? "";
@@ -106,14 +107,27 @@ export class CsvRows implements RowReader {
   }
 }
 
-/** How the cells of a file are told apart; null while its first line has not ended. */
-function dialectOf(text: string, isLast: boolean): { delimiter: string; newline: "\n" | "\r\n" } | null {
+/**
+ * A row of a file whose lines end with a line feed, some or all of them with a carriage return before it. The parser leaves the
+ * carriage return in a last cell that has no quotes.
+ */
+function rowOf(raw: string, cells: readonly string[], delimiter: string): CsvRow {
+  const last = cells.at(-1) ?? "";
+  if (!last.endsWith("\r")) return { raw, cells };
+  const line = raw.endsWith("\n") ? raw.slice(0, -1) : raw;
+  // Without quotes, a cell is the text from its delimiter to the end of the line.
+  const before = line.at(-last.length - 1);
+  if (!line.endsWith(last) || (before !== undefined && before !== delimiter)) return { raw, cells };
+  return { raw, cells: [...cells.slice(0, -1), last.slice(0, -1)] };
+}
+
+/** The character between the cells of a file; null while its first line has not ended. */
+function delimiterOf(text: string, isLast: boolean): string | null {
   const end = text.indexOf("\n");
   if (end < 0 && !isLast) return null;
   const first = end < 0 ? text : text.slice(0, end);
   const countOf = (delimiter: string): number => first.split(delimiter).length;
-  const delimiter = delimiters.reduce((best, each) => (countOf(each) > countOf(best) ? each : best));
-  return { delimiter, newline: first.endsWith("\r") ? "\r\n" : "\n" };
+  return delimiters.reduce((best, each) => (countOf(each) > countOf(best) ? each : best));
 }
 
 /** The cells of a row that are empty and stand in quotes. */

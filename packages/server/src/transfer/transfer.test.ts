@@ -191,6 +191,40 @@ describe("CSV", () => {
     expect(b).toMatchObject({ i: 1_000, f: 0.5, b: false, j: null });
   });
 
+  test("line feeds, with carriage returns or without, also both in one file, and a byte order mark", async () => {
+    await clear("rows");
+    const rows = [
+      "\ufeffs,t\n",
+      "a,b\r\n",
+      'c,"d"\r\n',
+      "e,\r\n",
+      'f,"g\r"\r\n',
+      'h,"i\r"\n',
+      'j,""\r\n',
+      "\r\n",
+      "k,l\r\n",
+    ];
+    const found = async (): Promise<unknown[]> => (await all()).toReversed().map(({ s, t }) => [s, t]);
+    const cells = [
+      ["a", "b"],
+      ["c", "d"],
+      ["e", null],
+      ["f", "g\r"],
+      ["h", "i\r"],
+      ["j", ""],
+      ["k", "l"],
+    ];
+    expect((await send(rows.join(""), csv)).body).toEqual({ imported: 7, rejected: 0, problems: [] });
+    expect(await found()).toEqual(cells);
+    await clear("rows");
+    expect((await send(rows.join("").replace("\n", "\r\n"), csv)).body.imported).toBe(7);
+    expect(await found()).toEqual(cells);
+    // Without quotes and blank lines, the parser takes another way.
+    await clear("rows");
+    expect((await send("s,t\r\na,b\nc,d\r\n,\r\n", csv)).body.imported).toBe(3);
+    expect(await found()).toEqual([...cells.slice(0, 2), [null, null]]);
+  });
+
   test("semicolons and tabs are told from commas by the first row", async () => {
     await clear("rows");
     expect((await send("s;t\na;x,y\n", csv)).body.imported).toBe(1);

@@ -32,7 +32,7 @@ async function isBad(row: SourceRow, plan: ImportPlan, seen: Map<string, Set<Jso
     if (source.kind === "skip") continue;
     const value = values[field.name];
     if (value === undefined && plan.match !== null) continue;
-    if (brokenRule(field, value ?? null) !== null) isWrong = true;
+    if (brokenRule(field, value) !== null) isWrong = true;
     if (field.unique !== true || plan.match !== null || value === null || value === undefined) continue;
     const before = seen.get(field.name) ?? new Set();
     seen.set(field.name, before);

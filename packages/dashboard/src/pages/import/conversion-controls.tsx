@@ -2,6 +2,7 @@
 import { Select, Stack, Text } from "@mantine/core";
 import type { CollectionEntry } from "@socle/protocol";
 import { text } from "../../texts/index.ts";
+import { takesDefault } from "./mapping/convert.ts";
 import { type Conversion, DATE_ORDERS, type FieldMapping, relationKeys } from "./mapping/mapping.ts";
 
 const ownZone = Intl.DateTimeFormat().resolvedOptions().timeZone;
@@ -31,7 +32,7 @@ export function ConversionControls(props: {
         aria-label={text.import.emptyOf(field.name)}
         allowDeselect={false}
         data={[
-          { value: "null", label: text.import.emptyNull },
+          { value: "null", label: takesDefault(field) ? text.import.emptyDefault : text.import.emptyNull },
           { value: "text", label: text.import.emptyText },
         ]}
         value={conversion.empty}

@@ -12,9 +12,10 @@ export function FieldRow(props: {
   mapping: FieldMapping;
   collections: readonly CollectionEntry[];
   source: LoadedSource;
+  isUpdate: boolean;
   onChange: (mapping: FieldMapping) => void;
 }) {
-  const { mapping, collections, source: file, onChange } = props;
+  const { mapping, collections, source: file, isUpdate, onChange } = props;
   const { field, source } = mapping;
   const column = source.kind === "column" ? source.column : -1;
   const example = file.sample.map(({ cells }) => cells[column]).find((cell) => cell !== null && cell !== undefined);
@@ -41,33 +42,22 @@ export function FieldRow(props: {
           {field.required === true && <Mark label={text.import.requiredMark} />}
           {field.unique === true && <Mark label={text.import.uniqueMark} />}
           {field.owner === true && <Mark label={text.import.ownerMark} />}
+          {field.default !== undefined && <Mark label={text.import.defaultMark} />}
         </Group>
       </div>
       <div className={classes["fieldSource"]}>
-        <Select
-          size="xs"
-          aria-label={text.import.sourceOf(field.name)}
-          searchable
-          limit={100}
-          allowDeselect={false}
-          data={[
-            { value: "skip", label: text.import.skip },
-            { value: "constant", label: text.import.constant },
-            ...file.columns.map((name, i) => ({ value: String(i), label: name })),
-          ]}
-          value={source.kind === "column" ? String(source.column) : source.kind}
-          onChange={choose}
-        />
-        {source.kind === "constant" && (
-          <TextInput
-            size="xs"
-            mt={4}
-            aria-label={text.import.constantOf(field.name)}
-            value={source.value}
-            onChange={(event) =>
-              onChange({ ...mapping, source: { kind: "constant", value: event.currentTarget.value } })
-            }
+        {field.sequence === undefined ? (
+          <SourceControls
+            mapping={mapping}
+            columns={file.columns}
+            isUpdate={isUpdate}
+            choose={choose}
+            onChange={onChange}
           />
+        ) : (
+          <Text size="xs" c="dimmed">
+            {isUpdate ? text.import.skip : text.import.numbered}
+          </Text>
         )}
       </div>
       <div className={classes["fieldConversion"]}>
@@ -79,6 +69,45 @@ export function FieldRow(props: {
         {cellText(example)}
       </Text>
     </div>
+  );
+}
+
+function SourceControls(props: {
+  mapping: FieldMapping;
+  columns: readonly string[];
+  isUpdate: boolean;
+  choose: (value: string | null) => void;
+  onChange: (mapping: FieldMapping) => void;
+}) {
+  const { mapping, columns, isUpdate, choose, onChange } = props;
+  const { field, source } = mapping;
+  const takesDefault = field.default !== undefined && !isUpdate;
+  return (
+    <>
+      <Select
+        size="xs"
+        aria-label={text.import.sourceOf(field.name)}
+        searchable
+        limit={100}
+        allowDeselect={false}
+        data={[
+          { value: "skip", label: takesDefault ? text.import.useDefault : text.import.skip },
+          { value: "constant", label: text.import.constant },
+          ...columns.map((name, i) => ({ value: String(i), label: name })),
+        ]}
+        value={source.kind === "column" ? String(source.column) : source.kind}
+        onChange={choose}
+      />
+      {source.kind === "constant" && (
+        <TextInput
+          size="xs"
+          mt={4}
+          aria-label={text.import.constantOf(field.name)}
+          value={source.value}
+          onChange={(event) => onChange({ ...mapping, source: { kind: "constant", value: event.currentTarget.value } })}
+        />
+      )}
+    </>
   );
 }
 

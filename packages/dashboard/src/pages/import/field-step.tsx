@@ -7,6 +7,7 @@ import { text } from "../../texts/index.ts";
 import { FieldRow } from "./field-row.tsx";
 import classes from "./import.module.css";
 import { type FieldMapping, guessColumn, guessMatch, keysOf, type Match } from "./mapping/mapping.ts";
+import { isGiven } from "./mapping/rules.ts";
 import type { LoadedSource } from "./use-source.ts";
 
 /** Names of columns that are told at most. */
@@ -33,9 +34,7 @@ export function FieldStep(props: {
   const unused = source.columns.filter((_, i) => !used.has(i));
   const missing = mode.isUpdate
     ? []
-    : mappings.filter(
-        ({ field, source: from }) => field.required === true && field.owner !== true && from.kind === "skip",
-      );
+    : mappings.filter(({ field, source: from }) => field.required === true && !isGiven(field) && from.kind === "skip");
   return (
     <Panel title={text.import.fields}>
       <Stack gap="md" p="md" pt="xs">
@@ -58,6 +57,7 @@ export function FieldStep(props: {
               mapping={mapping}
               collections={collections}
               source={source}
+              isUpdate={mode.isUpdate}
               onChange={(next) => onMappings(mappings.map((each, i) => (i === at ? next : each)))}
             />
           ))}

@@ -125,12 +125,13 @@ function PreviewTable({ rows, plan }: { rows: readonly PreviewRow[]; plan: Impor
 }
 
 function Value({ cell }: { cell: PreviewCell }) {
-  const { value, problem } = cell;
+  const { value, isDefault, problem } = cell;
   const quiet = (words: string) => (
     <Text span inherit c="dimmed" fs="italic">
       {words}
     </Text>
   );
+  if (value === undefined && isDefault && problem === null) return quiet(text.import.defaultValue);
   if (value === undefined) {
     return problem === null ? (
       quiet(text.import.absentValue)

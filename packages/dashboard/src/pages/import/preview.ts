@@ -4,13 +4,15 @@
  */
 import type { JsonValue } from "@socle/protocol";
 import { text } from "../../texts/index.ts";
-import { brokenRule } from "./mapping/rules.ts";
+import { brokenRule, isGiven } from "./mapping/rules.ts";
 import { type ImportPlan, prepareRow, type Resolve } from "./run/prepare.ts";
 import type { Cell, SourceRow } from "./source/source.ts";
 
 export interface PreviewCell {
   /** Undefined where the row says nothing. */
   readonly value: JsonValue | undefined;
+  /** Whether the service gives the value. */
+  readonly isDefault: boolean;
   /** The cell as it stands in the file, for one that cannot be read. */
   readonly cell: Cell;
   readonly problem: string | null;
@@ -60,10 +62,11 @@ export async function previewOf(
           const value = values[field.name];
           const told = problems.find((each) => each.field === field.name)?.message ?? null;
           const isMissing = value === undefined && plan.match === null;
-          const rule = told === null && (isMissing || value !== undefined) ? brokenRule(field, value ?? null) : null;
+          const rule = told === null && (isMissing || value !== undefined) ? brokenRule(field, value) : null;
           const problem = told ?? rule ?? (value === undefined ? null : await conflict(at, value));
           const cell = source.kind === "column" ? row.cells[source.column] : undefined;
-          return { value: isMissing && told === null ? null : value, cell, problem };
+          const isDefault = isMissing && isGiven(field);
+          return { value: isMissing && told === null && !isDefault ? null : value, isDefault, cell, problem };
         }),
       );
       const names = mapped.map(({ field }) => field.name);

@@ -11,10 +11,10 @@ import classes from "./records.module.css";
 export type Notice = "empty" | "nothing" | "filter" | "error";
 
 /** The notice for a state of the rows; null while there are rows, or some are on their way. */
-export function noticeOf(rows: Rows, state: { isArranged: boolean; hasFilterError: boolean }): Notice | null {
-  if (rows.error !== null) return state.hasFilterError ? "filter" : "error";
+export function noticeOf(rows: Rows, state: { isPartial: boolean; hasTextError: boolean }): Notice | null {
+  if (rows.error !== null) return state.hasTextError ? "filter" : "error";
   if (rows.isLoading || rows.items.length > 0 || rows.spanCount > 0) return null;
-  return state.isArranged ? "nothing" : "empty";
+  return state.isPartial ? "nothing" : "empty";
 }
 
 export function GridNotice(props: {
@@ -42,14 +42,14 @@ export function GridNotice(props: {
       {notice === "filter" && (
         <EmptyState icon={IconMoodPuzzled} title={text.records.wrongFilter} body={text.records.wrongFilterBody}>
           <Button variant="default" onClick={onClear}>
-            {text.records.clearFilter}
+            {text.records.clearAll}
           </Button>
         </EmptyState>
       )}
       {notice === "nothing" && (
         <EmptyState icon={IconFilterOff} title={text.records.nothingTitle} body={text.records.nothingBody}>
           <Button variant="default" onClick={onClear}>
-            {text.records.clearFilter}
+            {text.records.clearAll}
           </Button>
         </EmptyState>
       )}

@@ -17,10 +17,11 @@ import { SelectionBar } from "./bars.tsx";
 import { ColumnMenu } from "./columns/column-menu.tsx";
 import { gridColumns } from "./columns/grid-column.ts";
 import { useColumns } from "./columns/use-columns.ts";
+import { searchOf } from "./data/found.ts";
 import { mergeChanges, withoutRows } from "./data/live-merge.ts";
 import { type RecordPages, recordsKey } from "./data/record-query.ts";
 import { parseSort, toggleSort, writeSort } from "./data/sort.ts";
-import { selectionOf, targetsOf } from "./data/targets.ts";
+import { selectionOf, snippetsOf, targetsOf } from "./data/targets.ts";
 import { useLive } from "./data/use-live.ts";
 import { useRows, type Visible } from "./data/use-rows.ts";
 import { useTargetDeletes } from "./data/use-target-deletes.ts";
@@ -41,6 +42,8 @@ const SnippetsDialog = lazy(async () => ({ default: (await import("./snippets/in
 
 type Dialog = { readonly type: "code" } | { readonly type: "export"; readonly ids?: readonly string[] };
 
+const nothingSearched: readonly string[] = [];
+
 /** Below the last row, so that the bars cover none. */
 const barsRoom = 72;
 
@@ -52,7 +55,7 @@ const narrow = "(max-width: 48em)";
 
 export function RecordsView(props: { collection: CollectionEntry; collections: readonly CollectionEntry[] }) {
   const { collection, collections } = props;
-  const { name, fields } = collection;
+  const { name, fields, definition } = collection;
   const search = useSearch({ from: "/inside/collections/$name" });
   const navigate = useNavigate();
   const queryClient = useQueryClient();
@@ -75,9 +78,17 @@ export function RecordsView(props: { collection: CollectionEntry; collections: r
   );
   const targets = useMemo(() => targetsOf(fields, collections), [fields, collections]);
   const all = useMemo(() => gridColumns({ fields }, targets, isNarrow), [fields, targets, isNarrow]);
+  const searched = definition.search ?? nothingSearched;
   const list = useMemo(
-    () => ({ collection: name, filter: search.filter, sort: search.sort, selection: selectionOf(fields, targets) }),
-    [name, search.filter, search.sort, fields, targets],
+    () => ({
+      collection: name,
+      filter: search.filter,
+      search: searched.length === 0 ? undefined : searchOf(search.search ?? ""),
+      snippet: snippetsOf(searched, fields),
+      sort: search.sort,
+      selection: selectionOf(fields, targets),
+    }),
+    [name, search.filter, search.search, search.sort, searched, fields, targets],
   );
   const columns = useColumns(name, all);
   const steps = useMemo(() => parseSort(search.sort), [search.sort]);
@@ -108,11 +119,12 @@ export function RecordsView(props: { collection: CollectionEntry; collections: r
       pages: [...mergeChanges(pages.pages, new Map([[record.id, { type: "updated", record }]]), 0).pages],
     }));
 
-  const isArranged = search.filter !== undefined || search.sort !== undefined;
+  const isPartial = search.filter !== undefined || list.search !== undefined;
+  const isArranged = isPartial || search.sort !== undefined;
   const live = useLive({
     collection: name,
     queryKey,
-    filter: search.filter,
+    isPartial,
     isArranged,
     isAtTop: () => rows.first === 0 && (scroller.current?.scrollTop ?? 0) < 8,
   });
@@ -211,8 +223,9 @@ export function RecordsView(props: { collection: CollectionEntry; collections: r
 
   // New records that wait above a list that is read to its end are in no count yet.
   const count = rows.total === undefined ? undefined : rows.total + (rows.isComplete ? live.waiting : 0);
-  const filterError = filterErrorOf(rows.error);
-  const notice = noticeOf(rows, { isArranged: search.filter !== undefined, hasFilterError: filterError !== undefined });
+  const [filterError, searchError] = [errorOf(rows.error, "filter"), errorOf(rows.error, "search")];
+  const hasTextError = filterError !== undefined || searchError !== undefined;
+  const notice = noticeOf(rows, { isPartial, hasTextError });
   return (
     <FilledPage
       title={name}
@@ -224,7 +237,7 @@ export function RecordsView(props: { collection: CollectionEntry; collections: r
           isNarrow={isNarrow}
           isBusy={rows.isFetching}
           isLive={isLive}
-          exportLabel={search.filter === undefined ? text.records.exportAll : text.records.exportFiltered(rows.total)}
+          exportLabel={!isPartial ? text.records.exportAll : text.records.exportFiltered(rows.total)}
           onNew={() => openRecord("new")}
           onExport={() => setDialog({ type: "export" })}
           onCode={() => setDialog({ type: "code" })}
@@ -242,6 +255,13 @@ export function RecordsView(props: { collection: CollectionEntry; collections: r
         }}
         schema={schemaOf(collections)}
         error={filterError}
+        search={searched.length === 0 ? null : (search.search ?? "")}
+        onSearch={(words) => {
+          state.clear();
+          scroller.current?.scrollTo({ top: 0 });
+          setSearch({ search: words === "" ? undefined : words }, search.search !== undefined && words !== "");
+        }}
+        searchError={searchError}
         isAnswered={rows.error === null && !rows.isLoading && !rows.isOld}
         searchRef={searchRef}
       >
@@ -269,7 +289,7 @@ export function RecordsView(props: { collection: CollectionEntry; collections: r
               collection={collection}
               rows={rows}
               onNew={() => openRecord("new")}
-              onClear={() => setSearch({ filter: undefined })}
+              onClear={() => setSearch({ filter: undefined, search: undefined })}
               onUnsort={() => setSearch({ sort: undefined })}
             />
           )}
@@ -316,6 +336,7 @@ export function RecordsView(props: { collection: CollectionEntry; collections: r
           <ExportDialog
             collection={collection}
             filter={search.filter}
+            search={list.search}
             sort={search.sort}
             ids={dialog?.type === "export" ? dialog.ids : undefined}
             columns={columns.visible.map((column) => column.name)}
@@ -326,6 +347,7 @@ export function RecordsView(props: { collection: CollectionEntry; collections: r
           <SnippetsDialog
             collection={collection}
             filter={search.filter}
+            search={list.search}
             sort={search.sort}
             recordId={search.record === "new" ? undefined : search.record}
             onClose={closeDialog}
@@ -337,8 +359,8 @@ export function RecordsView(props: { collection: CollectionEntry; collections: r
 }
 
 /** The service names the parameter that it refuses. */
-function filterErrorOf(error: Error | null): string | undefined {
-  return error instanceof SocleError && error.status === 400 && error.message.startsWith('"filter"')
+function errorOf(error: Error | null, parameter: "filter" | "search"): string | undefined {
+  return error instanceof SocleError && error.status === 400 && error.message.startsWith(`"${parameter}"`)
     ? error.message
     : undefined;
 }

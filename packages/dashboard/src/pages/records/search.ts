@@ -4,6 +4,8 @@ import { type RawSearch, textParam } from "../../kit/search-params.ts";
 export interface RecordSearch {
   /** An expression of the filter language. */
   filter?: string | undefined;
+  /** The words in the search box. */
+  search?: string | undefined;
   /** As the API takes it: "-createdAt,title". */
   sort?: string | undefined;
   /** The id of the record whose drawer is open, or "new". */
@@ -15,6 +17,7 @@ export interface RecordSearch {
 export function readRecordSearch(search: RawSearch): RecordSearch {
   return {
     filter: textParam(search, "filter"),
+    search: textParam(search, "search"),
     sort: textParam(search, "sort"),
     record: textParam(search, "record"),
     export: search["export"] === true ? true : undefined,

@@ -14,7 +14,7 @@ import { KeptNotice } from "./kept-notice.tsx";
 import { RestoredNotice } from "./notices.tsx";
 import classes from "./schema.module.css";
 import { ShortcutKeys } from "./schema-editor.tsx";
-import { type SchemaTab, SchemaTabs, useTabChange } from "./schema-tabs.tsx";
+import { type SchemaTab, SchemaTabs, tabOf, useTabChange } from "./schema-tabs.tsx";
 import { useDraft } from "./use-draft.ts";
 
 const words = text.schema;
@@ -58,9 +58,8 @@ export function NewCollectionForm(props: {
     if (form.pending !== null) changeTab("json");
     else if (problem === undefined) {
       if (!creation.isPending) creation.mutate();
-    } else if (problem.part === "rule" && problem.key === null) changeTab("permissions");
-    else if (problem.key === null && input.current !== null) input.current.focus();
-    else changeTab(draft.indexes.some(({ key }) => key === problem.key) ? "indexes" : "fields");
+    } else if (problem.key === null && problem.part === "name" && input.current !== null) input.current.focus();
+    else changeTab(tabOf(problem, draft));
   };
   useShortcut({ keys: "mod+s", label: words.shortcutSave, group: words.group }, create);
   useShortcut({ keys: "mod+Enter", label: words.shortcutSave, group: words.group }, create);

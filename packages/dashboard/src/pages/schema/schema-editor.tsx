@@ -20,7 +20,7 @@ import { DeleteDialog } from "./review/delete-dialog.tsx";
 import { ReviewDialog } from "./review/review-dialog.tsx";
 import classes from "./schema.module.css";
 import { SchemaActions } from "./schema-actions.tsx";
-import { type SchemaTab, SchemaTabs, useTabChange } from "./schema-tabs.tsx";
+import { type SchemaTab, SchemaTabs, tabOf, useTabChange } from "./schema-tabs.tsx";
 import { type DraftForm, useDraft } from "./use-draft.ts";
 
 /** "1 new · 2 changed · permissions". */
@@ -34,6 +34,7 @@ function summaryOf({ draft, change }: DraftForm): string {
   if (number("dropped") > 0) parts.push(words.droppedFields(number("dropped")));
   if (change?.permissions !== undefined) parts.push(words.changedPermissions);
   if (change?.indexes !== undefined) parts.push(words.changedIndexes);
+  if (change?.search !== undefined) parts.push(words.changedSearch);
   return parts.length === 0 ? words.unsaved : words.summary(parts);
 }
 
@@ -70,9 +71,7 @@ export function SchemaEditor(props: { entry: CollectionEntry; isGone: boolean; t
     const first = problems[0];
     if (form.pending !== null) changeTab("json");
     else if (first === undefined && change !== null && !isOther) setDialog("review");
-    else if (first?.part === "rule" && first.key === null) changeTab("permissions");
-    else if (first !== undefined && first.key !== null)
-      changeTab(draft.indexes.some(({ key }) => key === first.key) ? "indexes" : "fields");
+    else if (first !== undefined) changeTab(tabOf(first, draft));
   };
   const applied = (next: CollectionEntry): void => {
     queryClient.setQueryData(collectionQuery(name).queryKey, next);

@@ -4,7 +4,8 @@ import type { CollectionDefinition } from "@socle/protocol";
 import { useNavigate } from "@tanstack/react-router";
 import type { ReactNode } from "react";
 import { text } from "../../texts/index.ts";
-import type { Surroundings } from "./draft/checks.ts";
+import type { Problem, Surroundings } from "./draft/checks.ts";
+import type { SchemaDraft } from "./draft/draft.ts";
 import { FieldsTab } from "./fields/fields-tab.tsx";
 import { IndexesTab } from "./indexes/indexes-tab.tsx";
 import { JsonTab } from "./json/json-tab.tsx";
@@ -30,6 +31,13 @@ export function useTabChange(): (tab: SchemaTab) => void {
     });
 }
 
+/** The tab on which a problem is mended. The name of the collection stands above all tabs. */
+export function tabOf({ key, part }: Problem, draft: SchemaDraft): SchemaTab {
+  if (key !== null) return draft.indexes.some((index) => index.key === key) ? "indexes" : "fields";
+  if (part === "rule") return "permissions";
+  return part === "search" ? "indexes" : "fields";
+}
+
 export function SchemaTabs(props: {
   form: DraftForm;
   tab: SchemaTab;
@@ -44,11 +52,14 @@ export function SchemaTabs(props: {
   const { form, tab, stored, surroundings, targets, lead, foot } = props;
   const { draft, apply, problems, pending, setPending } = form;
   const change = useTabChange();
-  const indexKeys = new Set(draft.indexes.map(({ key }) => key));
-  const ofIndexes = problems.filter(({ key }) => key !== null && indexKeys.has(key)).length;
-  const ofFields = problems.filter(({ key }) => key !== null).length - ofIndexes;
-  const ofRules = problems.filter(({ key, part }) => key === null && part === "rule").length;
-  const counts = { fields: ofFields, permissions: ofRules, indexes: ofIndexes, json: pending === null ? 0 : 1 };
+  const countOf = (of: SchemaTab): number =>
+    problems.filter((each) => (each.key !== null || each.part !== "name") && tabOf(each, draft) === of).length;
+  const counts = {
+    fields: countOf("fields"),
+    permissions: countOf("permissions"),
+    indexes: countOf("indexes"),
+    json: pending === null ? 0 : 1,
+  };
   return (
     <RuleHelpProvider draft={draft} base={form.base}>
       <Tabs

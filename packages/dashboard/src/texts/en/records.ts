@@ -62,8 +62,10 @@ export const records = {
 
   filter: "Filter",
   quickSearch: "Search in all texts",
+  search: "Search words",
   clearSearch: "Clear the search",
   clearFilter: "Clear the filter",
+  clearAll: "Clear search and filter",
   addFilter: "Filter",
   recentFilters: "Recent filters",
   noRecent: "None yet",
@@ -113,9 +115,9 @@ export const records = {
   emptyTitle: "No records yet",
   emptyBody: "Make the first one here, import a file, or send it:",
   nothingTitle: "No record matches",
-  nothingBody: "The filter finds nothing in this collection.",
-  wrongFilter: "The service cannot read this filter",
-  wrongFilterBody: "The message below the filter says where, and what it expects there.",
+  nothingBody: "Search and filter find nothing in this collection.",
+  wrongFilter: "The service cannot read this search or filter",
+  wrongFilterBody: "The message above says where, and what it expects there.",
   wrongSort: "Remove the sort",
 
   selected: (n: number) => `${n.toLocaleString()} selected`,

@@ -1,4 +1,4 @@
-/** Texts of indexes, of the definition as JSON, of its problems, and of the review of changes. */
+/** Texts of indexes, of the search, of the definition as JSON, of its problems, and of the review of changes. */
 import { count } from "./count.ts";
 
 export const indexes = {
@@ -23,6 +23,14 @@ export const indexes = {
   becauseRelation: "relation",
   becauseOwner: "reading is by owner",
   owner: "owner",
+};
+
+export const search = {
+  title: "Search",
+  body: "The words of these fields are found by the search over the records, and by `?search=`. Each field takes space and is written with every record.",
+  fields: "Searched fields",
+  none: "No field is searched",
+  noTexts: "No other field of type string or text",
 };
 
 export const json = {
@@ -50,6 +58,7 @@ export const json = {
   sequence: `"sequence" is true, or an array of names of fields.`,
   indexes: `"indexes" is an array.`,
   index: `An index is an array of names of fields, or an object with "fields".`,
+  search: `"search" is an array of names of fields.`,
 };
 
 export const problems = {
@@ -100,6 +109,8 @@ export const problems = {
   indexDropped: (name: string) => `"${name}" will be dropped. Remove it here, too.`,
   indexJson: (name: string) => `"${name}" is JSON, which cannot be indexed.`,
   indexTwin: "Another index has the same fields.",
+  manySearched: (n: number) => `At most ${n} fields can be searched.`,
+  noWords: (name: string) => `"${name}" is no string or text: only those have words.`,
 };
 
 export const plan = {

@@ -1,13 +1,13 @@
 /** Texts of the page on which a collection is defined. */
 import { count } from "./count.ts";
-import { deletion, indexes, json, plan, problems } from "./schema-changes.ts";
+import { deletion, indexes, json, plan, problems, search } from "./schema-changes.ts";
 import { fields, types } from "./schema-fields.ts";
 import { permissions, trial } from "./schema-permissions.ts";
 
 export const schema = {
   title: "Schema",
   newTitle: "New collection",
-  tabs: { fields: "Fields", permissions: "Permissions", indexes: "Indexes", json: "JSON" },
+  tabs: { fields: "Fields", permissions: "Permissions", indexes: "Indexes, search", json: "JSON" },
   tabsLabel: "Parts of the schema",
   problemCount: (n: number) => count(n, "problem"),
   records: "Records",
@@ -24,6 +24,7 @@ export const schema = {
   droppedFields: (n: number) => `${n} to be dropped`,
   changedPermissions: "permissions changed",
   changedIndexes: "indexes changed",
+  changedSearch: "search changed",
   otherChanges: "other changes",
   shortcutSave: "Review or create; in the review, apply",
   shortcutAdd: "Add a field",
@@ -61,6 +62,7 @@ export const schema = {
   permissions,
   trial,
   indexes,
+  search,
   json,
   problems,
   plan,

@@ -432,16 +432,27 @@ test("random texts are found by random queries as a model says, and nothing is a
     fc.string({ unit: "binary", maxLength: 3 }).filter((each) => each.isWellFormed()),
   );
   const text = fc
-    .array(fc.tuple(piece, fc.constantFrom(" ", "-", "", '"', "*", ".")), { maxLength: 6 })
+    .array(fc.tuple(piece, fc.constantFrom(" ", "-", "", '"', "*", ".", "(", ":", " OR ", "^", "+", "{")), {
+      maxLength: 6,
+    })
     .map((all) => all.flat().join(""));
+  const others = fc.constantFrom<Record<string, string>>(
+    { sort: "-n,title", limit: "1" },
+    { filter: "n >= 0 && title != null", count: "exact" },
+    { group: "n", aggregate: "count,max(title)" },
+    { fields: "id,body", snippet: "body,title" },
+    { offset: "1" },
+  );
   const words = (of: string): string[] => [...searchWords(of)].map(({ word }) => word);
   await fc.assert(
-    fc.asyncProperty(text, text, async (stored, search) => {
+    fc.asyncProperty(text, text, others, async (stored, search, other) => {
       await clear();
       const answer = await api.request("POST", "/api/notes", { body: { title: stored } });
       if (answer.status !== 201) return;
       const found = await api.request<Found>("GET", `/api/notes?${new URLSearchParams({ search, snippet: "title" })}`);
       expect(found.status).toBe(words(search).length === 0 ? 400 : 200);
+      const path = `/api/notes?${new URLSearchParams({ search, ...other })}`;
+      expect((await api.request("GET", path)).status).toBe(found.status);
       // Each text is found by any of its own words.
       const [word] = words(stored);
       if (word !== undefined) expect([stored, word, (await find(word)).items.length]).toEqual([stored, word, 1]);

@@ -41,12 +41,26 @@ export function convertCell(mapping: FieldMapping, cells: readonly Cell[], kind:
   if (source.kind === "skip") return { kind: "absent" };
   if (source.kind === "constant") return convert(source.value === "" ? null : source.value, field, conversion);
   const cell = cells[source.column];
-  if (kind.hasTypes && field.type === "json" && cell !== undefined) return value(cell);
+  if (kind.hasTypes && field.type === "json" && cell !== undefined && cell !== null) return value(cell);
   return convert(typeof cell === "string" && kind.isProtected ? unprotect(cell) : cell, field, conversion);
 }
 
-/** @param cell null is an empty cell without quotes, or a null of JSON; "" is an empty text. */
+/**
+ * An empty cell of a required field with a default says nothing: a null would be refused.
+ * @param cell null is an empty cell without quotes, or a null of JSON; "" is an empty text.
+ */
 export function convert(cell: Cell, field: FieldDefinition, conversion: Conversion): Converted {
+  const found = convertValue(cell, field, conversion);
+  const isEmpty = found.kind === "value" && found.value === null;
+  return isEmpty && takesDefault(field) ? { kind: "absent" } : found;
+}
+
+/** Whether an empty cell stands for the default. */
+export function takesDefault(field: FieldDefinition): boolean {
+  return field.required === true && field.default !== undefined;
+}
+
+function convertValue(cell: Cell, field: FieldDefinition, conversion: Conversion): Converted {
   if (cell === undefined) return { kind: "absent" };
   const isText = field.type === "string" || field.type === "text";
   if (cell === null) return value(conversion.empty === "text" && isText ? "" : null);

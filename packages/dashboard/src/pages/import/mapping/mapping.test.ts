@@ -148,3 +148,25 @@ test("rules that a value breaks", () => {
   expect(brokenRule(field("string", { regex: "^[a-z]+$" }), "A")).toMatch(/match/);
   expect(brokenRule(field("string", { regex: "(" }), "A")).toBeNull();
 });
+
+test("the service's own values are not asked for: defaults, numbers, the owner", () => {
+  expect(brokenRule(field("string", { required: true }), undefined)).not.toBeNull();
+  expect(brokenRule(field("string", { required: true, default: "a" }), undefined)).toBeNull();
+  expect(brokenRule(field("integer", { sequence: true }), undefined)).toBeNull();
+  expect(brokenRule(field("relation", { required: true, owner: true }), undefined)).toBeNull();
+  expect(brokenRule(field("string", { required: true, default: "a" }), null)).not.toBeNull();
+});
+
+test("a sequence takes no column, even one of its name", () => {
+  const fields: FieldDefinition[] = [{ name: "number", type: "integer", sequence: true }];
+  const [mapping] = guessMapping({ fields, columns: ["number"], sample: [["7"]], collections: [] });
+  expect(mapping?.source).toEqual({ kind: "skip" });
+});
+
+test("an empty cell of a required field with a default says nothing; of one that may be null it is null", () => {
+  const required = field("string", { required: true, default: "a" });
+  expect(convert(null, required, plain)).toEqual({ kind: "absent" });
+  expect(convert("b", required, plain)).toEqual({ kind: "value", value: "b" });
+  expect(convert("", { ...required, type: "integer", default: 1 }, plain)).toEqual({ kind: "absent" });
+  expect(convert(null, field("string", { default: "a" }), plain)).toEqual({ kind: "value", value: null });
+});

@@ -132,7 +132,9 @@ export function mappingFor(options: {
     .map((cells) => cells[column])
     .filter((cell) => typeof cell === "string" && cell !== "")
     .map(String);
-  const source: FieldSource = column === -1 ? { kind: "skip" } : { kind: "column", column };
+  // The service numbers the records by itself, and takes no other number.
+  const source: FieldSource =
+    column === -1 || field.sequence !== undefined ? { kind: "skip" } : { kind: "column", column };
   return { field, source, conversion: guessConversion(field, samples, relationKeys(field.collection, collections)) };
 }
 

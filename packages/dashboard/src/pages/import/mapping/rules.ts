@@ -5,8 +5,17 @@ import { text } from "../../../texts/index.ts";
 /** A pattern is tried on so many characters: the browser's patterns may take exponential time, the service's do not. */
 const longestTried = 1_000;
 
-/** The first rule that a value breaks; null when it breaks none that can be told here. */
-export function brokenRule(field: FieldDefinition, value: JsonValue): string | null {
+/** Whether the service gives a new record a value for the field where the row has none. */
+export function isGiven({ owner, sequence, default: value }: FieldDefinition): boolean {
+  return owner === true || sequence !== undefined || value !== undefined;
+}
+
+/**
+ * The first rule that a value breaks; null when it breaks none that can be told here.
+ * @param value undefined where a new record gets none from the file.
+ */
+export function brokenRule(field: FieldDefinition, value: JsonValue | undefined): string | null {
+  if (value === undefined) return field.required === true && !isGiven(field) ? text.import.required : null;
   if (value === null || (value === "" && field.required === true))
     return field.required === true && field.owner !== true ? text.import.required : null;
   const measure = typeof value === "string" ? [...value].length : typeof value === "number" ? value : null;

@@ -6,11 +6,15 @@ import type { StoredRecord } from "@socle/protocol";
 import { type InfiniteData, infiniteQueryOptions, queryOptions } from "@tanstack/react-query";
 import { client } from "../../../service/client.ts";
 import type { RowPage } from "./live-merge.ts";
-import { toRow } from "./rows.ts";
+import { toFoundRow, toRow } from "./rows.ts";
 
 export interface ListQuery {
   readonly collection: string;
   readonly filter: string | undefined;
+  /** Words, in collections whose texts are searched. */
+  readonly search: string | undefined;
+  /** The searched fields whose text around the words is shown, as the API takes it. */
+  readonly snippet: string | undefined;
   readonly sort: string | undefined;
   /** As the API takes it; undefined for all fields. */
   readonly selection: string | undefined;
@@ -39,22 +43,25 @@ export function recordsKey(collection: string): readonly string[] {
 }
 
 export function recordPagesQuery(list: ListQuery, start: number) {
-  const { collection, filter, sort, selection } = list;
+  const { collection, filter, search, snippet, sort, selection } = list;
   const limit = start === 0 ? firstPageSize : pageSize;
+  const hasSnippets = search !== undefined && snippet !== undefined;
   const first: PageStart = { start, cursor: null, limit, previous: null };
   return infiniteQueryOptions({
-    queryKey: [...recordsKey(collection), "pages", { filter, sort, selection, start }],
+    queryKey: [...recordsKey(collection), "pages", { filter, search, snippet, sort, selection, start }],
     queryFn: async ({ pageParam, signal }): Promise<RowPage> => {
       const { cursor, limit } = pageParam;
       const query = {
         limit,
         ...(filter !== undefined && { filter }),
+        ...(search !== undefined && { search }),
+        ...(hasSnippets && { snippet }),
         ...(sort !== undefined && { sort }),
         ...(selection !== undefined && { fields: selection }),
         ...(cursor !== null ? { cursor } : pageParam.start > 0 && { offset: pageParam.start }),
       };
       const { items, nextCursor } = await client.collection(collection).page<StoredRecord>(query, { signal });
-      return { start: pageParam.start, rows: items.map(toRow), nextCursor };
+      return { start: pageParam.start, rows: items.map(hasSnippets ? toFoundRow : toRow), nextCursor };
     },
     initialPageParam: first,
     getNextPageParam: (last, _pages, lastStart): PageStart | null =>
@@ -80,11 +87,17 @@ export function recordPagesQuery(list: ListQuery, start: number) {
   });
 }
 
-export function countQuery({ collection, filter }: Pick<ListQuery, "collection" | "filter">) {
+export function countQuery({ collection, filter, search }: Pick<ListQuery, "collection" | "filter" | "search">) {
   return queryOptions({
-    queryKey: [...recordsKey(collection), "count", { filter }],
+    queryKey: [...recordsKey(collection), "count", { filter, search }],
     queryFn: async ({ signal }) => {
-      const query = { count: "exact", limit: 1, fields: "id", ...(filter !== undefined && { filter }) } as const;
+      const query = {
+        count: "exact" as const,
+        limit: 1,
+        fields: "id",
+        ...(filter !== undefined && { filter }),
+        ...(search !== undefined && { search }),
+      };
       const page = await client.collection(collection).page<{ id: string }>(query, { signal });
       return page.total ?? 0;
     },

@@ -1,5 +1,6 @@
 /** Records as the grid holds them: what is long is cut, so that memory and the page stay bounded. */
 import type { JsonValue, StoredRecord } from "@socle/protocol";
+import { type Piece, piecesOf } from "./found.ts";
 
 /** A text of this length is held whole and can be edited in the grid. */
 const longestText = 1_000;
@@ -12,6 +13,8 @@ export interface Row {
   readonly record: StoredRecord;
   /** The fields that are cut: `record` has their beginning as a text. */
   readonly cut: ReadonlySet<string>;
+  /** By field, the text around what a search has found. */
+  readonly found?: ReadonlyMap<string, readonly Piece[]>;
 }
 
 const nothingCut: ReadonlySet<string> = new Set();
@@ -35,6 +38,18 @@ export function toRow(record: StoredRecord): Row {
     cut.add(name);
   }
   return { id: record.id, record: held, cut: cut ?? nothingCut };
+}
+
+/** A record of a search with snippets. */
+export function toFoundRow({ snippet, ...record }: StoredRecord): Row {
+  const row = toRow(record);
+  if (typeof snippet !== "object" || snippet === null) return row;
+  const found = new Map<string, readonly Piece[]>();
+  for (const [field, html] of Object.entries(snippet)) {
+    const pieces = typeof html === "string" ? piecesOf(html) : null;
+    if (pieces !== null) found.set(field, pieces);
+  }
+  return { ...row, found };
 }
 
 /** The one line of text that a cell shows, with marks for line breaks. */

@@ -26,6 +26,11 @@ export function targetsOf(fields: readonly FieldDefinition[], collections: reado
   return targets;
 }
 
+/** The searched fields whose snippets the grid shows; a field of that name would hide them. */
+export function snippetsOf(searched: readonly string[], fields: readonly FieldDefinition[]): string | undefined {
+  return searched.length === 0 || fields.some(({ name }) => name === "snippet") ? undefined : searched.join(",");
+}
+
 /** The `fields` of the grid's query: everything, and of each target its label only. */
 export function selectionOf(fields: readonly FieldDefinition[], targets: Targets): string | undefined {
   if (fields.some(({ name }) => name === "expand")) return undefined;

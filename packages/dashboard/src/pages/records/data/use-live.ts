@@ -43,7 +43,8 @@ function isRecord(payload: Event["payload"]): payload is StoredRecord {
 export function useLive(options: {
   collection: string;
   queryKey: readonly unknown[];
-  filter: string | undefined;
+  /** Whether the list holds some of the records: then changes do not tell its count. */
+  isPartial: boolean;
   /** Whether new records belong at the top of what is seen. */
   isAtTop: () => boolean;
   /** Whether the list shows records in another order or not all of them. */
@@ -80,10 +81,10 @@ export function useLive(options: {
       timers.add(timer);
     };
     const countAgain = (): void => {
-      if (counting !== undefined || latest.current.filter !== undefined) return;
+      if (counting !== undefined || latest.current.isPartial) return;
       counting = setTimeout(() => {
         counting = undefined;
-        void queryClient.invalidateQueries(countQuery({ collection, filter: undefined }));
+        void queryClient.invalidateQueries(countQuery({ collection, filter: undefined, search: undefined }));
       }, countMs);
     };
 

@@ -122,7 +122,7 @@ export function useRows(list: ListQuery, hidden: ReadonlySet<string>): Rows {
   useEffect(() => () => clearTimeout(settle.current), []);
 
   // Another list begins at its beginning.
-  const identity = JSON.stringify([list.collection, list.filter, list.sort]);
+  const identity = JSON.stringify([list.collection, list.filter, list.search, list.sort]);
   const [shown, setShown] = useState(identity);
   if (shown !== identity) {
     setShown(identity);

@@ -13,6 +13,7 @@ import { type ExportRequest, useExport } from "./use-export.ts";
 export interface ExportDialogProps {
   collection: CollectionEntry;
   filter?: string | undefined;
+  search?: string | undefined;
   sort?: string | undefined;
   /** Only these records; all that the filter finds without it. */
   ids?: readonly string[] | undefined;
@@ -22,18 +23,25 @@ export interface ExportDialogProps {
 }
 
 export function ExportDialog(props: ExportDialogProps) {
-  const { collection, filter, sort, ids, columns, onClose } = props;
+  const { collection, filter, search, sort, ids, columns, onClose } = props;
   const { state, start, stop } = useExport();
+  const isPartial = filter !== undefined || search !== undefined;
   const found = useQuery({
-    queryKey: ["export count", collection.name, filter],
+    queryKey: ["export count", collection.name, filter, search],
     queryFn: async () => {
-      const query = { count: "exact" as const, limit: 1, fields: "id", ...(filter !== undefined && { filter }) };
+      const query = {
+        count: "exact" as const,
+        limit: 1,
+        fields: "id",
+        ...(filter !== undefined && { filter }),
+        ...(search !== undefined && { search }),
+      };
       return (await client.collection(collection.name).page(query)).total ?? null;
     },
-    enabled: ids === undefined && filter !== undefined,
+    enabled: ids === undefined && isPartial,
   });
-  // Without a filter the collection says how many there are: counting them again would read all.
-  const total = ids?.length ?? (filter === undefined ? collection.records : (found.data ?? null));
+  // Where all are exported, the collection says how many there are: counting them again would read all.
+  const total = ids?.length ?? (!isPartial ? collection.records : (found.data ?? null));
   const close = (): void => {
     stop();
     onClose();
@@ -78,15 +86,13 @@ export function ExportDialog(props: ExportDialogProps) {
       {/* The choices stay as they are while it runs, and after it was stopped. */}
       <div hidden={state.phase !== "idle"}>
         <ExportForm
-          scope={
-            ids === undefined ? (filter === undefined ? text.export.all : text.export.filtered) : text.export.chosen
-          }
+          scope={ids === undefined ? (isPartial ? text.export.filtered : text.export.all) : text.export.chosen}
           total={total}
           error={state.phase === "idle" ? state.error : null}
           all={columnsOf(collection)}
           grid={columns}
           onCancel={close}
-          onStart={(shape) => start({ collection: collection.name, filter, sort, ids, shape })}
+          onStart={(shape) => start({ collection: collection.name, filter, search, sort, ids, shape })}
         />
       </div>
     </Modal>

@@ -10,6 +10,7 @@ import { openSink } from "./sink.ts";
 export interface ExportRequest {
   readonly collection: string;
   readonly filter: string | undefined;
+  readonly search: string | undefined;
   readonly sort: string | undefined;
   readonly ids: readonly string[] | undefined;
   readonly shape: ExportShape;
@@ -32,7 +33,7 @@ export function useExport(): {
   isSignedIn.current = session.phase === "in";
   useEffect(() => () => running.current?.abort(), []);
 
-  const start = async ({ collection, filter, sort, ids, shape }: ExportRequest): Promise<void> => {
+  const start = async ({ collection, filter, search, sort, ids, shape }: ExportRequest): Promise<void> => {
     const stop = new AbortController();
     running.current = stop;
     const { extension, type } = fileTypes[shape.format];
@@ -46,7 +47,9 @@ export function useExport(): {
     const query: RecordQuery = {
       fields,
       ...(filter !== undefined && { filter }),
-      ...(sort !== undefined && { sort }),
+      ...(search !== undefined && { search }),
+      // The rank of a record changes with the others, and pages would repeat some and miss some.
+      ...((sort !== undefined || search !== undefined) && { sort: sort ?? "-createdAt" }),
     };
     try {
       const sink = await openSink(file, type);

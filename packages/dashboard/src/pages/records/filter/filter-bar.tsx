@@ -1,5 +1,6 @@
 /**
- * The bar above the grid: quick search, conditions as chips, or the expression as text. All are views of one filter.
+ * The bar above the grid: a search box, conditions as chips, or the expression as text. Conditions and text are views of one
+ * filter. The box searches the words of a collection with `search`; else it is a part of the filter.
  */
 import { ActionIcon, Button, CloseButton, Group, Menu, Text, TextInput, Tooltip } from "@mantine/core";
 import { useDebouncedCallback } from "@mantine/hooks";
@@ -22,6 +23,10 @@ export interface FilterBarProps {
   schema: Schema;
   /** The service's complaint about the filter. */
   error: string | undefined;
+  /** The words that are searched; null in a collection without a search. */
+  search: string | null;
+  onSearch: (words: string) => void;
+  searchError: string | undefined;
   /** Whether the service has answered the filter with records. */
   isAnswered: boolean;
   searchRef: RefObject<HTMLInputElement | null>;
@@ -31,6 +36,7 @@ export interface FilterBarProps {
 
 export function FilterBar(props: FilterBarProps) {
   const { collection, filter, onFilter, schema, error, isAnswered, searchRef, children } = props;
+  const { search, onSearch, searchError } = props;
   const { name, fields } = collection;
   const builder = toBuilder(filter, fields);
   const [wantsRaw, setWantsRaw] = useState(false);
@@ -58,6 +64,15 @@ export function FilterBar(props: FilterBarProps) {
   return (
     <search className={classes["bar"]} aria-label={text.records.filter}>
       <div className={classes["line"]}>
+        {search !== null && (
+          <SearchInput
+            value={search}
+            onSend={onSearch}
+            label={text.records.search}
+            error={searchError}
+            searchRef={searchRef}
+          />
+        )}
         {isRaw ? (
           <>
             <ExpressionEditor
@@ -83,7 +98,7 @@ export function FilterBar(props: FilterBarProps) {
             builder={builder}
             schema={schema}
             onBuild={build}
-            searchRef={searchRef}
+            searchRef={search === null ? searchRef : null}
           />
         )}
         <Group gap={4} wrap="nowrap" className={classes["tools"]}>
@@ -121,6 +136,11 @@ export function FilterBar(props: FilterBarProps) {
           {children}
         </Group>
       </div>
+      {searchError !== undefined && (
+        <Text size="xs" c="var(--mantine-color-error)" role="alert" className={classes["note"]}>
+          {searchError.replace(/^"search": /, "")}
+        </Text>
+      )}
       {error !== undefined ? (
         <Text id={errorId} size="xs" c="var(--mantine-color-error)" role="alert" className={classes["note"]}>
           {error.replace(/^"filter": /, "")}
@@ -141,7 +161,8 @@ function BuilderLine(props: {
   builder: Builder;
   schema: Schema;
   onBuild: (builder: Builder, isKept?: boolean) => void;
-  searchRef: RefObject<HTMLInputElement | null>;
+  /** Of the quick search; null where another box searches. */
+  searchRef: RefObject<HTMLInputElement | null> | null;
 }) {
   const { collection, builder, schema, onBuild, searchRef } = props;
   const { fields } = collection;
@@ -149,7 +170,15 @@ function BuilderLine(props: {
   const fieldOf = (path: string) => fieldOfPath(schema, collection.name, path);
   return (
     <>
-      {quickFields(fields).length > 0 && <QuickSearch builder={builder} onBuild={onBuild} searchRef={searchRef} />}
+      {searchRef !== null && quickFields(fields).length > 0 && (
+        <SearchInput
+          value={builder.quick}
+          onSend={(quick, isKept) => onBuild({ ...builder, quick }, isKept)}
+          label={text.records.quickSearch}
+          error={undefined}
+          searchRef={searchRef}
+        />
+      )}
       <div className={classes["chips"]}>
         {conditions.length > 1 && (
           <Button
@@ -185,25 +214,28 @@ function BuilderLine(props: {
   );
 }
 
-function QuickSearch(props: {
-  builder: Builder;
-  onBuild: (builder: Builder, isKept?: boolean) => void;
+function SearchInput(props: {
+  value: string;
+  /** Told what was typed after a pause, and with `isKept` when Enter was pressed. */
+  onSend: (typed: string, isKept: boolean) => void;
+  label: string;
+  error: string | undefined;
   searchRef: RefObject<HTMLInputElement | null>;
 }) {
-  const { builder, onBuild, searchRef } = props;
-  const [typed, setTyped] = useState(builder.quick);
-  const [sent, setSent] = useState(builder.quick);
+  const { value, onSend, label, error, searchRef } = props;
+  const [typed, setTyped] = useState(value);
+  const [sent, setSent] = useState(value);
   // The address may change by itself: back, a recent filter, a cleared one.
-  if (builder.quick !== sent) {
-    setSent(builder.quick);
-    setTyped(builder.quick);
+  if (value !== sent) {
+    setSent(value);
+    setTyped(value);
   }
-  const send = (quick: string, isKept: boolean): void => {
-    if (quick.trim() === builder.quick && !isKept) return;
-    setSent(quick.trim());
-    onBuild({ ...builder, quick: quick.trim() }, isKept);
+  const send = (next: string, isKept: boolean): void => {
+    if (next.trim() === value && !isKept) return;
+    setSent(next.trim());
+    onSend(next.trim(), isKept);
   };
-  const sendLater = useDebouncedCallback((quick: string) => send(quick, false), quickMs);
+  const sendLater = useDebouncedCallback((next: string) => send(next, false), quickMs);
   return (
     <TextInput
       ref={searchRef}
@@ -219,8 +251,9 @@ function QuickSearch(props: {
         if (event.key === "Enter") send(typed, true);
         if (event.key === "Escape") event.currentTarget.blur();
       }}
-      placeholder={text.records.quickSearch}
-      aria-label={text.records.quickSearch}
+      placeholder={label}
+      aria-label={label}
+      error={error !== undefined}
       leftSection={<IconSearch size={14} />}
       rightSection={
         typed === "" ? null : (

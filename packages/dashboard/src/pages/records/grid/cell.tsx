@@ -4,6 +4,7 @@ import { IconCheck, IconX } from "@tabler/icons-react";
 import { formatDateTime, formatFieldTime } from "../../../kit/index.ts";
 import { text } from "../../../texts/index.ts";
 import type { PlacedColumn } from "../columns/use-columns.ts";
+import type { Piece } from "../data/found.ts";
 import { type Row, shownJson, shownText } from "../data/rows.ts";
 import classes from "./cell.module.css";
 import { FileCell } from "./file-cell.tsx";
@@ -18,6 +19,7 @@ export function CellValue({ row, column }: { row: Row; column: PlacedColumn }) {
   const value: JsonValue = row.record[column.name] ?? null;
   if (value === null) return <span className={classes["null"]}>null</span>;
   const { field } = column;
+  const found = row.found?.get(column.name);
   switch (field.type) {
     case "integer":
     case "float":
@@ -43,6 +45,28 @@ export function CellValue({ row, column }: { row: Row; column: PlacedColumn }) {
       return <FileCell id={String(value)} />;
     default:
       if (value === "") return <span className={classes["null"]}>{text.records.emptyText}</span>;
-      return <span className={classes["text"]}>{shownText(String(value))}</span>;
+      return found === undefined ? (
+        <span className={classes["text"]}>{shownText(String(value))}</span>
+      ) : (
+        <Found pieces={found} />
+      );
   }
+}
+
+/** The text around what a search has found. */
+function Found({ pieces }: { pieces: readonly Piece[] }) {
+  return (
+    <span className={classes["text"]}>
+      {pieces.map(({ text, isMatch }, i) =>
+        isMatch ? (
+          // biome-ignore lint/suspicious/noArrayIndexKey: pieces have no identity but their place.
+          <mark key={i} className={classes["match"]}>
+            {shownText(text)}
+          </mark>
+        ) : (
+          shownText(text)
+        ),
+      )}
+    </span>
+  );
 }

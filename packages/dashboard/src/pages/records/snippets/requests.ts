@@ -14,6 +14,7 @@ export interface Target {
   readonly collection: string;
   readonly permissions: Permissions | null;
   readonly filter: string | undefined;
+  readonly search: string | undefined;
   readonly sort: string | undefined;
   readonly recordId: string;
   readonly values: { readonly [field: string]: JsonValue };
@@ -67,9 +68,10 @@ function pathOf(kind: RequestKind, { collection, recordId }: Target): string {
   return kind === "list" || kind === "create" ? path : `${path}/${encodeURIComponent(recordId)}`;
 }
 
-function queryOf({ filter, sort }: Target): [string, string][] {
+function queryOf({ filter, search, sort }: Target): [string, string][] {
   return [
     ...(filter === undefined ? [] : [["filter", filter] satisfies [string, string]]),
+    ...(search === undefined ? [] : [["search", search] satisfies [string, string]]),
     ...(sort === undefined ? [] : [["sort", sort] satisfies [string, string]]),
     ["limit", "50"],
   ];

@@ -13,6 +13,7 @@ import classes from "./snippets.module.css";
 export interface SnippetsDialogProps {
   collection: CollectionEntry;
   filter?: string | undefined;
+  search?: string | undefined;
   sort?: string | undefined;
   /** The record that is open, if one is. */
   recordId?: string | undefined;
@@ -37,7 +38,7 @@ async function exampleIds(collection: CollectionEntry): Promise<ReadonlyMap<stri
   return new Map(found.flatMap(([name, id]) => (id === null ? [] : [[name, id] as const])));
 }
 
-export function SnippetsDialog({ collection, filter, sort, recordId, onClose }: SnippetsDialogProps) {
+export function SnippetsDialog({ collection, filter, search, sort, recordId, onClose }: SnippetsDialogProps) {
   const [language, setLanguage] = useState<Language>("curl");
   // Without an answer the examples have placeholders: nobody has to wait for them.
   const ids = useQuery({ queryKey: ["snippet ids", collection.name], queryFn: () => exampleIds(collection) });
@@ -47,6 +48,7 @@ export function SnippetsDialog({ collection, filter, sort, recordId, onClose }: 
     collection: collection.name,
     permissions: collection.permissions,
     filter,
+    search,
     sort,
     recordId: recordId ?? known.get("id") ?? "rec_…",
     values: exampleRecord(collection.fields, known),

@@ -9,6 +9,7 @@ const target: Target = {
   collection: "posts",
   permissions: { read: "public", create: "authenticated", update: "owner" },
   filter: `title = "it's" && views > 1 || $HOME ~ "\`id\`"`,
+  search: undefined,
   sort: "-views,title",
   recordId: "rec_1",
   values: { title: 'It\'s $HOME "quoted" \\ `id`\nnew 😀', views: 1 },

@@ -21,15 +21,17 @@ export function changeOf(draft: SchemaDraft, stored: CollectionDefinition): Sche
     if (field.stored === null) return { ...definition, renamedFrom: null };
     return field.stored.name === definition.name ? definition : { ...definition, renamedFrom: field.stored.name };
   });
-  // Indexes that are left out follow renamed fields by themselves; those that are sent use the new names.
+  // Indexes and searched fields that are left out follow renamed fields by themselves; those that are sent use the new names.
   const isFieldChange = fields.some((field) => "renamedFrom" in field) || !isSame(before.fields, after.fields);
   const isPermissionChange = !isSame(before.permissions, after.permissions);
   const isIndexChange = !isSame(before.indexes, after.indexes);
-  if (!isFieldChange && !isPermissionChange && !isIndexChange) return null;
+  const isSearchChange = !isSame(before.search, after.search);
+  if (!isFieldChange && !isPermissionChange && !isIndexChange && !isSearchChange) return null;
   return {
     ...(isFieldChange && { fields }),
     ...(isPermissionChange && { permissions: after.permissions ?? null }),
     ...(isIndexChange && { indexes: after.indexes ?? null }),
+    ...(isSearchChange && { search: after.search ?? null }),
   };
 }
 

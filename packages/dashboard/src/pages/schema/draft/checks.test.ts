@@ -30,6 +30,21 @@ test("a good definition has no problems", () => {
   ).toEqual([]);
 });
 
+test("searched fields", () => {
+  const fields: FieldDefinition[] = [
+    { name: "title", type: "string" },
+    { name: "n", type: "integer" },
+    ...Array.from({ length: 10 }, (_, i) => ({ name: `t${i}`, type: "text" as const })),
+  ];
+  const names = fields.slice(2).map(({ name }) => name);
+  expect(problems(fields, { search: ["title", "t1"] })).toEqual([]);
+  for (const search of [["n"], ["title", "title"], ["gone"], ["title", ...names]])
+    expect(parts(fields, { search })).toEqual(["- search"]);
+  const stored = draftOf({ name: "things", fields, search: ["title"] }, true);
+  const dropped = problemsOf(edited(stored, { edit: "removeField", key: "#1" }), { ...surroundings, isNew: false });
+  expect(dropped.map(({ part }) => part)).toEqual(["search"]);
+});
+
 test("names of collections", () => {
   const name = (value: string): number => problems([], { name: value }).length;
   expect(["", "1a", "a-b", "a".repeat(64), "Users", "posts", "POSTS", "openapi", "a b", "é"].map(name)).toEqual(

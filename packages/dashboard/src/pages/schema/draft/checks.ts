@@ -27,7 +27,8 @@ export type Part =
   | "collection"
   | "owner"
   | "fields"
-  | "rule";
+  | "rule"
+  | "search";
 
 export interface Problem {
   /** Of a field or an index; null for the collection. */
@@ -52,6 +53,7 @@ const maxValues = 200;
 const maxValueLength = 100;
 export const maxIndexes = 20;
 export const maxIndexFields = 8;
+export const maxSearched = 10;
 
 const words = text.schema.problems;
 
@@ -186,6 +188,23 @@ function indexProblems(draft: SchemaDraft): Problem[] {
   return problems;
 }
 
+function searchProblems(draft: SchemaDraft): Problem[] {
+  const problems: Problem[] = [];
+  const report = (message: string): void => {
+    problems.push({ key: null, part: "search", message });
+  };
+  if (draft.search.length > maxSearched) report(words.manySearched(maxSearched));
+  for (const [i, ref] of draft.search.entries()) {
+    const field = draft.fields.find((each) => each.key === ref);
+    const name = refName(draft, ref);
+    if (draft.search.indexOf(ref) < i) report(words.indexTwice(name));
+    else if (field === undefined) report(words.indexUnknown(name));
+    else if (field.isDropped) report(words.indexDropped(name));
+    else if (!isText(field.type)) report(words.noWords(name));
+  }
+  return problems;
+}
+
 /** Everything that is wrong with a draft, in the order of the form. */
 export function problemsOf(draft: SchemaDraft, surroundings: Surroundings): readonly Problem[] {
   const fields = keptFields(draft);
@@ -199,5 +218,5 @@ export function problemsOf(draft: SchemaDraft, surroundings: Surroundings): read
     if (draft.permissions[operation]?.trim() === "")
       problems.push({ key: null, part: "rule", message: text.schema.permissions.emptyRule });
   for (const field of fields) problems.push(...fieldProblems(field, draft, surroundings));
-  return [...problems, ...twinProblems(fields), ...indexProblems(draft)];
+  return [...problems, ...twinProblems(fields), ...indexProblems(draft), ...searchProblems(draft)];
 }

@@ -17,7 +17,7 @@ export interface KeptDraft {
 }
 
 /** Changes with the shape of a draft: older ones are forgotten. */
-const version = 3;
+const version = 4;
 const prefix = `socle.schema.${version}.`;
 
 export function keptDraft(key: string): KeptDraft | null {

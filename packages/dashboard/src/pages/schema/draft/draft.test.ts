@@ -55,6 +55,34 @@ test("attributes and rules that the dashboard does not know go back as they came
   );
 });
 
+test("searched fields follow a rename, and a change of the search alone sends nothing else", () => {
+  const searched: CollectionDefinition = { ...posts, search: ["title", "slug"] };
+  const draft = draftOf(searched, true);
+  expect(definitionOf(draft)).toEqual(searched);
+  const [title, slug] = [keyOf(draft, "title"), keyOf(draft, "slug")];
+  expect(draft.search).toEqual([title, slug]);
+  expect(changeOf(edited(draft, { edit: "search", refs: [slug] }), searched)).toEqual({ search: ["slug"] });
+  expect(changeOf(edited(draft, { edit: "search", refs: [] }), searched)).toEqual({ search: null });
+  const renamed = edited(draft, { edit: "changeField", key: title, patch: { name: "headline" } });
+  expect(changeOf(renamed, searched)?.search).toEqual(["headline", "slug"]);
+});
+
+test("the search of others is kept unless it was changed here, too", () => {
+  const searched: CollectionDefinition = { ...posts, search: ["slug"] };
+  expect(definitionOf(rebased(start, posts, searched)).search).toEqual(["slug"]);
+  const own = after({ edit: "search", refs: [keyOf(start, "title")] });
+  expect(definitionOf(rebased(own, posts, searched)).search).toEqual(["title"]);
+});
+
+test("a new field that goes is searched no more", () => {
+  const draft = after(
+    { edit: "addField", type: "text" },
+    { edit: "search", refs: ["#7"] },
+    { edit: "removeField", key: "#7" },
+  );
+  expect(draft.search).toEqual([]);
+});
+
 test("a renamed field names its old name, a new one says that it is new", () => {
   const draft = after(rename("title", "headline"), { edit: "addField", type: "text" });
   const named = edited(draft, { edit: "changeField", key: "#7", patch: { name: "body" } });

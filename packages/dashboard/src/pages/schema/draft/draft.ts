@@ -69,6 +69,8 @@ export interface SchemaDraft {
   readonly fields: readonly FieldDraft[];
   readonly permissions: PermissionDraft;
   readonly indexes: readonly IndexDraft[];
+  /** The fields whose words are searched: keys, or names where there is no such field. */
+  readonly search: readonly string[];
   /** The number of the next key. */
   readonly nextKey: number;
 }
@@ -188,10 +190,11 @@ export function draftOf(definition: CollectionDefinition, isStored: boolean): Sc
   const refs = refsOf(fields);
   const indexes = (definition.indexes ?? []).map((index, i) => indexDraft(`#${fields.length + i + 1}`, index, refs));
   const permissions = { ...noPermissions, ...definition.permissions };
-  return { name: definition.name, fields, permissions, indexes, nextKey: fields.length + indexes.length + 1 };
+  const search = (definition.search ?? []).map(refs);
+  return { name: definition.name, fields, permissions, indexes, search, nextKey: fields.length + indexes.length + 1 };
 }
 
-/** How an index names the fields: by key, where there is a field. */
+/** How indexes and the search name the fields: by key, where there is a field. */
 export function refsOf(fields: readonly FieldDraft[]): (name: string) => string {
   const keys = new Map(fields.filter(({ isDropped }) => !isDropped).map(({ name, key }) => [name, key]));
   return (name) => keys.get(name) ?? name;
@@ -296,7 +299,7 @@ export function fieldOf(field: FieldDraft): FieldDefinition {
   };
 }
 
-/** The name that an index shows for one of its fields. */
+/** The name that an index or the search shows for one of its fields. */
 export function refName(draft: SchemaDraft, ref: string): string {
   return draft.fields.find(({ key }) => key === ref)?.name.trim() ?? ref;
 }
@@ -317,5 +320,6 @@ export function definitionOf(draft: SchemaDraft): CollectionDefinition {
     fields: keptFields(draft).map(fieldOf),
     ...(given.length > 0 && { permissions: Object.fromEntries(given) }),
     ...(indexes.length > 0 && { indexes }),
+    ...(draft.search.length > 0 && { search: draft.search.map((ref) => refName(draft, ref)) }),
   };
 }

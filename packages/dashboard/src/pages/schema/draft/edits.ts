@@ -24,7 +24,8 @@ export type Edit =
       readonly refs?: readonly string[];
       readonly isUnique?: boolean;
     }
-  | { readonly edit: "removeIndex"; readonly key: string };
+  | { readonly edit: "removeIndex"; readonly key: string }
+  | { readonly edit: "search"; readonly refs: readonly string[] };
 
 /** The key that the next field or index gets. */
 export function nextKey(draft: SchemaDraft): string {
@@ -65,7 +66,7 @@ function addField(draft: SchemaDraft, type: FieldType | undefined, after: string
   };
 }
 
-/** Indexes keep what is dropped: the service refuses them, and so the form says it, until they are changed. */
+/** Indexes and the search keep what is dropped: the service refuses them, and so the form says it, until they are changed. */
 function removeField(draft: SchemaDraft, key: string): SchemaDraft {
   const field = draft.fields.find((each) => each.key === key);
   if (field === undefined) return draft;
@@ -74,6 +75,7 @@ function removeField(draft: SchemaDraft, key: string): SchemaDraft {
     ...draft,
     fields: draft.fields.filter((each) => each.key !== key),
     indexes: draft.indexes.map((index) => ({ ...index, refs: index.refs.filter((ref) => ref !== key) })),
+    search: draft.search.filter((ref) => ref !== key),
   };
 }
 
@@ -121,5 +123,7 @@ export function edited(draft: SchemaDraft, edit: Edit): SchemaDraft {
     }
     case "removeIndex":
       return { ...draft, indexes: draft.indexes.filter(({ key }) => key !== edit.key) };
+    case "search":
+      return { ...draft, search: edit.refs };
   }
 }

@@ -34,7 +34,7 @@ const fields: { readonly [preset in Exclude<PresetName, "blank">]: FieldDefiniti
 
 /** A new collection without a name and with one row to type a field into. */
 export function blankDraft(): SchemaDraft {
-  return { name: "", fields: [newField("#1")], permissions: defaultPermissions, indexes: [], nextKey: 2 };
+  return { name: "", fields: [newField("#1")], permissions: defaultPermissions, indexes: [], search: [], nextKey: 2 };
 }
 
 /** The draft of a preset. A name that was typed already stays. */

@@ -51,9 +51,10 @@ export function rebased(draft: SchemaDraft, before: CollectionDefinition, now: C
   }
   const [old, mine, theirs] = [definitionOf(draftOf(before, true)), definitionOf(draft), draftOf(now, true)];
   const permissions = isSame(old.permissions, mine.permissions) ? theirs.permissions : draft.permissions;
-  const next = { ...draft, fields, permissions, nextKey };
-  if (!isSame(old.indexes, mine.indexes)) return next;
   const refs = refsOf(fields);
+  const search = isSame(old.search, mine.search) ? (now.search ?? []).map(refs) : draft.search;
+  const next = { ...draft, fields, permissions, search, nextKey };
+  if (!isSame(old.indexes, mine.indexes)) return next;
   const indexes = (now.indexes ?? []).map((index, i) => indexDraft(`#${nextKey + i}`, index, refs));
   return { ...next, indexes, nextKey: nextKey + indexes.length };
 }

@@ -1,4 +1,4 @@
-/** The indexes of a collection: those of the definition, and those that the service makes by itself. */
+/** The indexes of a collection: those of the definition, those that the service makes by itself, and the searched fields. */
 import { ActionIcon, Button, Group, Select, Stack, Switch, Text, Title, Tooltip } from "@mantine/core";
 import { IconPlus, IconTrash } from "@tabler/icons-react";
 import { useRef } from "react";
@@ -9,6 +9,7 @@ import type { Edit } from "../draft/edits.ts";
 import { implicitIndexes } from "./implicit.ts";
 import { IndexFields } from "./index-fields.tsx";
 import classes from "./indexes.module.css";
+import { SearchFields } from "./search-fields.tsx";
 
 const words = text.schema.indexes;
 
@@ -70,6 +71,7 @@ export function IndexesTab({ draft, apply, problems }: IndexesTabProps) {
           ))}
         </ul>
       </section>
+      <SearchFields draft={draft} apply={apply} problem={problems.find(({ part }) => part === "search")?.message} />
     </Stack>
   );
 }

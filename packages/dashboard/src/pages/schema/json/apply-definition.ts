@@ -49,6 +49,7 @@ export function withDefinition(draft: SchemaDraft, definition: WrittenDefinition
     fields,
     permissions: { ...noPermissions, ...definition.permissions },
     indexes,
+    search: (definition.search ?? []).map(refs),
     nextKey: nextKey + indexes.length,
   };
 }

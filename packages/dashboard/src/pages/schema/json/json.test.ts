@@ -43,6 +43,8 @@ test("mistakes of shape have their place", () => {
   ]);
   expect(paths({ name: "a", fields: [], indexes: [["a"], { unique: true }, [1]] })).toEqual(["indexes.1", "indexes.2"]);
   expect(paths({ name: "a", fields: [], colour: "red" })).toEqual(["colour"]);
+  expect(paths({ name: "a", fields: [], search: "title" })).toEqual(["search"]);
+  expect(paths({ name: "a", fields: [], search: ["title", 1] })).toEqual(["search"]);
 });
 
 test("a rule may be an expression, and no other value than a text", () => {
@@ -95,6 +97,13 @@ test("a field that is cut is dropped, and one that is pasted back is taken back"
 test("indexes keep to their fields", () => {
   const draft = applied({ ...posts, indexes: [["views", "createdAt"], ["nothing"]] });
   expect(draft.indexes.map(({ refs }) => refs)).toEqual([["#3", "createdAt"], ["nothing"]]);
+});
+
+test("the searched fields are those of the text", () => {
+  const draft = applied({ ...posts, search: ["slug"] });
+  expect(draft.search).toEqual(["#2"]);
+  expect(changeOf(draft, posts)).toEqual({ search: ["slug"] });
+  expect(applied(posts, draft).search).toEqual([]);
 });
 
 test("a new collection takes any definition, and the row to type into goes", () => {

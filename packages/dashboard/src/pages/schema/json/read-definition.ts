@@ -35,7 +35,7 @@ interface JsonObject {
 }
 
 const words = text.schema.json;
-const definitionKeys = ["$schema", "name", "fields", "permissions", "indexes"];
+const definitionKeys = ["$schema", "name", "fields", "permissions", "indexes", "search"];
 const booleans = ["required", "unique", "owner"] as const;
 const numbers = ["min", "max"] as const;
 const texts = ["regex", "collection"] as const;
@@ -54,13 +54,14 @@ class Reader {
       return definition;
     }
     for (const key of Object.keys(value)) if (!definitionKeys.includes(key)) this.#report([key], words.unknownKey(key));
-    const { name, fields, permissions, indexes } = value;
+    const { name, fields, permissions, indexes, search } = value;
     if (typeof name === "string") definition.name = name;
     else this.#report(name === undefined ? [] : ["name"], words.noName);
     if (Array.isArray(fields)) definition.fields = fields.flatMap((field, i) => this.#field(field, ["fields", i]));
     else this.#report(fields === undefined ? [] : ["fields"], words.noFields);
     if (permissions !== undefined && permissions !== null) definition.permissions = this.#permissions(permissions);
     if (indexes !== undefined && indexes !== null) definition.indexes = this.#indexes(indexes);
+    if (search !== undefined && search !== null) definition.search = this.#search(search);
     return definition;
   }
 
@@ -125,6 +126,12 @@ class Reader {
   /** One of the four words, or an expression, which the service checks. */
   #rule(rule: JsonValue): Rule | null {
     return typeof rule === "string" && rule !== "" ? rule : null;
+  }
+
+  #search(value: JsonValue): string[] {
+    const names = Array.isArray(value) ? value.filter((name) => typeof name === "string") : null;
+    if (names === null || !Array.isArray(value) || names.length < value.length) this.#report(["search"], words.search);
+    return names ?? [];
   }
 
   #indexes(value: JsonValue): IndexDefinition[] {
