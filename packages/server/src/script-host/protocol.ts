@@ -105,6 +105,8 @@ export interface RunInput {
 export interface CodeFile {
   /** Relative to the project. */
   readonly path: string;
+  /** The absolute path without links, by which the runtime knows the module. */
+  readonly real: string;
   readonly content: string;
 }
 

@@ -34,8 +34,9 @@ const schemaRoot: Root = { type: "table", name: "sqlite_schema", tbl_name: "sqli
  */
 export class UserQueries {
   readonly #connection: Connection;
-
   readonly #tables: readonly QueryTable[];
+  /** The tables whose columns have aliases. */
+  #aliased: readonly QueryTable[] = [];
 
   /**
    * @param path of a database that is open elsewhere.
@@ -50,6 +51,19 @@ export class UserQueries {
         this.#connection.execute(
           `CREATE TEMP VIEW ${identifier(view.name)} AS SELECT ${view.columns.map(identifier).join(", ")} FROM main.${identifier(table)}`,
         );
+  }
+
+  /** Has queries find columns by the aliases of these tables, in place of those before. */
+  alias(tables: readonly QueryTable[]): void {
+    for (const { table } of this.#aliased) this.#connection.execute(`DROP VIEW temp.${identifier(table)}`);
+    this.#aliased = tables;
+    for (const { table, aliases = {} } of tables) {
+      const names = Object.entries(aliases).map(([name, column]) => `${identifier(column)} AS ${identifier(name)}`);
+      // A temporary view goes before a table of the same name.
+      this.#connection.execute(
+        `CREATE TEMP VIEW ${identifier(table)} AS SELECT ${["*", ...names].join(", ")} FROM main.${identifier(table)}`,
+      );
+    }
   }
 
   /**

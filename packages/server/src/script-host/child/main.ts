@@ -71,7 +71,11 @@ class Child {
   readonly #output: Output;
   /** Attempts that wait for the call of their handler. */
   readonly #queue: RunMessage[] = [];
+  /** Resolves when modules can be loaded. */
+  #code: Promise<void> = Promise.resolve();
   readonly #modules = new Map<string, Module>();
+  /** The absolute paths of modules, by their path in the project: a link may lead elsewhere by now. */
+  #places: ReadonlyMap<string, string> = new Map();
   readonly #active = new Map<number, Active>();
   /** The last attempt of each file that has ended, for errors that it throws after its end. */
   readonly #last = new Map<string, { attempt: number; endedAt: number }>();
@@ -92,7 +96,9 @@ class Child {
   receive(message: ToChild): void {
     switch (message.type) {
       case "code":
-        useCode(this.#options.root, message.files);
+        this.#code = useCode(this.#options.root, message.files);
+        this.#errors.use(message.files);
+        this.#places = new Map(message.files.map(({ path, real }) => [path, real]));
         return;
       case "load":
         void this.#load(message.path);
@@ -161,7 +167,8 @@ class Child {
 
   async #load(path: string): Promise<void> {
     try {
-      const module: Module = await import(join(this.#options.root, path));
+      await this.#code;
+      const module: Module = await import(this.#places.get(path) ?? join(this.#options.root, path));
       this.#modules.set(path, module);
       this.#send({ type: "loaded", path, exports: exportsOf(module) });
     } catch (thrown) {
