@@ -3,6 +3,7 @@ import { existsSync } from "node:fs";
 import { chmod, mkdir, readFile, rename, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import type { CollectionDefinition } from "@socle/protocol";
+import type { Config } from "../config/index.ts";
 import { typeDeclarations } from "../script-host/index.ts";
 import { usualUmask } from "./file-modes.ts";
 
@@ -35,8 +36,11 @@ async function writeIfChanged(path: string, content: string): Promise<void> {
 }
 
 /** Writes the types of functions and jobs beside the configuration. */
-export async function writeTypes(folder: string, definitions: readonly CollectionDefinition[]): Promise<void> {
-  await writeIfChanged(join(folder, typesFile), typeDeclarations(definitions));
+export async function writeTypes(
+  { folder, "scripts.env": env }: Pick<Config, "folder" | "scripts.env">,
+  definitions: readonly CollectionDefinition[],
+): Promise<void> {
+  await writeIfChanged(join(folder, typesFile), typeDeclarations(definitions, env));
 }
 
 /** Writes the settings of the type checker. */

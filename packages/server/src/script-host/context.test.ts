@@ -163,3 +163,37 @@ test("fetch ends with the run, also beside a signal of its own", async () => {
   expect(await run(api)).toContain("ran longer than its timeout");
   await closed.promise;
 });
+
+test("env has the variables that are declared, of the environment and of .env, and names one that is missing", async () => {
+  const api = await openScripts({
+    collections: [posts],
+    settings: { SERVICE_SCRIPTS_ENV: "PATH, FROM_FILE, EMPTY, MISSING, OPTIONAL?, ABSENT?" },
+    files: {
+      ".env": "FROM_FILE=file\nEMPTY=\nOPTIONAL=given\nPATH=overridden\nUNDECLARED=x\n",
+      "jobs/try.ts": `export const schedule = "0 0 1 1 *";
+        export default ({ env }) => {
+          const read = (name) => { try { return env[name] ?? null; } catch (error) { return error.message; } };
+          const names = ["PATH", "FROM_FILE", "EMPTY", "MISSING", "OPTIONAL", "ABSENT", "UNDECLARED"];
+          let isFrozen = false;
+          try { env.PATH = "changed"; } catch { isFrozen = true; }
+          console.log(JSON.stringify({ values: names.map(read), all: { ...env }, isFrozen }));
+        };`,
+    },
+  });
+  const missing = (name: string): string =>
+    `${name} is not set: put it into the environment of the service, or into .env`;
+  const path = process.env["PATH"];
+  expect(await run(api)).toEqual({
+    values: [path, "file", missing("EMPTY"), missing("MISSING"), "given", null, null],
+    all: { PATH: path, FROM_FILE: "file", OPTIONAL: "given" },
+    isFrozen: true,
+  });
+  const warned = api.log
+    .filter((line) => line.includes("which scripts.env declares"))
+    .map((line) => line.split(" ")[1]);
+  expect(warned).toEqual(["EMPTY", "MISSING"]);
+  api.log.length = 0;
+  await api.save({ ".env": "FROM_FILE=again\nEMPTY=e\nMISSING=m\n" });
+  expect(await run(api)).toMatchObject({ values: [path, "again", "e", "m", null, null, null] });
+  expect(api.log.some((line) => line.includes("scripts.env"))).toBeFalse();
+});

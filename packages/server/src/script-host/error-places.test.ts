@@ -113,11 +113,12 @@ async function open(): Promise<ScriptHost> {
     answer: () => Promise.reject(new Error("refused")),
     toCallError: () => ({ code: "not_found", message: "refused" }),
     root: () => root,
+    env: [],
     processes: 1,
     kinds: [kind],
     process: () => ({
       word: "script-host",
-      options: { root, bodyLimit: 1_000, batchBodyLimit: 1_000, umask: 0o022 },
+      options: { root, env: [], bodyLimit: 1_000, batchBodyLimit: 1_000, umask: 0o022 },
       cwd: root,
       environment: { PATH: process.env["PATH"] },
     }),

@@ -20,7 +20,7 @@ import { makeContext } from "./context.ts";
 import { defineResponse, RequestBody, type ResponseBody, requestOf, responseOf } from "./endpoint-io.ts";
 import { Errors } from "./errors.ts";
 import { boundFetch } from "./fetch.ts";
-import { guardProcess, loadEnvironment } from "./guards.ts";
+import { declaredEnvironment, guardProcess, loadEnvironment } from "./guards.ts";
 import { Budget, newScope, Output, type Scope, scopes } from "./output.ts";
 import { defineRefusal, refusalOf } from "./refusal.ts";
 import { answered, answeredPart, refused, ServiceClient } from "./service-client.ts";
@@ -52,12 +52,12 @@ export function runScripts(options: ChildOptions): void {
   const send = (message: FromChild): void => {
     toService(message);
   };
+  loadEnvironment(options.root);
   const child = new Child(options, send);
   process.on("message", (message: ToChild) => child.receive(message));
   process.on("uncaughtException", (thrown) => child.stray(thrown));
   process.on("unhandledRejection", (thrown) => child.stray(thrown));
   process.umask(options.umask);
-  loadEnvironment(options.root);
   guardProcess();
   defineRefusal();
   boundFetch();
@@ -67,6 +67,8 @@ export function runScripts(options: ChildOptions): void {
 class Child {
   readonly #options: ChildOptions;
   readonly #send: (message: FromChild) => void;
+  /** The `env` of contexts. */
+  readonly #env: object;
   readonly #errors: Errors;
   readonly #output: Output;
   /** Attempts that wait for the call of their handler. */
@@ -88,6 +90,7 @@ class Child {
   constructor(options: ChildOptions, send: (message: FromChild) => void) {
     this.#options = options;
     this.#send = send;
+    this.#env = declaredEnvironment(options.env);
     this.#errors = new Errors(options.root);
     this.#output = new Output(send, this.#errors);
     this.#output.capture();
@@ -276,6 +279,7 @@ class Child {
       scope,
       calls,
       output: this.#output,
+      env: this.#env,
       signal: controller.signal,
     });
     if (request === undefined) return await scopes.run(scope, () => target(context));
