@@ -57,7 +57,11 @@ export function filesOf(
     const [first] = group;
     if (first === undefined) return [];
     const { collection, timeout, retries } = first;
-    const handlers = group.map(({ handler, eventType, calls }) => ({ handler, eventType, calls }));
+    const handlers = group.map(({ handler, eventType, calls }) => ({
+      handler,
+      eventType,
+      ...(calls !== undefined && { calls }),
+    }));
     const { loadedAt = null, problem = null } = states.get(filePath) ?? {};
     const lastFailure = newest.get(filePath) ?? null;
     return [{ filePath, collection, timeout, retries, handlers, lastFailure, loadedAt, problem }];
