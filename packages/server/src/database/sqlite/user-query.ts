@@ -11,6 +11,9 @@ const maxBytes = 16 * 1024 * 1024;
 /** Memory of one query, for sorting or for values that it makes. */
 const maxHeap = 256 * 1024 * 1024;
 
+/** A text or a name in quotes, or a comment. */
+const quotedOrComment = /'(?:[^']|'')*'|"(?:[^"]|"")*"|`[^`]*`|\[[^\]]*\]|--[^\n]*|\/\*[\s\S]*?\*\//g;
+
 interface Opcode {
   opcode: string;
   p1: number;
@@ -101,6 +104,9 @@ export class UserQueries {
     const first = /^(?:\s|--[^\n]*\n|\/\*[\s\S]*?\*\/)*([a-z]+)/i.exec(sql)?.[1]?.toLowerCase() ?? "";
     if (!["select", "with", "values"].includes(first))
       throw new AppError("bad_request", "db.query only reads: the SQL must start with SELECT, WITH or VALUES.");
+    // SQLite would run the first statement alone, without a word.
+    if (/;\s*\S/.test(sql.replace(quotedOrComment, " ")))
+      throw new AppError("bad_request", "db.query runs one statement: there is something after the semicolon.");
     const roots = this.#roots();
     /** By cursor of the program, the columns that may be read through it. */
     const restricted = new Map<number, { view: string; positions: ReadonlySet<number> }>();
