@@ -40,8 +40,8 @@ describe("docs/endpoints.md", async () => {
       "endpoints/orders/[id].ts",
       "collections/orders.json",
       "endpoints/payments.ts",
-      "config.json",
       "jobs/receipt.ts",
+      "config.json",
       "endpoints/ticks.ts",
     ]);
     const { code, stdout } = await socle(["check"], { cwd });

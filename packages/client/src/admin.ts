@@ -246,8 +246,8 @@ export class ScriptAdmin {
   }
 
   /** Deletes a run of a queue that waits, or has failed for good. */
-  deleteQueued(name: string, runId: string): Promise<void> {
-    return this.#transport.call("DELETE", queuePath(name, runId));
+  async deleteQueued(name: string, runId: string): Promise<void> {
+    await this.#transport.fetch("DELETE", queuePath(name, runId));
   }
 
   /** Runs one of a queue again that has failed for good. */

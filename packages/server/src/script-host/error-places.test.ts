@@ -148,6 +148,11 @@ const forms: { readonly [file: string]: string } = {
   "common.ts": 'import common from "./_common.ts"; export const value = () => common.five;',
   "_common.ts": "const n: number = 5; module.exports = { five: n };",
   "_types.ts": "export interface Shape { n: number }\nexport const five = 5;",
+  "old.ts":
+    'var a = 1; var a = 2; const text = `\nvar b`; export const value = () => a + text.split("var ").length + 1;',
+  "enums.ts": "enum A { B = 2 } enum A { C = 3 } export const value = () => A.B + A.C;",
+  "early.ts":
+    "export const value = () => { try { return first(); } catch { return 5; } }; const first = () => second; { value(); } const second = 5;",
   "data.ts":
     'import data from "./_data.json"; import text from "./_five.txt" with { type: "text" }; export const value = () => data.n + text.length;',
   "_data.json": '{ "n": 4 }',
@@ -173,6 +178,12 @@ await Bun.write(join(root, "tsconfig.json"), '{ "compilerOptions": { "experiment
 for (const [name, code] of Object.entries(forms)) await Bun.write(join(root, "functions/forms", name), code);
 const broken = "export const value = 1;\n\nexport const value = 2;";
 await Bun.write(join(root, "functions/forms/broken.ts"), broken);
+const circle = [
+  'import { b } from "./_circle.ts"; export const a = 1; export const value = () => b;',
+  'import { a } from "./circle.ts"; export const b = a + 1;',
+] as const;
+await Bun.write(join(root, "functions/forms/circle.ts"), circle[0]);
+await Bun.write(join(root, "functions/forms/_circle.ts"), circle[1]);
 const host = await open();
 
 test.each(names)("%s: the line that throws, and the line of the handler", async (name) => {
@@ -189,6 +200,10 @@ test.each(names)("%s: the line that throws, and the line of the handler", async 
 
 test.each(Object.keys(forms).filter((name) => !name.startsWith("_")))("%s runs as it is written", async (name) => {
   expect(await call(`functions/forms/${name}`, "value")).toEqual({ status: "answered", value: "5" });
+});
+
+test("a value of a circular import is not read before it is set", () => {
+  expect(host.problemOf("functions/forms/circle.ts")).toContain("before initialization");
 });
 
 test("a file that does not compile is named with its line", () => {

@@ -44,7 +44,19 @@ async function built(files: readonly CodeFile[]): Promise<Modules | null> {
   });
   if (!success) return null;
   const texts = await Promise.all(outputs.map((output) => output.text()));
-  return new Map(texts.flatMap(placed));
+  const modules = new Map(texts.flatMap(placed));
+  for (const [real, code] of modules) modules.set(real, withLet(code, contents.get(real) ?? ""));
+  return modules;
+}
+
+/**
+ * The bundler makes `var` of the `const` and `let` of a module. As `let`, of the same length, they cannot be read before they
+ * are set, which a circular import tries. A module that has the word itself is left as it is.
+ */
+function withLet(code: string, content: string): string {
+  const names = [...code.matchAll(/^var (\w+)/gm)].map(([, name]) => name);
+  const isTwice = new Set(names).size < names.length;
+  return isTwice || /\bvar\b/.test(content) ? code : code.replaceAll(/^var /gm, "let ");
 }
 
 /** A module with its absolute path, which its source map names; the map does not repeat its content. */
