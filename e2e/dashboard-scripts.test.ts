@@ -12,6 +12,10 @@ const dashboard = await openDashboard({
   collections: [{ name: "posts", fields: [{ name: "title", type: "string" }] }],
   files: {
     "functions/posts/greet.ts": failing,
+    "functions/posts/check.ts": `export const beforeCreate = ({ record }: any) => {
+  if (record.title === "refused") throw new Refusal("No such title");
+};
+`,
     "jobs/cleanup.ts": `export const schedule = "0 3 * * *";
 export default async function ({ logger }: any) {
   logger.info("Nothing to clean up");
@@ -89,6 +93,20 @@ test("an endpoint is among the functions, with its path and its failures", async
   await page.context().close();
 });
 
+test("a hook is among the functions, with its calls", async () => {
+  await fetch(`${server.url}/api/posts`, {
+    method: "POST",
+    headers: { "Content-Type": "application/json" },
+    body: JSON.stringify({ title: "refused" }),
+  });
+  const page = await dashboard.open("/functions");
+  const row = page.getByRole("row").filter({ hasText: "functions/posts/check.ts" });
+  await row.getByText("beforeCreate", { exact: true }).waitFor();
+  await row.getByText(/passed, 1 refused, 0 failed/).waitFor();
+  expect(complaintsOf(page)).toEqual([]);
+  await page.context().close();
+});
+
 test("a queue: a run is enqueued, fails for good with its payload, is retried, and then waits no more", async () => {
   const page = await dashboard.open("/jobs");
   const row = page.getByRole("row").filter({ hasText: "mail" });
@@ -112,6 +130,13 @@ test("a queue: a run is enqueued, fails for good with its payload, is retried, a
   await failed.waitFor({ state: "detached" });
   await drawer.getByText("Sent to nobody").waitFor();
   await row.getByText("1 failed").waitFor({ state: "detached" });
+  await api("POST", "/api/admin/jobs/mail/enqueue", { payload: { to: "later" }, at: "2100-01-01T00:00:00Z" });
+  await page.reload();
+  const waiting = drawer.getByRole("table", { name: "Next runs" });
+  await waiting.getByRole("button", { name: /^Delete run_/ }).click();
+  await page.getByRole("dialog", { name: "Delete the run?" }).getByRole("button", { name: "Delete the run" }).click();
+  await waiting.waitFor({ state: "detached" });
+  await row.getByText("Empty").waitFor();
   expect(complaintsOf(page)).toEqual([]);
   await page.context().close();
 });

@@ -5,7 +5,7 @@ import { mkdir } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import type { Event } from "@socle/protocol";
 import { SocleClient } from "../packages/client/src/index.ts";
-import { project, until } from "./kit.ts";
+import { project, type Running, until } from "./kit.ts";
 
 /** A collection with one field. */
 export function collection(name: string): object {
@@ -26,7 +26,7 @@ const listener = "listener@example.com";
 export async function scriptProject(options: {
   collections: readonly object[];
   files: { readonly [path: string]: string };
-  scripts?: { timeout?: string; memory?: string; processes?: number };
+  scripts?: { timeout?: string; hookTimeout?: string; memory?: string; processes?: number };
 }): Promise<string> {
   const scripts = { timeout: "2s", ...options.scripts };
   const folder = await project({ collections: options.collections, config: { scripts, admin: { email: listener } } });
@@ -40,6 +40,15 @@ export function waiting(cwd: string): number {
   const row = database.query<{ n: number }, []>("SELECT count(*) AS n FROM _deliveries WHERE failedAt IS NULL").get();
   database.close();
   return row?.n ?? 0;
+}
+
+/** The processes of the user's code that a service has started. */
+export async function scriptProcesses({ pid }: Running): Promise<number[]> {
+  const text = await Bun.$`ps -o pid=,args= --ppid ${pid}`.nothrow().text();
+  return text
+    .split("\n")
+    .filter((line) => line.includes("script-host"))
+    .map((line) => Number.parseInt(line, 10));
 }
 
 const channels = ["function", "job"].flatMap((kind) =>

@@ -246,6 +246,11 @@ export class ScriptAdmin {
     return this.#transport.call("GET", queuePath(name, runId));
   }
 
+  /** Deletes a run of a queue that waits, or has failed for good. */
+  async deleteQueued(name: string, runId: string): Promise<void> {
+    await this.#transport.fetch("DELETE", queuePath(name, runId));
+  }
+
   /** Runs one of a queue again that has failed for good. */
   retryQueued(name: string, runId: string): Promise<{ runId: string }> {
     return this.#transport.call("POST", `${queuePath(name, runId)}/retry`);

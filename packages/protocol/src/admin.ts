@@ -170,10 +170,21 @@ export interface ScriptFileEntry {
   } | null;
 }
 
-/** A handler and what it runs for (spec, "Function trigger entry"). */
+/** A handler and what it runs for (spec, "Function trigger entry"), or a hook. */
 export interface FunctionEntry {
   collection: string;
-  type: "create" | "update" | "delete" | "login";
+  /** `create`, `update`, `delete` and `login` of a function; of a hook, its name. */
+  type:
+    | "create"
+    | "update"
+    | "delete"
+    | "login"
+    | "beforeCreate"
+    | "beforeUpdate"
+    | "beforeDelete"
+    | "beforeRegister"
+    | "beforeLogin";
+  /** The event that the function runs after, or that follows the change which the hook runs before. */
   eventType: string;
   filePath: string;
   /** The name of the export. */
@@ -182,6 +193,8 @@ export interface FunctionEntry {
   timeout: number;
   /** Attempts after the first. */
   retries: number;
+  /** Of a hook: the changes that it let pass, that it refused, and about which it did not decide, since the start. */
+  calls?: { passed: number; refused: number; failed: number };
 }
 
 /** An endpoint of the user's code (`GET /api/admin/endpoints`). */

@@ -23,6 +23,7 @@ export interface AuditEntry {
     | "job.run"
     | "job.enqueued"
     | "job.retried"
+    | "job.deleted"
     | "function.retried";
   /** Its name or id. */
   readonly target: string;

@@ -4,6 +4,7 @@ import type { Backups } from "../backup/index.ts";
 import type { DatabaseMeter } from "../database/index.ts";
 import type { EndpointMeter } from "../endpoints/index.ts";
 import type { EventLog } from "../events/index.ts";
+import type { HookMeter } from "../functions/index.ts";
 import type { QueueCounts } from "../jobs/index.ts";
 import { type HistogramTotals, type LimitMeter, latencyBounds, type RequestMeter } from "../logging/index.ts";
 import type { RunMeter } from "./run-meter.ts";
@@ -50,6 +51,7 @@ interface Measures {
   readonly oldestDelivery: number | null;
   readonly runs: RunMeter;
   readonly endpoints: EndpointMeter;
+  readonly hooks: HookMeter;
   /** Names of all jobs. */
   readonly jobs: readonly string[];
   /** Runs of each queue, and how long the one that waits longest has been due. */
@@ -69,6 +71,7 @@ export function metricsText(overview: Overview, measures: Measures): string {
     ...contentMetrics(overview),
     ...runMetrics(overview, measures),
     ...queueMetrics(measures),
+    ...hookMetrics(measures),
     ...endpointMetrics(measures),
     ...backupMetrics(measures),
     ...processMetrics(overview, measures),
@@ -141,6 +144,26 @@ function contentMetrics({ storage, collections, users, sockets }: Overview): str
       collections.map(({ name, records }) => [{ collection: name }, records]),
     ),
     gauge("socle_users", "Users.", [[{}, users]]),
+  ];
+}
+
+function hookMetrics({ hooks }: Measures): string[] {
+  const totals = hooks
+    .totals()
+    .map(({ path, handler, ...rest }) => ({ labels: { file: path, hook: handler }, ...rest }));
+  return [
+    counter(
+      "socle_hook_calls_total",
+      "Calls of hooks that have ended: the change passed, was refused, or the hook failed, which refuses it, too.",
+      totals.flatMap(({ labels, counts }) =>
+        Object.entries(counts).map(([end, calls]): Sample => [{ ...labels, end }, calls]),
+      ),
+    ),
+    histogram(
+      "socle_hook_duration_seconds",
+      "How long calls of hooks took.",
+      totals.flatMap(({ labels, durations }) => samplesOf(durations, labels)),
+    ),
   ];
 }
 

@@ -96,6 +96,7 @@ export class Overviews {
       runs: this.#runs,
       jobs: jobs.names(),
       endpoints: this.#options.endpoints.meter,
+      hooks: functions.hooks.meter,
       queues: await Promise.all(queues.list().map(({ name }) => ofQueue(name))),
       processesLost: processesLost(),
       isReady: (await readiness()).length === 0,

@@ -1,5 +1,5 @@
 /** Queues in the admin API: enqueueing, the runs that wait, the dead letters and their retry, the metrics. */
-import { expect, test } from "bun:test";
+import { describe, expect, test } from "bun:test";
 import type { Page, QueueRun } from "@socle/protocol";
 import { openScripts } from "../../test/scripts.ts";
 import { until } from "../../test/sockets.ts";
@@ -10,6 +10,7 @@ const opened = await openScripts({
       export const queue = { concurrency: 2, retries: 0 };
       export default ({ payload, auth, logger }) => {
         if (payload?.fail && !existsSync("./mended")) throw new Error("no such address");
+        if (payload?.slow) return new Promise((resolve) => setTimeout(resolve, 300));
         logger.info("sent " + JSON.stringify(payload) + " for " + auth.user?.email);
       };`,
     "jobs/tidy.ts": `export const schedule = "0 3 * * *"; export default () => undefined;`,
@@ -113,4 +114,83 @@ test("statuses that there are not, and a run by hand of a queue, are refused", a
   const { status, body } = await request("POST", `${jobs}/mail/run`, { token });
   expect(status).toBe(400);
   expect(String(body["error"]?.["message"])).toContain("mail is a queue");
+});
+
+describe("a run is deleted", () => {
+  const remove = (runId: string) => request("DELETE", `${jobs}/mail/queue/${runId}`, { token });
+  const counts = () => scripts.jobs.queues.counts("mail");
+  const add = async (body: object): Promise<string> => String((await enqueue(body)).body["runId"]);
+
+  test("that waits: it is never made, and its key is free", async () => {
+    const before = await counts();
+    const runId = await add({ payload: "never", at: far, key: "deleted" });
+    expect(await counts()).toEqual({ ...before, waiting: before.waiting + 1 });
+    expect((await remove(runId)).status).toBe(204);
+    expect([(await remove(runId)).status, (await remove("run_none")).status]).toEqual([404, 404]);
+    expect(await counts()).toEqual(before);
+    expect((await queue()).items.map((run) => run.runId)).not.toContain(runId);
+    const again = await add({ payload: "again", at: far, key: "deleted" });
+    expect(again).not.toBe(runId);
+    expect((await remove(again)).status).toBe(204);
+    const { body } = await request("GET", "/api/admin/events?type=admin.job.deleted", { token });
+    const [event] = body["items"] as unknown as { payload: object }[];
+    expect(event?.payload).toMatchObject({ target: again, before: { name: "mail" } });
+  });
+
+  test("that has failed for good", async () => {
+    await Bun.file(`${opened.folder}/mended`)
+      .delete()
+      .catch(() => undefined);
+    const runId = await add({ payload: { fail: true } });
+    while ((await queue("?status=failed")).total === 0) await Bun.sleep(3);
+    const before = await counts();
+    expect((await remove(runId)).status).toBe(204);
+    expect(await counts()).toEqual({ ...before, failed: 0 });
+    expect((await request("POST", `${jobs}/mail/queue/${runId}/retry`, { token })).status).toBe(404);
+    // Its attempts stay in the history.
+    const { body } = await request("GET", `${jobs}/mail/runs`, { token });
+    expect((body["items"] as unknown as { runId: string }[]).map((run) => run.runId)).toContain(runId);
+  });
+
+  test("not while it is under way", async () => {
+    const runId = await add({ payload: { slow: true } });
+    while ((await queue("?status=running")).total === 0) await Bun.sleep(3);
+    const { status, body } = await remove(runId);
+    expect([status, body["error"]?.["code"]]).toEqual([400, "bad_request"] as never);
+    await idle();
+    await scripts.jobs.settled();
+    expect((await remove(runId)).status).toBe(404);
+  });
+
+  test("or made, and never both, whatever is first; the queue counts neither any more", async () => {
+    const before = await counts();
+    log.length = 0;
+    const outcomes = await Promise.all(
+      Array.from({ length: 40 }, async (_, n) => {
+        const runId = await add({ payload: `mark ${n}.` });
+        // Some are deleted before they start, some while they are about to, some when they are over.
+        for (let turns = 0; turns < n; turns++) await new Promise(setImmediate);
+        return [n, (await remove(runId)).status] as const;
+      }),
+    );
+    await idle();
+    await scripts.jobs.settled();
+    while ((await counts()).running > 0) await Bun.sleep(1);
+    const isMade = (n: number): boolean => log.some((line) => line.startsWith(`INFO sent "mark ${n}."`));
+    expect(outcomes.filter(([n, status]) => isMade(n) === (status === 204))).toEqual([]);
+    expect(new Set(outcomes.map(([, status]) => status === 204))).toEqual(new Set([true, false]));
+    expect(await counts()).toEqual(before);
+    const open = await opened.service.database.reader.get("SELECT count(*) AS n FROM _job_queue WHERE notBefore = 0");
+    expect(open).toEqual({ n: 0 });
+  });
+
+  test("by admins alone, and one whose right ends leaves it", async () => {
+    const runId = await add({ at: far });
+    const { accessToken } = await opened.register("nobody@example.com");
+    const path = `${jobs}/mail/queue/${runId}`;
+    expect((await request("DELETE", path, { token: accessToken })).status).toBe(403);
+    expect((await request("DELETE", path)).status).toBe(401);
+    expect((await request("GET", path, { token })).body["status"] as unknown).toBe("waiting");
+    expect((await remove(runId)).status).toBe(204);
+  });
 });

@@ -11,13 +11,14 @@ import type {
 } from "@socle/protocol";
 import type { Waiter } from "../database/index.ts";
 import type { Endpoints } from "../endpoints/index.ts";
-import type { Functions } from "../functions/index.ts";
+import { eventAfter, type Functions } from "../functions/index.ts";
 import type { Jobs } from "../jobs/index.ts";
 import { AppError, oneOf, quote, type SignedIn, toTimestamp } from "../kernel/index.ts";
 import type { FileState } from "../script-host/index.ts";
 import type { AdminChanges } from "./admin-changes.ts";
 import type { Audit } from "./audit.ts";
 
+/** The types of functions. A hook has its name. */
 const types: { readonly [handler: string]: FunctionEntry["type"] } = {
   onCreate: "create",
   onUpdate: "update",
@@ -111,16 +112,33 @@ export class ScriptAdmin {
     }));
   }
 
+  /** Functions and hooks, by file. */
   functions(): FunctionEntry[] {
-    return this.#functions.triggers().map(({ collection, handler, eventType, path, timeoutMs, retries }) => ({
-      collection,
-      type: types[handler] ?? "create",
-      eventType,
-      filePath: path,
-      handler,
-      timeout: timeoutMs,
-      retries,
-    }));
+    const { hooks } = this.#functions;
+    const functions = this.#functions.triggers().map(
+      ({ collection, handler, eventType, path, timeoutMs, retries }): FunctionEntry => ({
+        collection,
+        type: types[handler] ?? "create",
+        eventType,
+        filePath: path,
+        handler,
+        timeout: timeoutMs,
+        retries,
+      }),
+    );
+    const before = hooks.list().map(
+      (hook): FunctionEntry => ({
+        collection: hook.collection,
+        type: hook.handler,
+        eventType: eventAfter(hook),
+        filePath: hook.path,
+        handler: hook.handler,
+        timeout: hooks.timeoutMs,
+        retries: 0,
+        calls: { ...hooks.meter.countsOf(hook) },
+      }),
+    );
+    return [...functions, ...before].sort((a, b) => (a.filePath < b.filePath ? -1 : Number(a.filePath > b.filePath)));
   }
 
   endpoints(): EndpointEntry[] {
@@ -202,6 +220,16 @@ export class ScriptAdmin {
       await this.#jobs.queues.retry(tx, name, runId);
       await this.#audit.record(tx, admin, { action: "job.retried", target: runId, before: null, after: { name } });
     });
+  }
+
+  /** @throws AppError `not_found`, or `bad_request` for a run that is under way. */
+  async deleteQueued(name: string, runId: string, admin: SignedIn): Promise<void> {
+    await this.#jobs.queues.delete(name, runId, (work) =>
+      this.#changes.transact(admin, async (tx) => {
+        await work(tx);
+        await this.#audit.record(tx, admin, { action: "job.deleted", target: runId, before: { name }, after: null });
+      }),
+    );
   }
 
   /**

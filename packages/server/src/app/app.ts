@@ -260,7 +260,7 @@ async function develop(options: {
   const write = (): Promise<void> => {
     writing = writing.then(() =>
       writeTypes(
-        config.folder,
+        config,
         service.collections.all().map(({ definition }) => definition),
       ).catch((error) => logger.error(`${typesFile} could not be written`, { error })),
     );

@@ -14,12 +14,18 @@ interface ScriptProblem {
   readonly message: string;
 }
 
+interface ScriptCheck {
+  readonly problems: readonly ScriptProblem[];
+  /** The declared variables of the environment that are not set. */
+  readonly missing: readonly string[];
+}
+
 /** Loads every file once. Its top level runs, as at a start of the service; there is no service for it to call. */
 export async function checkScripts(options: {
   config: Config;
   logger: Logger;
   environment: { readonly [name: string]: string | undefined };
-}): Promise<ScriptProblem[]> {
+}): Promise<ScriptCheck> {
   const { config, logger } = options;
   const timeoutMs = config["scripts.timeout"];
   const refusal = { code: "unavailable", message: "No service runs during a check." } as const;
@@ -38,7 +44,10 @@ export async function checkScripts(options: {
   });
   try {
     await host.load();
-    return host.states().flatMap(({ file, problem }) => (problem === null ? [] : [{ path: file.path, ...problem }]));
+    const problems = host
+      .states()
+      .flatMap(({ file, problem }) => (problem === null ? [] : [{ path: file.path, ...problem }]));
+    return { problems, missing: host.missingVariables() };
   } finally {
     host.stop();
   }

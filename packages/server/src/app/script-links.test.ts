@@ -1,34 +1,113 @@
-/** A project's folder that is a link: a reload follows it to where it leads by then. */
-import { expect, test } from "bun:test";
-import { mkdirSync, renameSync, symlinkSync } from "node:fs";
-import { join } from "node:path";
+/** Folders that are links: that of a project, and those of its code. A reload follows them to where they lead by then. */
+import { describe, expect, test } from "bun:test";
+import { mkdirSync, renameSync, symlinkSync, utimesSync } from "node:fs";
+import { dirname, join } from "node:path";
 import { temporaryFolder } from "../../test/kit.ts";
-import { openScripts } from "../../test/scripts.ts";
+import { openScripts, type TestScripts } from "../../test/scripts.ts";
+
+const notes = { name: "notes", fields: [{ name: "text", type: "string" }] };
+
+/**
+ * The code of a release: a hook, an endpoint and a job that say its name. The hook ends its process when it is asked to.
+ * The files of all releases have the same sizes and times.
+ */
+async function writeRelease(folder: string, name: string): Promise<void> {
+  const files = {
+    "functions/notes/a.ts": `import { name } from "./_name.ts";
+      export const beforeCreate = async ({ record }) => {
+        if (record.text === "die") { Bun.spawnSync(["sh", "-c", "kill -9 " + process.pid]); await new Promise(() => {}); }
+        return { text: name };
+      };`,
+    "functions/notes/_name.ts": `export const name = "${name}";`,
+    "endpoints/name.ts": `export const access = "public"; export const GET = () => new Response("${name}");`,
+    "jobs/name.ts": `export const schedule = "0 0 1 1 *"; export default () => { console.log("${name}"); };`,
+  };
+  for (const [path, content] of Object.entries(files)) {
+    await Bun.write(join(folder, path), content);
+    utimesSync(join(folder, path), 1_700_000_000, 1_700_000_000);
+  }
+}
+
+/** Makes a link, or has it lead elsewhere, in one moment. */
+function link(path: string, target: string): void {
+  mkdirSync(dirname(path), { recursive: true });
+  symlinkSync(target, `${path}.new`);
+  renameSync(`${path}.new`, path);
+}
+
+/** The releases whose hook, endpoint and job run. */
+async function running(api: TestScripts): Promise<unknown[]> {
+  const hook = (await api.request("POST", "/api/notes", { body: {} })).body["text"];
+  const endpoint = new TextDecoder().decode((await api.request("GET", "/api/function/name")).bytes);
+  let job = "";
+  await api.scripts.run({ kind: "job", name: "name" }, ({ message }) => {
+    job = message;
+  });
+  return [hook, endpoint, job];
+}
 
 test("a reload loads the code of the folder that the link leads to, and of the last one while it leads nowhere", async () => {
   const base = temporaryFolder();
-  const link = join(base, "current");
-  const leadTo = (release: string): void => {
-    symlinkSync(join(base, release), `${link}.new`);
-    renameSync(`${link}.new`, link);
-  };
-  for (const release of ["one", "two"]) {
-    const hook = `import { name } from "./_name.ts"; export const beforeCreate = () => ({ text: name });`;
-    mkdirSync(join(base, release, "functions/notes"), { recursive: true });
-    await Bun.write(join(base, release, "functions/notes/a.ts"), hook);
-    await Bun.write(join(base, release, "functions/notes/_name.ts"), `export const name = "${release}";`);
-  }
-  leadTo("one");
-  const notes = { name: "notes", fields: [{ name: "text", type: "string" }] };
+  const folder = join(base, "current");
+  for (const name of ["one", "two"]) await writeRelease(join(base, name), name);
+  link(folder, join(base, "one"));
   const settings = { SERVICE_DATABASE: join(base, "data.db"), SERVICE_STORAGE: join(base, "files") };
-  const api = await openScripts({ collections: [notes], folder: link, settings });
-  const made = async (): Promise<unknown> => (await api.request("POST", "/api/notes", { body: {} })).body["text"];
-  expect(await made()).toBe("one");
-  leadTo("two");
-  expect(await made()).toBe("one");
+  const api = await openScripts({ collections: [notes], folder, settings });
+  expect(await running(api)).toEqual(["one", "one", "one"]);
+  link(folder, join(base, "two"));
+  expect(await running(api)).toEqual(["one", "one", "one"]);
   await api.scripts.reload();
-  expect(await made()).toBe("two");
-  leadTo("nowhere");
+  expect(await running(api)).toEqual(["two", "two", "two"]);
+  link(folder, join(base, "nowhere"));
   await api.scripts.reload();
-  expect(await made()).toBe("two");
+  expect(await running(api)).toEqual(["two", "two", "two"]);
+});
+
+describe.each([
+  ["functions, endpoints and jobs", ["functions", "endpoints", "jobs"]],
+  ["functions of one collection, single files", ["functions/notes", "endpoints/name.ts", "jobs/name.ts"]],
+])("links in the project: %s", (_name, paths) => {
+  async function open(): Promise<{ api: TestScripts; leadTo: (name: string) => void }> {
+    const base = temporaryFolder();
+    for (const name of ["one", "two", "six"]) await writeRelease(join(base, name), name);
+    const folder = join(base, "project");
+    const leadTo = (name: string): void => {
+      for (const path of paths) link(join(folder, path), join(base, name, path));
+    };
+    leadTo("one");
+    return { api: await openScripts({ collections: [notes], folder }), leadTo };
+  }
+
+  test("each load follows them anew, and a process that takes the place of another has the code of the last load", async () => {
+    const { api, leadTo } = await open();
+    expect(await running(api)).toEqual(["one", "one", "one"]);
+    leadTo("two");
+    expect((await api.request("POST", "/api/notes", { body: { text: "die" } })).status).toBe(503);
+    expect(await running(api)).toEqual(["one", "one", "one"]);
+    await api.scripts.reload();
+    expect(await running(api)).toEqual(["two", "two", "two"]);
+  });
+
+  test("a development server notices that they lead elsewhere, though no file is newer", async () => {
+    const { api, leadTo } = await open();
+    api.scripts.watch();
+    for (const name of ["two", "six", "one"]) {
+      leadTo(name);
+      const isNew = (): boolean => api.log.filter((line) => line.startsWith("INFO Reloaded")).length > 0;
+      while (!isNew()) await Bun.sleep(5);
+      api.log.length = 0;
+      expect(await running(api)).toEqual([name, name, name]);
+    }
+  });
+});
+
+test("a link that leads back to a folder above is passed over", async () => {
+  const folder = temporaryFolder();
+  await writeRelease(folder, "one");
+  link(join(folder, "endpoints/again"), join(folder, "endpoints"));
+  link(join(folder, "endpoints/deep/loop"), join(folder, "endpoints/deep"));
+  link(join(folder, "functions/notes/self"), ".");
+  const api = await openScripts({ collections: [notes], folder });
+  expect(api.scripts.endpoints.list().map(({ route }) => route)).toEqual(["/api/function/name"]);
+  expect(await running(api)).toEqual(["one", "one", "one"]);
 });

@@ -8,7 +8,8 @@ import { usualUmask } from "./file-modes.ts";
 export function scriptProcess(
   config: Config,
   environment: { readonly [name: string]: string | undefined },
-): Pick<ScriptHostOptions, "root" | "process" | "memoryLimit"> {
+): Pick<ScriptHostOptions, "root" | "env" | "process" | "memoryLimit"> {
+  const env = config["scripts.env"];
   let real = realpathSync(config.folder);
   return {
     root: () => {
@@ -19,12 +20,14 @@ export function scriptProcess(
       }
       return real;
     },
+    env,
     process: (root) => ({
       cwd: root,
       environment,
       word: "script-host",
       options: {
         root,
+        env,
         bodyLimit: config["limits.body"],
         batchBodyLimit: config["limits.batchBody"],
         umask: usualUmask(),

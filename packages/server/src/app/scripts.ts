@@ -78,6 +78,7 @@ export class Scripts {
       ...spawnOptions,
       options: { database: config.database, tables: [userQueryTable, fileQueryTable, eventQueryTable] },
       timeoutMs: Math.min(timeoutMs, 30_000),
+      aliased: () => service.collections.queryTables(),
     });
     database.joinGaps(this.#queries);
     const calls = new ServiceApi({

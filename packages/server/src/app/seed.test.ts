@@ -3,6 +3,7 @@ import { describe, expect, test } from "bun:test";
 import { join } from "node:path";
 import type { JsonValue } from "@socle/protocol";
 import { lastSeq, openApi, temporaryFolder } from "../../test/kit.ts";
+import { openScripts } from "../../test/scripts.ts";
 import { seedFrom } from "./seed.ts";
 
 const api = await openApi({
@@ -111,4 +112,16 @@ test("users and records that point to each other; a second run changes nothing",
   const left = "has records already, nothing added";
   expect(await seed(content)).toEqual(["users: 0 users added", `teams: ${left}`, `issues: ${left}`]);
   expect((await all("teams")).length).toBe(2);
+});
+
+test("a seed asks no hooks", async () => {
+  const hooked = await openScripts({
+    collections: [{ name: "notes", fields: [{ name: "text", type: "string" }] }],
+    files: { "functions/notes/a.ts": 'export const beforeCreate = () => { throw new Refusal("no notes"); };' },
+  });
+  expect((await hooked.request("POST", "/api/notes", { body: { text: "a" } })).status).toBe(400);
+  const file = join(folder, "hooked.json");
+  await Bun.write(file, JSON.stringify({ notes: [{ text: "a" }] }));
+  await seedFrom(file, hooked.service);
+  expect((await hooked.request<{ items: object[] }>("GET", "/api/notes")).body.items).toHaveLength(1);
 });

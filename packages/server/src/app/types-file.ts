@@ -3,6 +3,7 @@ import { existsSync } from "node:fs";
 import { chmod, mkdir, readFile, rename, rm, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import type { CollectionDefinition } from "@socle/protocol";
+import type { Config } from "../config/index.ts";
 import { testDeclarations, typeDeclarations } from "../script-host/index.ts";
 import { usualUmask } from "./file-modes.ts";
 import { findTestKit } from "./test-kit.ts";
@@ -46,8 +47,11 @@ async function makeFolder(path: string, umask: number): Promise<void> {
 }
 
 /** Writes the types of functions and jobs, and those of tests, beside the configuration. */
-export async function writeTypes(folder: string, definitions: readonly CollectionDefinition[]): Promise<void> {
-  await writeIfChanged(join(folder, typesFile), typeDeclarations(definitions));
+export async function writeTypes(
+  { folder, "scripts.env": env }: Pick<Config, "folder" | "scripts.env">,
+  definitions: readonly CollectionDefinition[],
+): Promise<void> {
+  await writeIfChanged(join(folder, typesFile), typeDeclarations(definitions, env));
   const kit = await findTestKit();
   if (kit === null) return;
   for (const [path, text] of Object.entries(kit.types)) {

@@ -1,5 +1,6 @@
 /** A collection in force, and the names of its table and columns. */
 import type { CollectionDefinition, FieldDefinition, Operation, PermissionRule } from "@socle/protocol";
+import type { QueryTable } from "../database/index.ts";
 import { type FieldPolicies, ownerColumn, type Policy } from "../permissions/index.ts";
 import type { Pattern } from "./pattern.ts";
 
@@ -34,6 +35,13 @@ export interface LogMarks {
   readonly fields: number;
   /** By read rule: events up to here were written before a wider rule took its place. */
   readonly widened: { readonly [rule in PermissionRule]?: number };
+}
+
+/** The table of a collection with fields whose columns have other names, for hand-written SQL; null where there are none. */
+export function queryTableOf({ table, definition }: Collection): QueryTable | null {
+  const named = definition.fields.filter((field) => columnName(field) !== field.name);
+  if (named.length === 0) return null;
+  return { table, aliases: Object.fromEntries(named.map((field) => [field.name, columnName(field)])) };
 }
 
 /** SQLite keeps names that start with `sqlite_` for itself. */

@@ -1,13 +1,13 @@
 /** Collections in force, and the one way to change them: migrations. */
 import type { CollectionDefinition, Operation, Rule } from "@socle/protocol";
-import type { Database, MigrationSite, Reader, Transactor } from "../database/index.ts";
+import type { Database, MigrationSite, QueryTable, Reader, Transactor } from "../database/index.ts";
 import type { EventLog } from "../events/index.ts";
 import { type Expression, type ExpressionPart, parseParts } from "../expressions/index.ts";
 import { type Clock, type Principal, toTimestamp } from "../kernel/index.ts";
 import type { Logger } from "../logging/index.ts";
 import { isWord, narrowerThan, resolveRules } from "../permissions/index.ts";
 import { type ExpressionOf, marksAfter, toCollection } from "./build-collection.ts";
-import type { Collection, LogMarks } from "./collection.ts";
+import { type Collection, type LogMarks, queryTableOf } from "./collection.ts";
 import {
   type DefinitionRow,
   definitionRows,
@@ -42,6 +42,7 @@ export class Collections {
   /** Rules as expressions, by definition and text, as long as no definition changes. */
   #expressions = new Map<CollectionDefinition, Map<Rule, Expression>>();
   #epoch = 0;
+  #queryTables: { readonly epoch: number; readonly tables: readonly QueryTable[] } | null = null;
 
   readonly #logger: Logger;
 
@@ -101,6 +102,17 @@ export class Collections {
   /** Rises with each migration: values derived from definitions are valid while it stays the same. */
   get epoch(): number {
     return this.#epoch;
+  }
+
+  /**
+   * The tables whose fields are not all columns of the same name. The same array as long as no definition changes.
+   */
+  queryTables(): readonly QueryTable[] {
+    if (this.#queryTables?.epoch !== this.#epoch) {
+      const tables = this.all().flatMap((collection) => queryTableOf(collection) ?? []);
+      this.#queryTables = { epoch: this.#epoch, tables };
+    }
+    return this.#queryTables.tables;
   }
 
   /** The users, as expressions enter them. */

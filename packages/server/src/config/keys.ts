@@ -13,6 +13,7 @@ import {
   textList,
   textOf,
   type ValueKind,
+  variableNames,
   wholeNumber,
 } from "./values.ts";
 
@@ -214,6 +215,11 @@ export const keys = {
     "resident memory that the process of functions and jobs may take; with more it is ended",
   ),
   "scripts.processes": key(wholeNumber(1, 64), 1, "processes that run functions and jobs, and as many that run hooks"),
+  "scripts.env": key(
+    variableNames,
+    [],
+    "variables of the environment that the code reads as `env`; a name with ? may be missing",
+  ),
   "events.retention": key(duration(0), "7d", "how long the event log keeps an event"),
   "events.maxCount": key(wholeNumber(0, 1_000_000_000), 1_000_000, "how many events the event log keeps"),
   "events.maxBytes": key(size(1_024 ** 2, 1_024 ** 5), "1GiB", "bytes of events that the event log keeps"),

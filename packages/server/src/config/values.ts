@@ -116,6 +116,24 @@ export const textList: ValueKind<string[]> = {
   allowed: "a list of texts (in the environment: separated by commas)",
 };
 
+/** More would not be read by anybody; the processes of the user's code get them on their command line. */
+const maxVariables = 200;
+/** Variables that configure the service are not passed on. */
+const variablePattern = /^(?!SERVICE_)[A-Za-z_][A-Za-z0-9_]{0,99}\??$/;
+
+/** Names of variables of the environment; one with `?` may be missing. */
+export const variableNames: ValueKind<string[]> = {
+  parse(value) {
+    const names = textList.parse(value);
+    if (names === undefined || names.length > maxVariables) return undefined;
+    const isValid = names.every((name) => variablePattern.test(name));
+    const different = new Set(names.map((name) => name.replace("?", "")));
+    return isValid && different.size === names.length ? names : undefined;
+  },
+  fromText: textList.fromText,
+  allowed: `a list of names, ${maxVariables} at most, each once, none of SERVICE_… (in the environment: separated by commas)`,
+};
+
 const durationUnits: { readonly [unit: string]: number } = {
   ms: 1,
   s: 1_000,

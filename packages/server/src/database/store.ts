@@ -105,7 +105,8 @@ export interface ModuleSchema {
 }
 
 /**
- * A table of a module that hand-written SQL (`db.query`) may read; every other table of the service's own is closed.
+ * A table as hand-written SQL (`db.query`) may read it. Every other table of the service's own is closed; those of
+ * collections are open.
  */
 export interface QueryTable {
   readonly table: string;
@@ -113,6 +114,8 @@ export interface QueryTable {
    * The name and columns of a view, where not all columns may be read. The other columns are closed in the table, too.
    */
   readonly view?: { readonly name: string; readonly columns: readonly string[] };
+  /** Further names of columns: those of fields whose columns have other names. */
+  readonly aliases?: { readonly [name: string]: string };
 }
 
 /** The site of a migration: the event loop, or a thread of its own, so that requests go on. */

@@ -3,22 +3,36 @@ import type { AuthStep } from "../auth/index.ts";
 import type { HookedOperation } from "../records/index.ts";
 import type { BrokenScript, Script, ScriptExports } from "../script-host/index.ts";
 
-const recordHooks: { readonly [operation in HookedOperation]: string } = {
+const recordHooks = {
   create: "beforeCreate",
   update: "beforeUpdate",
   delete: "beforeDelete",
+} as const satisfies { [operation in HookedOperation]: string };
+
+const userHooks = { register: "beforeRegister", login: "beforeLogin" } as const satisfies {
+  [step in AuthStep]: string;
 };
 
-const userHooks: { readonly [step in AuthStep]: string } = { register: "beforeRegister", login: "beforeLogin" };
+/** The name of a hook. */
+type HookName = (typeof recordHooks)[HookedOperation] | (typeof userHooks)[AuthStep];
 
 /** The names of all hooks. */
-export const hookNames: readonly string[] = [...Object.values(recordHooks), ...Object.values(userHooks)];
+export const hookNames: readonly HookName[] = [...Object.values(recordHooks), ...Object.values(userHooks)];
+
+/** The last word of the type of the event that follows a change with a hook. */
+const events: { readonly [name in HookName]: string } = {
+  beforeCreate: "created",
+  beforeUpdate: "updated",
+  beforeDelete: "deleted",
+  beforeRegister: "register",
+  beforeLogin: "login",
+};
 
 /** A handler that runs before a write, a registration or a login. */
 export interface Hook {
   readonly path: string;
   /** The name of the export. */
-  readonly handler: string;
+  readonly handler: HookName;
   /** The collection, or `users`. */
   readonly collection: string;
   /** Whether its file does not load, so that nobody knows whether it has this handler: what it may be for is refused. */
@@ -26,17 +40,22 @@ export interface Hook {
 }
 
 /** The names of the hooks that a file in the folder of a collection, or of users, may export. */
-export function hookNamesOf(collection: string): string[] {
+export function hookNamesOf(collection: string): HookName[] {
   return Object.values(collection === "users" ? userHooks : recordHooks);
 }
 
 /** The name of the hooks before an operation on records, or a step of users. */
-export function hookBefore(operation: HookedOperation | AuthStep): string {
+export function hookBefore(operation: HookedOperation | AuthStep): HookName {
   return operation === "register" || operation === "login" ? userHooks[operation] : recordHooks[operation];
 }
 
+/** The type of the event that follows the change which a hook runs before. */
+export function eventAfter({ collection, handler }: Pick<Hook, "collection" | "handler">): string {
+  return `${collection === "users" ? "auth" : collection}.${events[handler]}`;
+}
+
 /** The hooks among the exports of a file. */
-export function hooksIn(exports: ScriptExports): string[] {
+export function hooksIn(exports: ScriptExports): HookName[] {
   return hookNames.filter((name) => exports.functions.includes(name));
 }
 

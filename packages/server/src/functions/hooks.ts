@@ -22,6 +22,7 @@ import type { Logger } from "../logging/index.ts";
 import type { HookedChange, HookedOperation, RecordHooks } from "../records/index.ts";
 import type { BrokenScript, CallOutcome, Script, ScriptCall } from "../script-host/index.ts";
 import { type Hook, hookBefore, hooksOf } from "./hook-files.ts";
+import { HookMeter } from "./hook-meter.ts";
 
 /** Changes whose hooks run at a time, for each script process; one caller has three quarters of these. */
 const widthPerProcess = 128;
@@ -68,6 +69,7 @@ interface Share {
 }
 
 export class Hooks implements RecordHooks, AuthHooks {
+  readonly meter = new HookMeter();
   readonly #options: HooksOptions;
   readonly #gate: FairGate;
   readonly #bytes = new Map<string, number>();
@@ -90,6 +92,11 @@ export class Hooks implements RecordHooks, AuthHooks {
     });
   }
 
+  /** How long the hooks of one change may take together, in milliseconds. */
+  get timeoutMs(): number {
+    return this.#options.timeoutMs;
+  }
+
   /** Every hook in force, by file. */
   list(): readonly Hook[] {
     return this.#hooks;
@@ -97,6 +104,7 @@ export class Hooks implements RecordHooks, AuthHooks {
 
   use(scripts: readonly Script[], broken: readonly BrokenScript[]): void {
     this.#hooks = hooksOf(scripts, broken);
+    this.meter.keep(this.#hooks);
     this.#byTarget = Map.groupBy(this.#hooks, ({ collection, handler }) => keyOf(collection, handler));
     for (const { path, handler, collection, isBroken } of this.#hooks)
       if (isBroken)
@@ -186,6 +194,7 @@ export class Hooks implements RecordHooks, AuthHooks {
       const { path, isBroken } = hook;
       const runId = newId("run", this.#options.clock.now());
       if (isBroken) throw this.#fail(hook, { runId, reason: "its file does not load" });
+      const startedAt = performance.now();
       const outcome = await this.#options.call({
         path,
         handler,
@@ -196,8 +205,10 @@ export class Hooks implements RecordHooks, AuthHooks {
       });
       // Its file was deleted a moment ago.
       if (outcome.status === "gone" && !this.#hooks.includes(hook)) continue;
+      this.meter.took(hook, performance.now() - startedAt);
       const returned = this.#returned(hook, runId, outcome);
       if (returned !== null) record = this.#accepted(hook, runId, () => question.accept(returned));
+      this.meter.ended(hook, "passed");
     }
   }
 
@@ -206,7 +217,9 @@ export class Hooks implements RecordHooks, AuthHooks {
     try {
       return accept();
     } catch (thrown) {
-      throw thrown instanceof AppError ? thrown : this.#fail(hook, { runId, reason: messageOf(thrown) });
+      if (!(thrown instanceof AppError)) throw this.#fail(hook, { runId, reason: messageOf(thrown) });
+      this.meter.ended(hook, "failed");
+      throw thrown;
     }
   }
 
@@ -219,6 +232,7 @@ export class Hooks implements RecordHooks, AuthHooks {
         throw this.#fail(hook, { runId, reason: `it returned ${outcome.value.slice(0, 100)}, which is no object` });
       }
       case "refused":
+        this.meter.ended(hook, "refused");
         throw refusalOf(outcome.refusal);
       case "failed":
         throw this.#fail(hook, { runId, reason: outcome.error.message, stack: outcome.error.stack });
@@ -235,6 +249,7 @@ export class Hooks implements RecordHooks, AuthHooks {
   #fail(hook: Hook, why: { runId: string; reason: string; stack?: string | undefined }): AppError {
     const { path, handler, collection } = hook;
     const { runId, reason, stack } = why;
+    this.meter.ended(hook, "failed");
     this.#options.logger.error(`${handler} of ${path} failed, ${refusedBy(hook)} is refused: ${reason}`, {
       runId,
       stack,

@@ -64,6 +64,8 @@ export class QueueDispatcher {
   readonly #running = new Map<string, number>();
   /** Runs whose end could not be written, or whose file was gone: they wait for the next load. */
   readonly #stuck = new Set<number>();
+  /** Runs that are being deleted: they do not start. */
+  readonly #withheld = new Set<number>();
   #alarm: Alarm | null = null;
   /** The last run that is on disk. */
   #writtenUntil = 0;
@@ -94,6 +96,19 @@ export class QueueDispatcher {
   /** Whether a run is under way. */
   isUnderWay(id: number): boolean {
     return this.#underWay.has(id);
+  }
+
+  /** Keeps a run from starting until `release`. Answers false for one that is under way. */
+  withhold(id: number): boolean {
+    if (this.isUnderWay(id) || this.#withheld.has(id)) return false;
+    this.#withheld.add(id);
+    return true;
+  }
+
+  /** A run that was withheld may start, if it is still in the table. */
+  release(id: number): void {
+    this.#withheld.delete(id);
+    this.#startReady();
   }
 
   /** The ids of the runs of a file that are under way. */
@@ -196,7 +211,7 @@ export class QueueDispatcher {
       for (const state of this.#states.values()) {
         if (this.#isStopped || this.#underWay.size - this.#runningCount() >= maxEnding) return;
         if (!this.#hasRoom(state)) continue;
-        const at = state.ready.findIndex(({ key }) => key === null || !this.#isTaken(state.queue.path, key));
+        const at = state.ready.findIndex((head) => this.#mayStart(state.queue.path, head));
         const [next] = at < 0 ? [] : state.ready.splice(at, 1);
         if (next === undefined) continue;
         void this.#run(state.queue, next);
@@ -214,6 +229,10 @@ export class QueueDispatcher {
     let n = 0;
     for (const running of this.#running.values()) n += running;
     return n;
+  }
+
+  #mayStart(path: string, { id, key }: QueueHead): boolean {
+    return !this.#withheld.has(id) && (key === null || !this.#isTaken(path, key));
   }
 
   #isTaken(path: string, key: string): boolean {

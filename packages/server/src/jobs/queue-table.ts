@@ -204,6 +204,12 @@ export class QueueTable {
     this.#countLater(tx, this.#number(path), -1);
   }
 
+  /** A run that is not under way is not to be made any more. */
+  async discard(tx: Transactor, { id, failedAt }: Pick<QueueRow, "id" | "failedAt">, path: string): Promise<void> {
+    if (failedAt === null) await this.remove(tx, id, path);
+    else await jobTable.remove(tx, id);
+  }
+
   /** The last attempt has failed. The run is kept, among the newest that have failed. */
   async fail(
     tx: Transactor,

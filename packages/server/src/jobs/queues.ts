@@ -255,6 +255,32 @@ export class Queues {
     tx.onDurable(() => this.#dispatcher.written(path, { id: row.id, notBefore }));
   }
 
+  /**
+   * Deletes a run that waits, or has failed for good.
+   * @param transact runs the work in a transaction.
+   * @throws AppError `not_found`, or `bad_request` for one that is under way.
+   */
+  async delete(
+    name: string,
+    runId: string,
+    transact: (work: (tx: Transactor) => Promise<void>) => Promise<void>,
+  ): Promise<void> {
+    const { id } = await this.#find(this.#options.database.reader, name, runId);
+    if (!this.#dispatcher.withhold(id))
+      throw new AppError(
+        "bad_request",
+        "The run is under way. It can be deleted when it waits, or has failed for good.",
+      );
+    try {
+      await transact(async (tx) => {
+        const row = await this.#find(tx, name, runId);
+        await this.#table.discard(tx, row, this.#queueOf(name).path);
+      });
+    } finally {
+      this.#dispatcher.release(id);
+    }
+  }
+
   async #find(reader: Pick<Transactor, "get">, name: string, runId: string): Promise<QueueRow> {
     const row = await this.#table.find(reader, this.#queueOf(name).path, runId);
     if (row === null)

@@ -55,6 +55,67 @@ test("a query that is none is refused as over HTTP", async () => {
   );
 });
 
+test("db.query finds fields by their own names: that of the owner, and those that the database keeps for itself", async () => {
+  const api = await openScripts({
+    collections: [
+      posts,
+      { name: "plain", fields: [{ name: "n", type: "integer" }] },
+      {
+        name: "kept",
+        fields: [
+          { name: "rowid", type: "integer" },
+          { name: "Oid", type: "string" },
+        ],
+      },
+    ],
+    files: {
+      "jobs/try.ts": `export const schedule = "0 0 1 1 *";
+        export default async ({ db, auth }) => {
+          const [user] = await auth.users.list();
+          const name = (await db.query("SELECT name FROM pragma_table_info('posts') WHERE name IN ('author', 'writer')"))[0].name;
+          const made = (await db.collection("posts").list())[0] ?? await db.collection("posts").create({ title: "a", n: 1, [name]: user.id });
+          if (name === "author") await db.collection("kept").create({ rowid: 7, Oid: "x" });
+          console.log(JSON.stringify({
+            where: await db.query("SELECT title, " + name + ", _owner FROM posts WHERE " + name + " = ?", [user.id]),
+            join: await db.query("SELECT u.email, p." + name + " AS by FROM users u LEFT JOIN posts p ON p." + name + " = u.id WHERE u.email LIKE '_@%' ORDER BY u.email"),
+            count: await db.query("SELECT count(*) AS n FROM posts"),
+            kept: await db.query("SELECT rowid, oid, _field_rowid FROM kept"),
+            plain: await db.query("SELECT n FROM plain"),
+            all: Object.keys((await db.query("SELECT * FROM posts"))[0]),
+            refused: await db.query("SELECT " + (name === "author" ? "writer" : "author") + " FROM posts").catch((error) => error.message),
+            written: await db.query("INSERT INTO posts (title) VALUES ('x')").catch((error) => error.code),
+          }));
+        };`,
+    },
+  });
+  const { user } = await api.register("a@example.com");
+  await api.register("b@example.com");
+  const about = (name: string, other: string) => ({
+    where: [{ title: "a", [name]: user.id, _owner: user.id }],
+    join: [
+      { email: "a@example.com", by: user.id },
+      { email: "b@example.com", by: null },
+    ],
+    count: [{ n: 1 }],
+    kept: [{ rowid: 7, Oid: "x", _field_rowid: 7 }],
+    plain: [],
+    all: expect.arrayContaining(["id", "_owner", name]) as string[],
+    refused: expect.stringContaining(`no such column: ${other}`) as string,
+    written: "bad_request",
+  });
+  expect(await run(api)).toEqual(about("author", "writer"));
+  const fields = posts.fields.map((field) =>
+    field.name === "author" ? { ...field, name: "writer", renamedFrom: "author" } : field,
+  );
+  const renamed = await api.request("PUT", "/api/admin/collections/posts", {
+    body: { ...posts, fields },
+    token: await api.admin(),
+  });
+  expect(renamed.status).toBe(200);
+  // The process of queries is the same as before.
+  expect(await run(api)).toEqual(about("writer", "author"));
+});
+
 test("auth.users.setPassword gives a password, and ends the sessions", async () => {
   const api = await open(
     `const user = await auth.users.findByEmail("a@example.com"); ${tell('await auth.users.setPassword(user.id, "another password")')}`,
@@ -101,4 +162,38 @@ test("fetch ends with the run, also beside a signal of its own", async () => {
   });
   expect(await run(api)).toContain("ran longer than its timeout");
   await closed.promise;
+});
+
+test("env has the variables that are declared, of the environment and of .env, and names one that is missing", async () => {
+  const api = await openScripts({
+    collections: [posts],
+    settings: { SERVICE_SCRIPTS_ENV: "PATH, FROM_FILE, EMPTY, MISSING, OPTIONAL?, ABSENT?" },
+    files: {
+      ".env": "FROM_FILE=file\nEMPTY=\nOPTIONAL=given\nPATH=overridden\nUNDECLARED=x\n",
+      "jobs/try.ts": `export const schedule = "0 0 1 1 *";
+        export default ({ env }) => {
+          const read = (name) => { try { return env[name] ?? null; } catch (error) { return error.message; } };
+          const names = ["PATH", "FROM_FILE", "EMPTY", "MISSING", "OPTIONAL", "ABSENT", "UNDECLARED"];
+          let isFrozen = false;
+          try { env.PATH = "changed"; } catch { isFrozen = true; }
+          console.log(JSON.stringify({ values: names.map(read), all: { ...env }, isFrozen }));
+        };`,
+    },
+  });
+  const missing = (name: string): string =>
+    `${name} is not set: put it into the environment of the service, or into .env`;
+  const path = process.env["PATH"];
+  expect(await run(api)).toEqual({
+    values: [path, "file", missing("EMPTY"), missing("MISSING"), "given", null, null],
+    all: { PATH: path, FROM_FILE: "file", OPTIONAL: "given" },
+    isFrozen: true,
+  });
+  const warned = api.log
+    .filter((line) => line.includes("which scripts.env declares"))
+    .map((line) => line.split(" ")[1]);
+  expect(warned).toEqual(["EMPTY", "MISSING"]);
+  api.log.length = 0;
+  await api.save({ ".env": "FROM_FILE=again\nEMPTY=e\nMISSING=m\n" });
+  expect(await run(api)).toMatchObject({ values: [path, "again", "e", "m", null, null, null] });
+  expect(api.log.some((line) => line.includes("scripts.env"))).toBeFalse();
 });

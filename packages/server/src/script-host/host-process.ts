@@ -7,6 +7,13 @@ import { residentBytes } from "./resident.ts";
 
 /** Less processor time than the service gets when both want it. */
 const niceness = 5;
+/** Settings of the runtime, which it reads from the environment. */
+const runtimeSettings = {
+  // The runtime ends the process when the service ends, however that happens, also in an endless loop.
+  BUN_FEATURE_FLAG_NO_ORPHANS: "1",
+  // A function that ends with `return f()` stays on the stack: an error names its file and line.
+  BUN_JSC_useTailCalls: "0",
+};
 /** Characters kept of the end of the standard error, where a runtime that crashes writes the reason. */
 const maxLastWords = 2_000;
 
@@ -50,8 +57,7 @@ export class SpawnedProcess<Out extends object, In> implements HostProcess<Out> 
     if (!isAbsolute(options.cwd)) throw new Error("The process needs an absolute folder");
     this.#child = Bun.spawn([...ownCommand(), options.word, JSON.stringify(options.options)], {
       cwd: options.cwd,
-      // The runtime ends the process when the service ends, however that happens, also in an endless loop.
-      env: { ...withoutSettings(options.environment), BUN_FEATURE_FLAG_NO_ORPHANS: "1" },
+      env: { ...withoutSettings(options.environment), ...runtimeSettings },
       stdin: "ignore",
       stdout: "ignore",
       stderr: "pipe",

@@ -105,6 +105,8 @@ export interface RunInput {
 export interface CodeFile {
   /** Relative to the project. */
   readonly path: string;
+  /** The absolute path without links, by which the runtime knows the module. */
+  readonly real: string;
   readonly content: string;
 }
 
@@ -189,6 +191,8 @@ export interface CallLimits {
 export interface ChildOptions extends CallLimits {
   /** The project's folder. */
   readonly root: string;
+  /** The variables of the environment that the configuration declares, as `scripts.env` has them. */
+  readonly env: readonly string[];
   /** The umask for files that the user's code makes. (The service's own files are for its user alone.) */
   readonly umask: number;
 }

@@ -17,6 +17,8 @@ export interface QueryMessage {
   readonly sql: string;
   /** JSON. */
   readonly params: string;
+  /** Tables whose columns have further names; absent where the process knows them. */
+  readonly aliased?: readonly QueryTable[];
 }
 
 export type QueryAnswer = { readonly rows: string } | { readonly error: CallError };
@@ -32,6 +34,8 @@ interface PooledProcess {
   readonly host: HostProcess<QueryMessage>;
   /** Takes the answer of the query under way; null while there is none. */
   onAnswer: ((answer: QueryAnswer | Ended) => void) | null;
+  /** The tables that it knows with further names. */
+  aliased: readonly QueryTable[];
   /** Ends the process when it has been free for long. */
   timer: Timer | null;
 }
@@ -51,6 +55,7 @@ export interface QueryOptions {
 export class QueryPool implements PausableReads {
   readonly #options: Omit<SpawnOptions, "word">;
   readonly #timeoutMs: number;
+  readonly #aliased: () => readonly QueryTable[];
   readonly #gate = new Gate(width);
   readonly #free: PooledProcess[] = [];
   readonly #all = new Set<PooledProcess>();
@@ -60,9 +65,18 @@ export class QueryPool implements PausableReads {
   #pause: PromiseWithResolvers<void> | null = null;
   #isStopped = false;
 
-  constructor(options: Omit<SpawnOptions, "word"> & { options: QueryOptions; timeoutMs: number }) {
-    this.#options = options;
-    this.#timeoutMs = options.timeoutMs;
+  /** @param options `aliased` answers the tables whose columns have further names, the same array while they stay. */
+  constructor(
+    options: Omit<SpawnOptions, "word"> & {
+      options: QueryOptions;
+      timeoutMs: number;
+      aliased: () => readonly QueryTable[];
+    },
+  ) {
+    const { timeoutMs, aliased, ...process } = options;
+    this.#options = process;
+    this.#timeoutMs = timeoutMs;
+    this.#aliased = aliased;
   }
 
   /** The rows of a query, as JSON. @throws AppError `bad_request`, also when the query runs longer than the time. */
@@ -126,6 +140,7 @@ export class QueryPool implements PausableReads {
         pooled.onAnswer?.(answer),
       ),
       onAnswer: null,
+      aliased: [],
       timer: null,
     };
     this.#all.add(pooled);
@@ -148,7 +163,9 @@ export class QueryPool implements PausableReads {
         pooled.onAnswer = null;
         resolve(answer);
       };
-      pooled.host.send(message);
+      const aliased = this.#aliased();
+      pooled.host.send(pooled.aliased === aliased ? message : { ...message, aliased });
+      pooled.aliased = aliased;
     });
   }
 

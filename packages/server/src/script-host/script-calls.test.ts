@@ -44,11 +44,12 @@ async function open(): Promise<ScriptHost> {
   const host = new ScriptHost({
     ...callOptions,
     root: () => root,
+    env: [],
     processes: 1,
     kinds: [kind],
     process: () => ({
       word: "script-host",
-      options: { root, bodyLimit: 1_000, batchBodyLimit: 1_000, umask: 0o022 },
+      options: { root, env: [], bodyLimit: 1_000, batchBodyLimit: 1_000, umask: 0o022 },
       cwd: root,
       environment: { PATH: process.env["PATH"] },
     }),

@@ -1,5 +1,5 @@
 /** The files of the user's code: which of them are scripts, and their content. */
-import { type Dirent, readdirSync, readFileSync, type Stats, statSync } from "node:fs";
+import { type Dirent, readdirSync, readFileSync, realpathSync, type Stats, statSync } from "node:fs";
 import { join } from "node:path";
 import type { CodeFile } from "./protocol.ts";
 
@@ -47,14 +47,15 @@ function isFolder(folder: string, entry: Dirent): boolean {
   return stat(join(folder, entry.name))?.isDirectory() === true;
 }
 
-/** The modules of endpoints in a folder and below it. Links to folders are not followed: they may lead back here. */
-function listEndpoints(root: string, folder: string): ScriptFile[] {
-  return entries(join(root, folder)).flatMap((entry): ScriptFile[] => {
-    const path = `${folder}/${entry.name}`;
-    if (entry.name.startsWith("_") || entry.name.startsWith(".") || entry.name === "node_modules") return [];
-    if (entry.isDirectory()) return listEndpoints(root, path);
-    return isScript(entry.name) ? [{ folder: "endpoints", path, collection: null }] : [];
+/** The modules of endpoints. */
+function listEndpoints(root: string): ScriptFile[] {
+  const files: ScriptFile[] = [];
+  walkFolder(root, "endpoints", ({ path }) => {
+    const names = path.split("/");
+    const isShared = names.some((name) => name.startsWith("_"));
+    if (!isShared && isScript(names.at(-1) ?? "")) files.push({ folder: "endpoints", path, collection: null });
   });
+  return files;
 }
 
 /**
@@ -71,7 +72,7 @@ export function listScripts(root: string): ScriptFile[] {
   }
   for (const { name } of entries(join(root, "jobs")).filter((entry) => isScript(entry.name)))
     files.push({ folder: "jobs", path: `jobs/${name}`, collection: null });
-  files.push(...listEndpoints(root, "endpoints"));
+  files.push(...listEndpoints(root));
   return files;
 }
 
@@ -87,7 +88,7 @@ export function listStrays(root: string): string[] {
   for (const folder of ["jobs", ...folders.map(({ name }) => `functions/${name}`)])
     for (const entry of entries(join(root, folder)))
       if (entry.isFile() && isCode(entry) && !entry.name.endsWith(".ts")) strays.push(`${folder}/${entry.name}`);
-  walkFolder(root, "endpoints", (path) => {
+  walkFolder(root, "endpoints", ({ path }) => {
     const names = path.split("/");
     const isShared = names.some((name) => name.startsWith("_"));
     if (!isShared && /\.[cm]?[jt]sx?$/.test(path) && !path.endsWith(".ts") && !isTest(path)) strays.push(path);
@@ -100,37 +101,66 @@ const codePattern = /\.(?:[cm]?[jt]sx?|json|txt|md|html|sql)$/;
 /** TypeScript modules. Other files that they import are read from the disk. */
 const modulePattern = /\.m?tsx?$/;
 
+/** A file on a walk through the folders of scripts. */
+interface WalkedFile {
+  /** Relative to the project. */
+  readonly path: string;
+  /** The absolute path without links; null for a link that leads nowhere. */
+  readonly real: string | null;
+}
+
+type Visit = (file: WalkedFile) => void;
+
 /** The tests of a project, by path: in the folders of scripts, and below them. */
 export function listTests(root: string): string[] {
   const tests: string[] = [];
-  walk(root, (path) => {
+  walk(root, ({ path }) => {
     if (isTest(path)) tests.push(path);
   });
   return tests;
 }
 
 /** Calls `visit` with every file in the folders of scripts, shared code included. */
-function walk(root: string, visit: (path: string) => void): void {
+function walk(root: string, visit: Visit): void {
   for (const folder of scriptFolders) walkFolder(root, folder, visit);
 }
 
-function walkFolder(root: string, folder: string, visit: (path: string) => void): void {
-  for (const entry of entries(join(root, folder))) {
+/** Links to folders are followed, but for those that lead back to a folder above. */
+function walkFolder(root: string, path: string, visit: Visit): void {
+  const real = realPath(join(root, path));
+  if (real !== null) walkBelow({ path, real, above: [real] }, visit);
+}
+
+/** @param folder with the real paths of the folders above it, its own included. */
+function walkBelow(folder: { path: string; real: string; above: readonly string[] }, visit: Visit): void {
+  for (const entry of entries(folder.real)) {
     if (entry.name === "node_modules" || entry.name.startsWith(".")) continue;
-    const path = `${folder}/${entry.name}`;
-    // Links to folders are not followed further: they may lead back here.
-    if (entry.isDirectory()) walkFolder(root, path, visit);
-    else visit(path);
+    const path = `${folder.path}/${entry.name}`;
+    const place = join(folder.real, entry.name);
+    const real = entry.isSymbolicLink() ? realPath(place) : place;
+    if (real === null || !isFolder(folder.real, entry)) visit({ path, real });
+    else if (!folder.above.includes(real)) walkBelow({ path, real, above: [...folder.above, real] }, visit);
   }
 }
 
-/** The folder, and the names, times and sizes of all files of the user's code: it differs when the code has changed. */
+function realPath(path: string): string | null {
+  try {
+    return realpathSync(path);
+  } catch {
+    return null;
+  }
+}
+
+/**
+ * The folder, and the names, places, times and sizes of all files of the user's code: it differs when the code has changed, or
+ * a link leads elsewhere.
+ */
 export function fingerprint(root: string): string {
   const parts: string[] = [root];
-  walk(root, (path) => {
+  walk(root, ({ path, real }) => {
     if (!codePattern.test(path) || isTest(path)) return;
-    const stats = stat(join(root, path));
-    parts.push(`${path}:${stats?.mtimeMs}:${stats?.size}`);
+    const stats = real === null ? null : stat(real);
+    parts.push(`${path}:${real}:${stats?.mtimeMs}:${stats?.size}`);
   });
   const env = stat(join(root, ".env"));
   if (env !== null) parts.push(`.env:${env.mtimeMs}:${env.size}`);
@@ -140,10 +170,10 @@ export function fingerprint(root: string): string {
 /** The modules with their present content. */
 export function readCode(root: string): CodeFile[] {
   const files: CodeFile[] = [];
-  walk(root, (path) => {
-    if (!modulePattern.test(path) || isTest(path)) return;
+  walk(root, ({ path, real }) => {
+    if (!modulePattern.test(path) || isTest(path) || real === null) return;
     try {
-      files.push({ path, content: readFileSync(join(root, path), "utf8") });
+      files.push({ path, real, content: readFileSync(real, "utf8") });
     } catch {
       // Deleted meanwhile, or not readable: the module that imports it gets the error.
     }

@@ -1,9 +1,11 @@
 /** The script host: loads the user's code into processes of its own, reloads it, and runs handlers there. */
 import { type Awaitable, messageOf, SetupError } from "../kernel/index.ts";
 import type { CallOutcome, Loaded, ScriptCall, ScriptOutcome, ScriptTask } from "./attempt.ts";
+import { missingVariables, readEnvironmentFile } from "./environment.ts";
 import { type FileState, FileStates } from "./file-states.ts";
 import { SpawnedProcess, type SpawnOptions } from "./host-process.ts";
 import { LANES, type Lane, laneOptions } from "./lanes.ts";
+import { withoutSettings } from "./own-command.ts";
 import type { CodeFile, FromChild, ScriptError, ScriptExports, ToChild } from "./protocol.ts";
 import type { RequestOutcome, ScriptRequest } from "./request-attempt.ts";
 import { listScripts, listStrays, readCode, type ScriptFile, type ScriptFolder } from "./script-files.ts";
@@ -40,6 +42,8 @@ export interface ScriptHostOptions extends Omit<SupervisorOptions, "spawn" | "co
   readonly process: (root: string) => SpawnOptions;
   /** The project's folder by its real path, which is asked for with each load: a link may lead elsewhere by then. */
   readonly root: () => string;
+  /** The variables of the environment that the code declares, as `scripts.env` has them. */
+  readonly env: readonly string[];
   /** Processes of each lane that has files. */
   readonly processes: number;
   readonly kinds: readonly ScriptKind[];
@@ -68,6 +72,7 @@ export class ScriptHost {
   /** Resolved when the change from one set of scripts to the next is over; null while there is none. */
   #change: PromiseWithResolvers<void> | null = null;
   readonly #states = new FileStates();
+  #missing: readonly string[] = [];
   #isStopped = false;
 
   constructor(options: ScriptHostOptions) {
@@ -87,6 +92,11 @@ export class ScriptHost {
   /** All files, each with the outcome of its last load. */
   states(): readonly FileState[] {
     return this.#states.list();
+  }
+
+  /** The variables that are declared and, at the last load, were not set. */
+  missingVariables(): readonly string[] {
+    return this.#missing;
   }
 
   /**
@@ -149,6 +159,11 @@ export class ScriptHost {
         `${path} has no effect: functions are functions/<collection>/<file>.ts, jobs are jobs/<file>.ts, endpoints end in .ts, shared code starts with _`,
       );
     const code = files.length === 0 ? [] : readCode(root);
+    this.#missing = this.#missingVariables(root);
+    for (const name of this.#missing)
+      this.#options.logger.warn(
+        `${name} is not set, which scripts.env declares: put it into the environment of the service, or into .env`,
+      );
     const { generation, loaded } = await this.#open(root, files, code);
     if (this.#isStopped) return;
     const scripts = new Map<string, LoadedScript>();
@@ -170,6 +185,18 @@ export class ScriptHost {
     }
     const needed = new Set([...scripts.values()].map((script) => script.generation));
     for (const old of this.#alive) if (!needed.has(old)) void this.#retire(old);
+  }
+
+  #missingVariables(root: string): string[] {
+    const { env, process, logger } = this.#options;
+    if (env.length === 0) return [];
+    try {
+      // The service's environment wins.
+      return missingVariables(env, { ...readEnvironmentFile(root), ...withoutSettings(process(root).environment) });
+    } catch (error) {
+      logger.error(".env cannot be read", { error });
+      return [];
+    }
   }
 
   /** Ends the processes of a generation that no script needs any more, once their runs have ended. */

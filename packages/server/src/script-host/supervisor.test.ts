@@ -15,7 +15,7 @@ function open(answerLoad?: AnswerLoad) {
   const supervisor = new Supervisor({
     ...callOptions,
     spawn: processes.spawn,
-    code: [{ path: "jobs/a.ts", content: "as it was loaded" }],
+    code: [{ path: "jobs/a.ts", real: "/project/jobs/a.ts", content: "as it was loaded" }],
     contents: "functions and jobs",
     capacity: 64,
     memoryLimit: 64 * 1024 ** 2,
@@ -45,7 +45,10 @@ describe("a lost process", () => {
     expect(await outcomeOf(outcome)).toBe("ended the process (exit code 3)");
     const next = supervisor.run(task("b"));
     const [second] = await withRuns(processes, "b");
-    expect(second?.sent[0]).toEqual({ type: "code", files: [{ path: "jobs/a.ts", content: "as it was loaded" }] });
+    expect(second?.sent[0]).toEqual({
+      type: "code",
+      files: [{ path: "jobs/a.ts", real: "/project/jobs/a.ts", content: "as it was loaded" }],
+    });
     await second?.answer("b", "completed");
     expect(await outcomeOf(next)).toBe("completed");
     expect(losses()).toBe(1);

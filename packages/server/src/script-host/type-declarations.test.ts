@@ -5,7 +5,7 @@ import { typeDeclarations } from "./type-declarations.ts";
 
 /** The lines of a field in the types of a record, of what creates one and of what changes one; null where it has none. */
 function linesOf(field: FieldDefinition): (string | null)[] {
-  const text = typeDeclarations([{ name: "things", fields: [field] }]);
+  const text = typeDeclarations([{ name: "things", fields: [field] }], []);
   const [, record = "", create = "", update = ""] =
     /record: \{([\s\S]*?)\n {4}\};\n {4}create: \{([\s\S]*?)\n? {4}\};\n {4}update: \{([\s\S]*?)\n? {4}\};/.exec(
       text,
@@ -35,4 +35,10 @@ test.each<[FieldDefinition, (string | null)[]]>([
   [{ name: "f", type: "integer", sequence: true }, ["f: number;", null, null]],
 ])("%j", (field, lines) => {
   expect(linesOf(field)).toEqual(lines);
+});
+
+test("the declared variables of the environment: one that may be missing may be undefined", () => {
+  expect(typeDeclarations([], ["MAIL_KEY", "REGION?"])).toContain(
+    "interface SocleEnv {\n  readonly MAIL_KEY: string;\n  readonly REGION: string | undefined;\n}\n",
+  );
 });

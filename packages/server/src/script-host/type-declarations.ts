@@ -3,6 +3,7 @@ import type { CollectionDefinition, FieldDefinition } from "@socle/protocol";
 import { typeOf } from "../fields/index.ts";
 import { quote } from "../kernel/index.ts";
 import contextTypes from "./context-types.txt" with { type: "text" };
+import { variablesOf } from "./environment.ts";
 import testTypes from "./test-types.txt" with { type: "text" };
 
 /** The declaration of the module `socle/test`. It takes those of the client from `test/` beside it. */
@@ -67,13 +68,26 @@ ${fieldsOf(definition, "update")}    };
 `;
 }
 
-/** The context of functions and jobs, and the collections, for the editor and for `socle check`. */
-export function typeDeclarations(definitions: readonly CollectionDefinition[]): string {
-  return `// Written by socle from the collections, again with each change. Do not edit.
+/** @param declared the variables of `scripts.env`. */
+function environmentType(declared: readonly string[]): string {
+  const lines = variablesOf(declared).map(
+    ({ name, isOptional }) => `  readonly ${name}: string${isOptional ? " | undefined" : ""};\n`,
+  );
+  return `interface SocleEnv {\n${lines.join("")}}\n`;
+}
+
+/**
+ * The context of functions and jobs, the collections, and the variables that `scripts.env` declares, for the editor and for
+ * `socle check`.
+ */
+export function typeDeclarations(definitions: readonly CollectionDefinition[], env: readonly string[]): string {
+  return `// Written by socle from the collections and the configuration, again with each change. Do not edit.
 
 /** Every collection: the types of its records, creates and updates, and the field that shows the owner. */
 interface Collections {
 ${definitions.map(collectionType).join("")}}
 
+/** The variables of the environment that \`scripts.env\` of the configuration declares. */
+${environmentType(env)}
 ${contextTypes}`;
 }

@@ -32,6 +32,7 @@ const otherTypes = [
   "admin.collection.deleted",
   "admin.file.updated",
   "admin.job.run",
+  "admin.job.deleted",
   "admin.function.retried",
   "backup.*",
   "system.*",

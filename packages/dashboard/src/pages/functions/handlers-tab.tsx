@@ -1,5 +1,6 @@
 /** The files of functions: what each runs after, its options, its last failure. A row leads to the runs of its file. */
 import { Anchor, Tooltip, VisuallyHidden } from "@mantine/core";
+import type { FunctionEntry } from "@socle/protocol";
 import { IconCircleX } from "@tabler/icons-react";
 import { useQuery } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
@@ -49,9 +50,10 @@ const columns: Column<HandlerFile>[] = [
     render: ({ handlers }) =>
       handlers.length > 0 && (
         <ul className={classes["handlers"]}>
-          {handlers.map(({ handler, eventType }) => (
+          {handlers.map(({ handler, eventType, calls }) => (
             <li key={handler}>
               <span className="mono">{handler}</span> <span className={classes["quiet"]}>{eventType}</span>
+              {calls !== undefined && <HookCalls calls={calls} />}
             </li>
           ))}
         </ul>
@@ -91,6 +93,12 @@ const columns: Column<HandlerFile>[] = [
     render: ({ filePath, lastFailure }) => <LastFailure filePath={filePath} run={lastFailure} />,
   },
 ];
+
+/** The calls of a hook since the start of the service. */
+function HookCalls({ calls: { passed, refused, failed } }: { calls: NonNullable<FunctionEntry["calls"]> }) {
+  const counts = { passed: formatNumber(passed), refused: formatNumber(refused), failed: formatNumber(failed) };
+  return <span className={classes["quiet"]}> · {text.functions.calls(counts)}</span>;
+}
 
 function LastFailure({ filePath, run }: { filePath: string; run: HandlerFile["lastFailure"] }) {
   if (run === null) return <span className={classes["quiet"]}>{text.functions.noFailure}</span>;

@@ -17,7 +17,7 @@ export function shortName(filePath: string): string {
 
 /** A handler of a function or of an endpoint; an endpoint has no retries. */
 export interface HandlerEntry
-  extends Pick<FunctionEntry, "collection" | "filePath" | "handler" | "eventType" | "timeout"> {
+  extends Pick<FunctionEntry, "collection" | "filePath" | "handler" | "eventType" | "timeout" | "calls"> {
   readonly retries: number | null;
 }
 
@@ -31,10 +31,10 @@ export function endpointHandlers({ path, filePath, methods, access, timeout }: E
 export interface HandlerFile {
   readonly filePath: string;
   readonly collection: string;
-  /** Options are those of the file: all its handlers have the same. Null for one that has never been loaded. */
+  /** Options are those of the file: all its handlers have the same, but for hooks. Null for one that has never been loaded. */
   readonly timeout: number | null;
   readonly retries: number | null;
-  readonly handlers: readonly { readonly handler: string; readonly eventType: string }[];
+  readonly handlers: readonly Pick<HandlerEntry, "handler" | "eventType" | "calls">[];
   readonly lastFailure: FunctionRun | null;
   readonly loadedAt: string | null;
   readonly problem: ScriptFileEntry["problem"];
@@ -57,7 +57,11 @@ export function filesOf(
     const [first] = group;
     if (first === undefined) return [];
     const { collection, timeout, retries } = first;
-    const handlers = group.map(({ handler, eventType }) => ({ handler, eventType }));
+    const handlers = group.map(({ handler, eventType, calls }) => ({
+      handler,
+      eventType,
+      ...(calls !== undefined && { calls }),
+    }));
     const { loadedAt = null, problem = null } = states.get(filePath) ?? {};
     const lastFailure = newest.get(filePath) ?? null;
     return [{ filePath, collection, timeout, retries, handlers, lastFailure, loadedAt, problem }];

@@ -1,10 +1,11 @@
 /** A queue in the drawer, beside its attempts: its options, the runs that wait, the runs that have failed for good. */
-import { Button, Text } from "@mantine/core";
+import { Button, Group, Text } from "@mantine/core";
 import type { JobEntry, QueueRun } from "@socle/protocol";
 import { useMutation, useQuery } from "@tanstack/react-query";
 import {
   CodeBlock,
   type Column,
+  confirmDanger,
   DataTable,
   DetailsSection,
   ErrorState,
@@ -54,20 +55,46 @@ const keyColumn: Column<QueueRun> = {
     key === null ? <span className={classes["quiet"]}>{words.noKey}</span> : <span className="mono">{key}</span>,
 };
 
-const openColumns: Column<QueueRun>[] = [
-  { key: "status", header: text.jobs.status, width: 110, render: ({ status }) => <StatusMark status={status} /> },
-  { key: "due", header: words.due, width: 120, render: ({ dueAt }) => <RelativeTime at={dueAt} /> },
-  keyColumn,
-  {
-    key: "failures",
-    header: words.attempts,
-    align: "right",
-    width: 120,
-    render: ({ failures }) => failures > 0 && formatNumber(failures),
-  },
-];
+function openColumns(remove: (run: QueueRun) => void): Column<QueueRun>[] {
+  return [
+    { key: "status", header: text.jobs.status, width: 110, render: ({ status }) => <StatusMark status={status} /> },
+    { key: "due", header: words.due, width: 120, render: ({ dueAt }) => <RelativeTime at={dueAt} /> },
+    keyColumn,
+    {
+      key: "failures",
+      header: words.attempts,
+      align: "right",
+      width: 120,
+      render: ({ failures }) => failures > 0 && formatNumber(failures),
+    },
+    {
+      key: "action",
+      header: text.jobs.action,
+      isHeaderHidden: true,
+      align: "right",
+      width: 90,
+      narrow: "cell",
+      render: (run) => run.status === "waiting" && <DeleteButton run={run} onDelete={remove} />,
+    },
+  ];
+}
 
-function failedColumns(retry: (run: QueueRun) => void, busy: string | undefined): Column<QueueRun>[] {
+function DeleteButton({ run, onDelete }: { run: QueueRun; onDelete: (run: QueueRun) => void }) {
+  return (
+    <Button size="compact-xs" variant="default" aria-label={words.deleteOf(run.runId)} onClick={() => onDelete(run)}>
+      {words.delete}
+    </Button>
+  );
+}
+
+interface FailedActions {
+  readonly retry: (run: QueueRun) => void;
+  readonly remove: (run: QueueRun) => void;
+  /** The id of the run that is being retried. */
+  readonly busy: string | undefined;
+}
+
+function failedColumns({ retry, remove, busy }: FailedActions): Column<QueueRun>[] {
   return [
     {
       key: "failedAt",
@@ -86,18 +113,21 @@ function failedColumns(retry: (run: QueueRun) => void, busy: string | undefined)
       header: text.jobs.action,
       isHeaderHidden: true,
       align: "right",
-      width: 90,
+      width: 150,
       narrow: "cell",
       render: (run) => (
-        <Button
-          size="compact-xs"
-          variant="default"
-          loading={busy === run.runId}
-          aria-label={words.retryOf(run.runId)}
-          onClick={() => retry(run)}
-        >
-          {words.retry}
-        </Button>
+        <Group gap={4} justify="flex-end" wrap="nowrap">
+          <Button
+            size="compact-xs"
+            variant="default"
+            loading={busy === run.runId}
+            aria-label={words.retryOf(run.runId)}
+            onClick={() => retry(run)}
+          >
+            {words.retry}
+          </Button>
+          <DeleteButton run={run} onDelete={remove} />
+        </Group>
       ),
     },
   ];
@@ -117,7 +147,18 @@ export function QueueRuns({ job: { name }, shownId, onRun }: QueueRunsProps) {
     onSettled: refreshJobs,
   });
   const busy = retry.isPending ? retry.variables.runId : undefined;
-  const columns = failedColumns((run) => retry.mutate(run), busy);
+  const remove = ({ runId }: QueueRun): void =>
+    confirmDanger({
+      title: words.deleteTitle,
+      body: words.deleteBody,
+      action: words.deleteAction,
+      onConfirm: async () => {
+        await client.admin.scripts.deleteQueued(name, runId);
+        notifyDone(words.deleted);
+        await refreshJobs();
+      },
+    });
+  const columns = failedColumns({ retry: (run) => retry.mutate(run), remove, busy });
   return (
     <>
       <RunTable name={name} status="failed" title={words.failed} columns={columns} shownId={shownId} onRun={onRun} />
@@ -125,7 +166,7 @@ export function QueueRuns({ job: { name }, shownId, onRun }: QueueRunsProps) {
         name={name}
         status={undefined}
         title={words.next}
-        columns={openColumns}
+        columns={openColumns(remove)}
         shownId={shownId}
         onRun={onRun}
       />

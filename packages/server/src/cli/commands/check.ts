@@ -12,7 +12,7 @@ export const check: Command = {
   async run({ options, terminal }) {
     const { config, logger } = await loadSettings(options, withoutLog(terminal));
     const cwd = config.folder;
-    await writeTypes(cwd, await readDefinitions(config, logger));
+    await writeTypes(config, await readDefinitions(config, logger));
     if (listScripts(cwd).length === 0) {
       terminal.out("There are no functions and no jobs\n");
       return 0;
@@ -20,7 +20,9 @@ export const check: Command = {
     await writeCheckSettings(cwd);
     const { environment } = terminal;
     const code = await runTool(["check", "--no-script", "-p", checkFile], { cwd, environment });
-    const problems = await checkScripts({ config, logger, environment });
+    const { problems, missing } = await checkScripts({ config, logger, environment });
+    // Where the project is checked, its secrets need not be.
+    for (const name of missing) terminal.out(`${name}, which scripts.env declares, is not set here\n`);
     for (const { path, message } of problems) terminal.out(`${path} does not load: ${message}\n`);
     return problems.length > 0 ? 1 : code;
   },

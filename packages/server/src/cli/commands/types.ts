@@ -11,7 +11,7 @@ export const types: Command = {
   async run({ options, terminal }) {
     const { config, logger } = await loadSettings(options, withoutLog(terminal));
     const definitions = await readDefinitions(config, logger);
-    await writeTypes(config.folder, definitions);
+    await writeTypes(config, definitions);
     terminal.out(`Wrote ${typesFile}: ${definitions.map(({ name }) => name).join(", ") || "no collections"}\n`);
     return 0;
   },

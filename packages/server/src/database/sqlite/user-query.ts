@@ -11,6 +11,9 @@ const maxBytes = 16 * 1024 * 1024;
 /** Memory of one query, for sorting or for values that it makes. */
 const maxHeap = 256 * 1024 * 1024;
 
+/** A text or a name in quotes, or a comment. */
+const quotedOrComment = /'(?:[^']|'')*'|"(?:[^"]|"")*"|`[^`]*`|\[[^\]]*\]|--[^\n]*|\/\*[\s\S]*?\*\//g;
+
 interface Opcode {
   opcode: string;
   p1: number;
@@ -34,8 +37,9 @@ const schemaRoot: Root = { type: "table", name: "sqlite_schema", tbl_name: "sqli
  */
 export class UserQueries {
   readonly #connection: Connection;
-
   readonly #tables: readonly QueryTable[];
+  /** The tables whose columns have aliases. */
+  #aliased: readonly QueryTable[] = [];
 
   /**
    * @param path of a database that is open elsewhere.
@@ -50,6 +54,19 @@ export class UserQueries {
         this.#connection.execute(
           `CREATE TEMP VIEW ${identifier(view.name)} AS SELECT ${view.columns.map(identifier).join(", ")} FROM main.${identifier(table)}`,
         );
+  }
+
+  /** Has queries find columns by the aliases of these tables, in place of those before. */
+  alias(tables: readonly QueryTable[]): void {
+    for (const { table } of this.#aliased) this.#connection.execute(`DROP VIEW temp.${identifier(table)}`);
+    this.#aliased = tables;
+    for (const { table, aliases = {} } of tables) {
+      const names = Object.entries(aliases).map(([name, column]) => `${identifier(column)} AS ${identifier(name)}`);
+      // A temporary view goes before a table of the same name.
+      this.#connection.execute(
+        `CREATE TEMP VIEW ${identifier(table)} AS SELECT ${["*", ...names].join(", ")} FROM main.${identifier(table)}`,
+      );
+    }
   }
 
   /**
@@ -87,6 +104,9 @@ export class UserQueries {
     const first = /^(?:\s|--[^\n]*\n|\/\*[\s\S]*?\*\/)*([a-z]+)/i.exec(sql)?.[1]?.toLowerCase() ?? "";
     if (!["select", "with", "values"].includes(first))
       throw new AppError("bad_request", "db.query only reads: the SQL must start with SELECT, WITH or VALUES.");
+    // SQLite would run the first statement alone, without a word.
+    if (/;\s*\S/.test(sql.replace(quotedOrComment, " ")))
+      throw new AppError("bad_request", "db.query runs one statement: there is something after the semicolon.");
     const roots = this.#roots();
     /** By cursor of the program, the columns that may be read through it. */
     const restricted = new Map<number, { view: string; positions: ReadonlySet<number> }>();

@@ -9,11 +9,13 @@ export interface ContextParts {
   readonly scope: Scope;
   readonly calls: ServiceClient;
   readonly output: Output;
+  /** The declared variables of the environment. */
+  readonly env: object;
   readonly signal: AbortSignal;
 }
 
 export function makeContext(parts: ContextParts): object {
-  const { input, scope, calls, output, signal } = parts;
+  const { input, scope, calls, output, env, signal } = parts;
   const { runId, attempt, user, chain = [], ...about } = input;
   return {
     ...about,
@@ -28,6 +30,7 @@ export function makeContext(parts: ContextParts): object {
     auth: { user, users: usersOf(calls) },
     storage: storageOf(calls),
     jobs: jobsOf(calls),
+    env,
   };
 }
 

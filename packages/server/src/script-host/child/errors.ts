@@ -1,7 +1,7 @@
 /** Errors of the user's code, described with their place in the user's files. */
 import { readFileSync } from "node:fs";
 import { relative } from "node:path";
-import type { ScriptError } from "../protocol.ts";
+import type { CodeFile, ScriptError } from "../protocol.ts";
 
 const framePattern = /^\s*at (?:(.*?) \()?((?:file:\/\/)?\/.*?|[A-Za-z]:[\\/].*?):(\d+):(\d+)\)?$/;
 
@@ -10,9 +10,16 @@ const maxCauses = 3;
 
 export class Errors {
   readonly #root: string;
+  /** By the path by which the runtime knows a module, its path in the project. */
+  #paths: ReadonlyMap<string, string> = new Map();
 
   constructor(root: string) {
     this.#root = root;
+  }
+
+  /** The modules of the project. One that is reached by a link has another place on the disk. */
+  use(files: readonly CodeFile[]): void {
+    this.#paths = new Map(files.map(({ real, path }) => [real, path]));
   }
 
   /**
@@ -69,6 +76,8 @@ export class Errors {
   }
 
   #relative(file: string): string | null {
+    const known = this.#paths.get(file);
+    if (known !== undefined) return known;
     const path = relative(this.#root, file).replaceAll("\\", "/");
     return path.startsWith("..") || path === "" ? null : path;
   }

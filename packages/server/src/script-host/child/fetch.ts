@@ -1,4 +1,4 @@
-/** `fetch` of the user's code: it ends with the attempt that called it. */
+/** `fetch` of the user's code: it ends with the attempt that called it, and its errors name the line of the call. */
 import { scopes } from "./output.ts";
 
 /** Has `fetch` end when the time of the attempt is up, beside any signal that it is given. */
@@ -9,7 +9,21 @@ export function boundFetch(): void {
     if (scope === undefined) return fetch(input, init);
     const own = init?.signal ?? (input instanceof Request ? input.signal : null);
     const signal = own === null ? scope.signal : AbortSignal.any([own, scope.signal]);
-    return fetch(input, { ...init, signal });
+    const call = new Error();
+    return fetch(input, { ...init, signal }).catch((thrown) => {
+      // The reason of an abort is the caller's.
+      if (thrown instanceof Error && thrown !== signal.reason) thrown.stack = stackOf(thrown, call);
+      throw thrown;
+    });
   };
   globalThis.fetch = Object.assign(bound, { preconnect: fetch.preconnect });
+}
+
+/** The stack of an error that the network has caused: the frames of the call, which the runtime leaves out, and those that await it. */
+function stackOf({ name, message, stack }: Error, call: Error): string {
+  return [`${name}: ${message}`, ...framesOf(call.stack), ...framesOf(stack)].join("\n");
+}
+
+function framesOf(stack = ""): string[] {
+  return stack.split("\n").filter((line) => /^\s+at /.test(line));
 }

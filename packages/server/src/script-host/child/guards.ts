@@ -1,12 +1,27 @@
 /** Guards of a script process: its environment, and functions of the runtime that would end it. */
-import { existsSync } from "node:fs";
-import { join } from "node:path";
+import { missingVariables, readEnvironmentFile, variablesOf } from "../environment.ts";
 
 /** Adds the variables of the project's `.env` file. The service's environment wins; the variables that configure the service are removed. */
 export function loadEnvironment(root: string): void {
-  const file = join(root, ".env");
-  if (existsSync(file)) process.loadEnvFile(file);
+  for (const [name, value] of Object.entries(readEnvironmentFile(root))) process.env[name] ??= value;
   for (const name of Object.keys(process.env)) if (name.startsWith("SERVICE_")) delete process.env[name];
+}
+
+/**
+ * The `env` of handlers: the variables that are declared, as they are now. One that must be set and is not throws where it
+ * is read.
+ */
+export function declaredEnvironment(declared: readonly string[]): object {
+  const env = {};
+  const missing = missingVariables(declared, process.env);
+  for (const { name } of variablesOf(declared)) {
+    const refuse = (): never => {
+      throw new Error(`${name} is not set: put it into the environment of the service, or into .env`);
+    };
+    const property = missing.includes(name) ? { get: refuse } : { value: process.env[name], enumerable: true };
+    Object.defineProperty(env, name, property);
+  }
+  return Object.freeze(env);
 }
 
 /**

@@ -20,7 +20,7 @@ import { makeContext } from "./context.ts";
 import { defineResponse, RequestBody, type ResponseBody, requestOf, responseOf } from "./endpoint-io.ts";
 import { Errors } from "./errors.ts";
 import { boundFetch } from "./fetch.ts";
-import { guardProcess, loadEnvironment } from "./guards.ts";
+import { declaredEnvironment, guardProcess, loadEnvironment } from "./guards.ts";
 import { Budget, newScope, Output, type Scope, scopes } from "./output.ts";
 import { defineRefusal, refusalOf } from "./refusal.ts";
 import { answered, answeredPart, refused, ServiceClient } from "./service-client.ts";
@@ -52,12 +52,12 @@ export function runScripts(options: ChildOptions): void {
   const send = (message: FromChild): void => {
     toService(message);
   };
+  loadEnvironment(options.root);
   const child = new Child(options, send);
   process.on("message", (message: ToChild) => child.receive(message));
   process.on("uncaughtException", (thrown) => child.stray(thrown));
   process.on("unhandledRejection", (thrown) => child.stray(thrown));
   process.umask(options.umask);
-  loadEnvironment(options.root);
   guardProcess();
   defineRefusal();
   boundFetch();
@@ -67,11 +67,17 @@ export function runScripts(options: ChildOptions): void {
 class Child {
   readonly #options: ChildOptions;
   readonly #send: (message: FromChild) => void;
+  /** The `env` of contexts. */
+  readonly #env: object;
   readonly #errors: Errors;
   readonly #output: Output;
   /** Attempts that wait for the call of their handler. */
   readonly #queue: RunMessage[] = [];
+  /** Resolves when modules can be loaded. */
+  #code: Promise<void> = Promise.resolve();
   readonly #modules = new Map<string, Module>();
+  /** The absolute paths of modules, by their path in the project: a link may lead elsewhere by now. */
+  #places: ReadonlyMap<string, string> = new Map();
   readonly #active = new Map<number, Active>();
   /** The last attempt of each file that has ended, for errors that it throws after its end. */
   readonly #last = new Map<string, { attempt: number; endedAt: number }>();
@@ -84,6 +90,7 @@ class Child {
   constructor(options: ChildOptions, send: (message: FromChild) => void) {
     this.#options = options;
     this.#send = send;
+    this.#env = declaredEnvironment(options.env);
     this.#errors = new Errors(options.root);
     this.#output = new Output(send, this.#errors);
     this.#output.capture();
@@ -92,7 +99,9 @@ class Child {
   receive(message: ToChild): void {
     switch (message.type) {
       case "code":
-        useCode(this.#options.root, message.files);
+        this.#code = useCode(this.#options.root, message.files);
+        this.#errors.use(message.files);
+        this.#places = new Map(message.files.map(({ path, real }) => [path, real]));
         return;
       case "time":
         moveTime(message.offset);
@@ -164,7 +173,8 @@ class Child {
 
   async #load(path: string): Promise<void> {
     try {
-      const module: Module = await import(join(this.#options.root, path));
+      await this.#code;
+      const module: Module = await import(this.#places.get(path) ?? join(this.#options.root, path));
       this.#modules.set(path, module);
       this.#send({ type: "loaded", path, exports: exportsOf(module) });
     } catch (thrown) {
@@ -272,6 +282,7 @@ class Child {
       scope,
       calls,
       output: this.#output,
+      env: this.#env,
       signal: controller.signal,
     });
     if (request === undefined) return await scopes.run(scope, () => target(context));

@@ -6,7 +6,10 @@ import type { QueryAnswer, QueryMessage, QueryOptions } from "../query-pool.ts";
 
 export function runQueries({ database, tables }: QueryOptions): void {
   const queries = new UserQueries(database, tables);
-  process.on("message", ({ sql, params }: QueryMessage) => process.send?.(answer(queries, sql, params)));
+  process.on("message", ({ sql, params, aliased }: QueryMessage) => {
+    if (aliased !== undefined) queries.alias(aliased);
+    process.send?.(answer(queries, sql, params));
+  });
 }
 
 function answer(queries: UserQueries, sql: string, params: string): QueryAnswer {

@@ -85,6 +85,10 @@ export function scriptRoutes({ scripts }: Admin, bodyLimit: number): AdminRoute[
       methods: {
         GET: async (exchange) =>
           exchange.json(200, await scripts.queueRun(exchange.param("name"), exchange.param("runId"))),
+        async DELETE(exchange, admin) {
+          await scripts.deleteQueued(exchange.param("name"), exchange.param("runId"), admin);
+          return exchange.empty();
+        },
       },
     },
     {
