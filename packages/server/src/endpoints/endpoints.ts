@@ -6,7 +6,7 @@ import type { User } from "@socle/protocol";
 import type { Database } from "../database/index.ts";
 import type { EventLog } from "../events/index.ts";
 import { actingFor, type Clock, newId } from "../kernel/index.ts";
-import type { Logger } from "../logging/index.ts";
+import { FailureBudget, type Logger } from "../logging/index.ts";
 import type {
   BodyPieces,
   Lane,
@@ -20,10 +20,6 @@ import type {
 import { type Endpoint, type EndpointMethod, endpointOf, pathParts, routeKey } from "./endpoint-file.ts";
 import { EndpointMeter } from "./endpoint-meter.ts";
 import { type FoundEndpoint, RouteTable } from "./route-table.ts";
-
-/** Failures in a minute that are written to the event log and the log; more are only counted. */
-const maxNoted = 60;
-const minuteMs = 60_000;
 
 export interface EndpointsOptions {
   readonly database: Database;
@@ -59,11 +55,14 @@ export class Endpoints implements ScriptKind {
   readonly #options: EndpointsOptions;
   #endpoints: readonly Endpoint[] = [];
   #table = new RouteTable([]);
-  #notedSince = 0;
-  #noted = 0;
+  /** Failures that are written to the log and the event log. */
+  readonly #failures: FailureBudget;
 
   constructor(options: EndpointsOptions) {
     this.#options = options;
+    this.#failures = new FailureBudget((failures) =>
+      options.logger.error(`${failures} more requests to endpoints have failed in a minute; they are not listed`),
+    );
   }
 
   lanesOf(): readonly Lane[] {
@@ -125,17 +124,7 @@ export class Endpoints implements ScriptKind {
     const { call, runId, failure, durationMs } = about;
     const { endpoint } = call.found;
     const { database, events, logger } = this.#options;
-    const now = performance.now();
-    if (now - this.#notedSince >= minuteMs) {
-      if (this.#noted > maxNoted)
-        logger.error(
-          `${this.#noted - maxNoted} more requests to endpoints have failed in a minute; they are not listed`,
-        );
-      this.#notedSince = now;
-      this.#noted = 0;
-    }
-    this.#noted += 1;
-    if (this.#noted > maxNoted) return;
+    if (!this.#failures.take()) return;
     const { error, stack } = failure;
     const { requestId, method } = call;
     logger.error(`${method} of ${endpoint.path} failed: ${error}`, { runId, requestId, stack });

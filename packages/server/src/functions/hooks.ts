@@ -18,7 +18,7 @@ import {
   overloaded,
   type Principal,
 } from "../kernel/index.ts";
-import type { Logger } from "../logging/index.ts";
+import { FailureBudget, type Logger } from "../logging/index.ts";
 import type { HookedChange, HookedOperation, RecordHooks } from "../records/index.ts";
 import type { BrokenScript, CallOutcome, Script, ScriptCall } from "../script-host/index.ts";
 import { type Hook, hookBefore, hooksOf } from "./hook-files.ts";
@@ -72,6 +72,7 @@ export class Hooks implements RecordHooks, AuthHooks {
   readonly meter = new HookMeter();
   readonly #options: HooksOptions;
   readonly #gate: FairGate;
+  readonly #failures: FailureBudget;
   readonly #bytes = new Map<string, number>();
   #allBytes = 0;
   #nested = 0;
@@ -81,6 +82,9 @@ export class Hooks implements RecordHooks, AuthHooks {
 
   constructor(options: HooksOptions) {
     this.#options = options;
+    this.#failures = new FailureBudget((failures) =>
+      options.logger.error(`${failures} more calls of hooks have failed in a minute`),
+    );
     const width = widthPerProcess * options.processes;
     this.#gate = new FairGate({
       limit: "hooks",
@@ -250,10 +254,11 @@ export class Hooks implements RecordHooks, AuthHooks {
     const { path, handler, collection } = hook;
     const { runId, reason, stack } = why;
     this.meter.ended(hook, "failed");
-    this.#options.logger.error(`${handler} of ${path} failed, ${refusedBy(hook)} is refused: ${reason}`, {
-      runId,
-      stack,
-    });
+    if (this.#failures.take())
+      this.#options.logger.error(`${handler} of ${path} failed, ${refusedBy(hook)} is refused: ${reason}`, {
+        runId,
+        stack,
+      });
     return new AppError(
       "unavailable",
       `A hook of "${collection}" did not decide, so ${refusedBy(hook)} is refused. The log of the service says why.`,
