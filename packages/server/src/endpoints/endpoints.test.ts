@@ -237,6 +237,26 @@ test("failures are in the log, in the list of runs and in the metrics", async ()
   });
 });
 
+test("the response of a fetch is passed on, whatever its encoding was", async () => {
+  const text = "hello ".repeat(1_000);
+  const gzipped = { "Content-Encoding": "gzip", "Content-Type": "text/x-own" };
+  const upstream = Bun.serve({ port: 0, fetch: () => new Response(Bun.gzipSync(text), { headers: gzipped }) });
+  const code = (init: string): string =>
+    `export const access = "public"; export const GET = () => fetch("${upstream.url}", ${init});`;
+  await opened.save({ "endpoints/fetched.ts": code("{}"), "endpoints/encoded.ts": code("{ decompress: false }") });
+  const fetched = await request("GET", `${api}/fetched`);
+  expect([fetched.status, fetched.headers.get("content-type"), fetched.headers.get("content-encoding")]).toEqual([
+    200,
+    "text/x-own",
+    null,
+  ]);
+  expect(new TextDecoder().decode(fetched.bytes)).toBe(text);
+  const encoded = await request("GET", `${api}/encoded`);
+  expect(encoded.headers.get("content-encoding")).toBe("gzip");
+  expect(new TextDecoder().decode(Bun.gunzipSync(new Uint8Array(encoded.bytes)))).toBe(text);
+  await upstream.stop(true);
+});
+
 test("a right that ends while the body comes is looked at again", async () => {
   const late = await opened.register("late@example.com");
   await setRole(opened.service, late.user.id, "admin");

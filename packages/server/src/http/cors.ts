@@ -1,6 +1,9 @@
-/** Headers that a page of another origin may send. */
+/** Headers that a page of another origin may send, beside those that it asks for: an endpoint may want any. */
 const allowedHeaders =
   "Authorization, Content-Type, If-Match, If-Modified-Since, If-None-Match, If-Range, If-Unmodified-Since, Range";
+
+/** Names of headers (RFC 9110, "Tokens"), not more than anybody needs. */
+const namesPattern = /^(?=.{1,1000}$)[\w!#$%&'*+.^`|~-]+(?:[ \t]*,[ \t]*[\w!#$%&'*+.^`|~-]+)*$/;
 
 /**
  * Cross-origin headers (Fetch standard, "CORS protocol"). Tokens travel in a header, so credentials are never allowed.
@@ -41,7 +44,8 @@ export class Cors {
   preflight(headers: Record<string, string>, request: Request, allow: string): void {
     this.apply(headers, request);
     headers["Access-Control-Allow-Methods"] = allow;
-    headers["Access-Control-Allow-Headers"] = allowedHeaders;
+    const asked = request.headers.get("access-control-request-headers") ?? "";
+    headers["Access-Control-Allow-Headers"] = namesPattern.test(asked) ? `${allowedHeaders}, ${asked}` : allowedHeaders;
     headers["Access-Control-Max-Age"] = "86400";
   }
 }

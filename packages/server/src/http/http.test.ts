@@ -115,6 +115,12 @@ describe("CORS", () => {
     expect(headers.get("allow")).toBe("GET, HEAD, PUT, DELETE, OPTIONS");
     expect(headers.get("access-control-allow-methods")).toBe("GET, HEAD, PUT, DELETE, OPTIONS");
     expect(headers.get("access-control-allow-headers")).toContain("Authorization");
+    const asking = async (names: string): Promise<string | null> => {
+      const more = { Origin: "https://app.example", "Access-Control-Request-Headers": names };
+      return (await request("OPTIONS", "/api/notes", { headers: more })).headers.get("access-control-allow-headers");
+    };
+    expect(await asking("x-signature, x-b")).toEndWith(", x-signature, x-b");
+    for (const names of ["", "a b", "x,,y", "x:y", "x".repeat(2_000)]) expect(await asking(names)).toEndWith(", Range");
     expect((await request("OPTIONS", "/nothing")).status).toBe(404);
   });
 

@@ -1,6 +1,6 @@
 /** The request to enqueue a run: its payload, time and key, checked here, whoever asks. */
 import type { JsonValue } from "@socle/protocol";
-import { AppError, isObject, nearest, overloaded, parseDatetime, quote } from "../kernel/index.ts";
+import { AppError, isObject, overloaded, parseDatetime, quote } from "../kernel/index.ts";
 
 /** Characters of a key. */
 const maxKey = 200;
@@ -33,15 +33,9 @@ export function enqueueRequest(payload: string, given: unknown, maxPayload: numb
 }
 
 function known(given: Record<string, unknown>): Record<string, unknown> {
-  for (const name of Object.keys(given)) {
-    if (options.includes(name)) continue;
-    const near = nearest(name, options);
-    throw new AppError(
-      "bad_request",
-      `${quote(name)} is no option; ${near === null ? "allowed: at, key" : `did you mean ${near}?`}.`,
-    );
-  }
-  return given;
+  const other = Object.keys(given).find((name) => !options.includes(name));
+  if (other === undefined) return given;
+  throw new AppError("bad_request", `${quote(other)} is no option; allowed: ${options.join(", ")}.`);
 }
 
 function timeOf(at: unknown): number {

@@ -158,9 +158,7 @@ export class RequestAttempt extends Attempt {
 }
 
 function errorOf(answer: Exclude<InvocationAnswer, { response: ResponseData }>): { message: string } {
-  if ("error" in answer) return answer.error;
-  // A `Refusal` is for hooks; here it is an error like any other.
-  return { message: "refusal" in answer ? answer.refusal.message : "It did not answer a Response" };
+  return "error" in answer ? answer.error : { message: "It did not answer a Response" };
 }
 
 function brokenOff(end: RequestEnd): BrokenOff {

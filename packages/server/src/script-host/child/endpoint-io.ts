@@ -1,6 +1,7 @@
 /** Requests and responses of endpoints in a script process: as the web's interfaces for the handler, as data for the service. */
 import { nextTurn } from "../../kernel/index.ts";
 import type { BodyData, HeaderList, RequestData, ResponseData } from "../protocol.ts";
+import { isDecoded } from "./fetch.ts";
 
 /** A body up to this goes with the head of its response. */
 const inlineBytes = 64 * 1024;
@@ -133,7 +134,7 @@ export async function responseOf(answer: unknown): Promise<{ data: ResponseData;
   if (status < 200 || status > 599)
     throw new Error(`The handler returned a Response with the status ${status}; allowed: 200 to 599`);
   if (bodyUsed) throw new Error("The handler returned a Response whose body was read before");
-  const headers = headersOf(answer.headers);
+  const headers = headersOf(answer);
   const { body, rest } = await bodyOf(answer);
   return { data: { status, headers, body }, rest };
 }
@@ -162,9 +163,13 @@ function bytesOf(piece: unknown): Uint8Array {
   throw new TypeError(`The body of the Response has ${kindOf(piece)} as a piece; allowed: bytes and text`);
 }
 
-function headersOf(headers: Headers): HeaderList {
+function headersOf(response: Response): HeaderList {
   const list: [string, string][] = [];
-  for (const [name, value] of headers) if (!hopByHop.has(name)) list.push([name, value]);
+  for (const [name, value] of response.headers) {
+    // The bytes of a response of `fetch` are as they were before they were encoded.
+    const isUndone = name === "content-encoding" && isDecoded(response);
+    if (!hopByHop.has(name) && !isUndone) list.push([name, value]);
+  }
   return list;
 }
 

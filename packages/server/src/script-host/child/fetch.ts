@@ -1,20 +1,34 @@
 /** `fetch` of the user's code: it ends with the attempt that called it, and its errors name the line of the call. */
 import { scopes } from "./output.ts";
 
+/** Responses whose body is as it was sent. */
+const encoded = new WeakSet<Response>();
+
+/** Whether a response is one of `fetch`, which has undone the encoding of its body. */
+export function isDecoded(response: Response): boolean {
+  return response.url !== "" && !encoded.has(response);
+}
+
 /** Has `fetch` end when the time of the attempt is up, beside any signal that it is given. */
 export function boundFetch(): void {
   const { fetch } = globalThis;
-  const bound = (input: string | URL | Request, init?: RequestInit): Promise<Response> => {
+  const bound = (input: string | URL | Request, init?: BunFetchRequestInit): Promise<Response> => {
     const scope = scopes.getStore();
     if (scope === undefined) return fetch(input, init);
     const own = init?.signal ?? (input instanceof Request ? input.signal : null);
     const signal = own === null ? scope.signal : AbortSignal.any([own, scope.signal]);
     const call = new Error();
-    return fetch(input, { ...init, signal }).catch((thrown) => {
-      // The reason of an abort is the caller's.
-      if (thrown instanceof Error && thrown !== signal.reason) thrown.stack = stackOf(thrown, call);
-      throw thrown;
-    });
+    return fetch(input, { ...init, signal }).then(
+      (response) => {
+        if (init?.decompress === false) encoded.add(response);
+        return response;
+      },
+      (thrown) => {
+        // The reason of an abort is the caller's.
+        if (thrown instanceof Error && thrown !== signal.reason) thrown.stack = stackOf(thrown, call);
+        throw thrown;
+      },
+    );
   };
   globalThis.fetch = Object.assign(bound, { preconnect: fetch.preconnect });
 }

@@ -219,7 +219,8 @@ class Child {
       const value = jsonOf(await this.#call(call), this.#options.bodyLimit);
       this.#answer({ attempt, value });
     } catch (thrown) {
-      const refusal = refusalOf(thrown);
+      // The caller of an endpoint gets a response, or an error.
+      const refusal = request === undefined ? refusalOf(thrown) : null;
       if (refusal !== null) this.#answer({ attempt, refusal });
       else this.#answer({ attempt, error: this.#errors.describe(thrown, path) });
     }
