@@ -37,6 +37,8 @@ const files: Record<string, string> = {
   "endpoints/ok.ts": `${open}export const GET = () => new Response("ok");\nexport const POST = async (request: Request) => new Response(String((await request.bytes()).length));\n`,
   "endpoints/echo.ts": `${open}export const POST = (request: Request) => new Response(request.body);\n`,
   "endpoints/sleep.ts": `${open}export const GET = async () => { await Bun.sleep(1500); return new Response("slept"); };\n`,
+  "endpoints/hasty.ts": `${hasty}export const POST = async (request: Request) => new Response(await request.text());\n`,
+  "endpoints/careless.ts": `${hasty}export const POST = () => new Response("not read");\n`,
   "endpoints/ticks.ts": `${open}export const GET = (_: Request, { signal, logger }) => new Response(new ReadableStream({
     async pull(controller) {
       await Bun.sleep(50);
@@ -120,6 +122,26 @@ describe("streams", () => {
     }
     await until(() => server.output().includes("half way"));
   });
+});
+
+test("a request whose body never ends is over at the timeout, or at once where its handler does not read it", async () => {
+  for (const [path, status] of [
+    ["hasty", 504],
+    ["careless", 200],
+  ] as const) {
+    let isOver = false;
+    const endless = async function* () {
+      while (!isOver) {
+        yield new Uint8Array(10);
+        await Bun.sleep(50);
+      }
+    };
+    const sending = fetch(`${url}/${path}`, { method: "POST", body: endless(), signal: AbortSignal.timeout(20_000) });
+    await endpointsAnswer();
+    expect((await sending).status).toBe(status);
+    isOver = true;
+  }
+  await othersAnswer();
 });
 
 test("a client that leaves aborts the signal", async () => {
