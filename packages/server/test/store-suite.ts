@@ -3,7 +3,7 @@
  * every engine takes.
  */
 import { describe, expect, test } from "bun:test";
-import type { Database } from "../src/database/index.ts";
+import type { Database, Transactor } from "../src/database/index.ts";
 import { randomNumbers, randomSeed } from "./random.ts";
 
 export interface EngineOptions {
@@ -346,6 +346,54 @@ export function storeSuite(open: (options?: EngineOptions) => Database): void {
       const kept = outcomes.filter(({ status }) => status === "fulfilled").length;
       expect(running).toEqual(Array.from({ length: 100 }, (_, i) => i));
       expect(await numbers(database)).toEqual([kept]);
+      await database.close();
+    });
+
+    test("transactions that may be called again: one that fails takes only itself back, and the effects are of one call", async () => {
+      const random = randomNumbers(randomSeed("store"));
+      const database = await withTable();
+      const calls = Array.from({ length: 300 }, () => 0);
+      const told: string[] = [];
+      const kinds = calls.map((_, n) => {
+        const kind = random();
+        return {
+          n,
+          isRepeatable: random() < 0.97,
+          failsEarly: kind < 0.1,
+          failsLate: kind > 0.95,
+          waits: random() < 0.2,
+        };
+      });
+      const write = ({ n, isRepeatable, failsEarly, failsLate, waits }: (typeof kinds)[number]): Promise<number> => {
+        const work = async (tx: Transactor): Promise<number> => {
+          calls[n] = (calls[n] ?? 0) + 1;
+          tx.onCommit(() => told.push(`commit ${n}`));
+          tx.onDurable(() => told.push(`durable ${n}`));
+          if (failsEarly) throw new Error("refused");
+          if (waits) await null;
+          // Half of them write by a statement that answers rows.
+          if (n % 2 === 0) await tx.run("INSERT INTO t VALUES (?)", n);
+          else await tx.get("INSERT INTO t VALUES (?) RETURNING n", n);
+          if (failsLate) throw new Error("taken back");
+          return n;
+        };
+        return database.transact(work, { isRepeatable });
+      };
+      const outcomes = await Promise.allSettled(
+        kinds.map(async (kind) => {
+          await Bun.sleep(random() * 20);
+          return write(kind);
+        }),
+      );
+      const kept = kinds.filter(({ failsEarly, failsLate }) => !failsEarly && !failsLate).map(({ n }) => n);
+      expect(outcomes.flatMap((outcome) => (outcome.status === "fulfilled" ? [outcome.value] : []))).toEqual(kept);
+      expect(await numbers(database)).toEqual(kept);
+      const effects = (when: string): number[] =>
+        told.filter((each) => each.startsWith(when)).map((each) => Number(each.slice(when.length + 1)));
+      expect(effects("commit").toSorted((x, y) => x - y)).toEqual(kept);
+      expect(effects("durable")).toEqual(effects("commit"));
+      for (const { n, isRepeatable } of kinds) if (!isRepeatable) expect([n, calls[n]]).toEqual([n, 1]);
+      expect(Math.max(...calls)).toBe(2);
       await database.close();
     });
 

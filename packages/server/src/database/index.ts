@@ -8,6 +8,7 @@ export { SqliteDatabase, type SqliteOptions } from "./sqlite/sqlite-database.ts"
 export { serveThread } from "./sqlite/thread-server.ts";
 export { UserQueries } from "./sqlite/user-query.ts";
 export {
+  type CallersWork,
   type Database,
   type DatabaseMeter,
   type HeldState,
@@ -23,6 +24,7 @@ export {
   type RowReader,
   SchemaChanged,
   type ScratchConnection,
+  type TransactOptions,
   type Transactor,
   type Value,
   type Waiter,

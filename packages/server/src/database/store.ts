@@ -5,7 +5,8 @@
  * 1. **Transactions are serial.** Their functions run one after the other, in the order in which they were asked for,
  * and their
  *    commits are in that order; so what a transaction has read stays so until its end, and numbers that are given inside
- *    of one (positions of the event log) grow with the commits. A function is called once.
+ *    of one (positions of the event log) grow with the commits. A function is called once, unless it
+ *    says that it may be called again (`isRepeatable`).
  * 2. **A transaction is whole or not at all**; an error rolls it back, without the others that share its commit. After
  * a
  *    violated unique index it may go on.
@@ -124,9 +125,14 @@ export type MigrationSite = "event-loop" | "thread";
 /** Work in a transaction for somebody, with the role of this moment. */
 export type CallersWork<T> = (tx: Transactor, caller: Principal) => Awaitable<T>;
 
-/** `makesRoom`: on a full disk the transaction may use the reserve. */
 export interface TransactOptions {
+  /** Whether the transaction may use the reserve on a full disk. */
   readonly makesRoom?: boolean;
+  /**
+   * Whether the function may be called again, because it changes nothing but the database and by its effects. For a transaction
+   * that seldom fails after it has written: it costs less, and more where it fails then.
+   */
+  readonly isRepeatable?: boolean;
   /** How many changes it makes, about; 1 without it. A heavy transaction shares its commit with few others. */
   readonly weight?: number;
 }

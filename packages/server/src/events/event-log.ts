@@ -26,7 +26,7 @@ import {
   stampsAt,
 } from "./event-table.ts";
 import { LogSize } from "./log-size.ts";
-import { type EventBasis, type EventHead, type EventRow, LoggedEvent } from "./logged-event.ts";
+import { type EventBasis, type EventHead, LoggedEvent, type WrittenRow } from "./logged-event.ts";
 import { type EventFilter, searchEvents, seqRange } from "./sql/search.ts";
 import { TypeBlocks } from "./type-blocks.ts";
 
@@ -105,13 +105,11 @@ export interface EventPage {
 /** Characters of a payload from which on the log keeps the changes of an update instead of the record. */
 const largePayload = 4_096;
 
-/** The stored part of an event: its payload, or the changes where they are less than half of a large one. */
-function keptOf({ changes }: NewEvent, payload: string): Pick<EventRow, "payload" | "partial"> {
-  if (changes !== undefined && payload.length > largePayload) {
-    const { text } = JsonText.of(changes());
-    if (text.length < payload.length / 2) return { payload: text, partial: 1 };
-  }
-  return { payload, partial: 0 };
+/** The row as it is stored: with its payload, or with the changes where they are less than half of a large one. */
+function keptOf({ changes }: NewEvent, row: WrittenRow): WrittenRow {
+  if (changes === undefined || row.payload.length <= largePayload) return row;
+  const { text } = JsonText.of(changes());
+  return text.length < row.payload.length / 2 ? { ...row, payload: text, partial: 1 } : row;
 }
 
 /**
@@ -122,7 +120,7 @@ export class EventLog {
   readonly #database: Database;
   readonly #clock: Clock;
   readonly #logger: Logger;
-  readonly #listeners = new Set<EventListener>();
+  #listeners: readonly EventListener[] = [];
   /** Where which types of events are. */
   readonly types: TypeBlocks;
   /** How many bytes of events there are. */
@@ -199,18 +197,18 @@ export class EventLog {
     const owner = event.owner ?? null;
     const { text: payload } = event.payload instanceof JsonText ? event.payload : JsonText.of(event.payload);
     const recorder = this.#recorder?.wants(type) === true ? this.#recorder : null;
-    const row: EventRow = { seq, at, time, type, source, actor, owner, payload, partial: 0 };
-    const logged = recorder === null ? null : new LoggedEvent(row, event.previous);
     const basis = event.basis === undefined || event.basis === null ? null : JSON.stringify(event.basis);
-    const kept = keptOf(event, payload);
+    const row: WrittenRow = { seq, at, time, type, source, actor, owner, payload, partial: 0, basis };
+    const logged = recorder === null ? null : new LoggedEvent(row, event.previous);
+    const kept = keptOf(event, row);
     const isMarkDue = this.size.add(tx, kept.payload, basis);
     tx.onDurable(() => {
       this.#flushedSeq = Math.max(this.#flushedSeq, seq);
       if (isMarkDue) this.#whenGrown();
-      return this.#listeners.size > 0 ? this.#dispatch(logged ?? new LoggedEvent(row, event.previous)) : undefined;
+      return this.#listeners.length > 0 ? this.#dispatch(logged ?? new LoggedEvent(row, event.previous)) : undefined;
     });
-    const write = () => insertEvent(tx, { ...row, ...kept, basis });
-    const written = isMarkDue ? inTurn([write, () => this.size.mark(tx, seq)], (each) => each()) : write();
+    const insert = (): Awaitable<unknown> => insertEvent(tx, kept);
+    const written = isMarkDue ? inTurn([insert, () => this.size.mark(tx, seq)], (step) => step()) : insert();
     if (recorder === null || logged === null) return written;
     const appended = {
       event: logged,
@@ -233,8 +231,10 @@ export class EventLog {
 
   /** Calls `listener` with every event from now on. Answers how to stop that. */
   listen(listener: EventListener): () => void {
-    this.#listeners.add(listener);
-    return () => this.#listeners.delete(listener);
+    this.#listeners = [...this.#listeners, listener];
+    return () => {
+      this.#listeners = this.#listeners.filter((each) => each !== listener);
+    };
   }
 
   /** At most `limit` events after `seq`, oldest first. */
@@ -298,15 +298,17 @@ export class EventLog {
   }
 
   #dispatch(event: LoggedEvent): Awaitable<unknown> {
-    const failed = (error: unknown): void =>
-      this.#logger.error("A listener of the event log failed", { event: event.id, type: event.type, error });
-    return inTurn([...this.#listeners], (listener) => {
+    return inTurn(this.#listeners, (listener) => {
       try {
         const result = listener(event);
-        return result instanceof Promise ? result.catch(failed) : undefined;
+        return result instanceof Promise ? result.catch((error: unknown) => this.#failed(event, error)) : undefined;
       } catch (error) {
-        return failed(error);
+        return this.#failed(event, error);
       }
     });
+  }
+
+  #failed({ id, type }: LoggedEvent, error: unknown): void {
+    this.#logger.error("A listener of the event log failed", { event: id, type, error });
   }
 }

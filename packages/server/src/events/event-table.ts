@@ -1,7 +1,7 @@
 /** The table of events, and the two rows that say how far the log was given out and how far it was trimmed. */
 import type { ModuleSchema, QueryTable, Reader, Transactor } from "../database/index.ts";
 import type { Awaitable } from "../kernel/index.ts";
-import type { EventRow } from "./logged-event.ts";
+import type { EventRow, WrittenRow } from "./logged-event.ts";
 import { sizeMarkSchema } from "./sql/size-marks.ts";
 
 export const eventSchema: ModuleSchema = {
@@ -46,7 +46,7 @@ const columns = "seq, at, time, type, source, actor, owner, payload, partial, ba
 
 const insert = `INSERT INTO _events (${columns}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`;
 
-export function insertEvent(tx: Transactor, row: EventRow & { readonly basis: string | null }): Awaitable<unknown> {
+export function insertEvent(tx: Transactor, row: WrittenRow): Awaitable<unknown> {
   const { seq, at, time, type, source, actor, owner, payload, partial, basis } = row;
   return tx.run(insert, seq, at, time, type, source, actor, owner, payload, partial, basis);
 }

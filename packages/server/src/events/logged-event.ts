@@ -24,6 +24,9 @@ export interface EventRow {
   readonly basis?: string | null;
 }
 
+/** A row that is written: it says what it knows of the record before. */
+export type WrittenRow = EventRow & Required<Pick<EventRow, "basis">>;
+
 /**
  * The record as it was before an event, as far as the event changed it, or the read rule of its collection asks about
  * it.

@@ -39,7 +39,7 @@ export function parseObject(bytes: Uint8Array): Record<string, unknown> | null {
 
 /** Like `readOptionalObject`, but there must be one. */
 export async function readObject(exchange: Exchange, limit: number): Promise<Record<string, unknown>> {
-  return required(await readOptionalObject(exchange, limit));
+  return required(parseObject(await exchange.body(limit)));
 }
 
 /** A body that must be there. @throws AppError `bad_request`. */

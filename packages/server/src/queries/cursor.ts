@@ -28,6 +28,7 @@ export function digestOf(values: readonly Value[]): string {
 
 export class Cursors {
   readonly #key: () => string;
+  #cipherKey: Buffer | null = null;
 
   /** @param key the secret of the encryption; asked for when it is needed. */
   constructor(key: () => string) {
@@ -40,7 +41,7 @@ export class Cursors {
     const text = JSON.stringify(json.length <= maxCharacters ? [id, values] : [id, null, digestOf(values)]);
     // A nonce from the content gives an unchanged list the same text again.
     const nonce = this.#digest(`${text}\n${list}`).subarray(0, nonceBytes);
-    const cipher = createCipheriv(algorithm, this.#digest("key"), nonce, { authTagLength: tagBytes });
+    const cipher = createCipheriv(algorithm, this.#encryptionKey, nonce, { authTagLength: tagBytes });
     cipher.setAAD(Buffer.from(list));
     const encrypted = Buffer.concat([cipher.update(text), cipher.final()]);
     return Buffer.concat([nonce, cipher.getAuthTag(), encrypted]).toString("base64url");
@@ -65,7 +66,7 @@ export class Cursors {
   /** The content of a cursor; null where it was changed, or belongs to another list. */
   #decrypt(bytes: Buffer, list: string): string | null {
     const nonce = bytes.subarray(0, nonceBytes);
-    const decipher = createDecipheriv(algorithm, this.#digest("key"), nonce, { authTagLength: tagBytes });
+    const decipher = createDecipheriv(algorithm, this.#encryptionKey, nonce, { authTagLength: tagBytes });
     decipher.setAAD(Buffer.from(list));
     decipher.setAuthTag(bytes.subarray(nonceBytes, nonceBytes + tagBytes));
     const text = decipher.update(bytes.subarray(nonceBytes + tagBytes));
@@ -75,6 +76,11 @@ export class Cursors {
       // The tag does not fit; there is no other reason to throw.
       return null;
     }
+  }
+
+  get #encryptionKey(): Buffer {
+    this.#cipherKey ??= this.#digest("key");
+    return this.#cipherKey;
   }
 
   #digest(text: string): Buffer {

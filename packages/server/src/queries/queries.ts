@@ -217,7 +217,7 @@ export class Queries {
     const { outcome } = await this.#run<RecordOutcome | null>(plan, request);
     if (outcome === null) throw missingRecord(current, id);
     const { owner } = outcome;
-    const missing = missingRecord(current, id);
+    const missing = (): AppError => missingRecord(current, id);
     const target = { table: recordTableOf(current), principal, id, owner, missing };
     await records.rights.admit(this.#options.database.reader, "read", target);
     return { json: JsonText.from(outcome.record), tag: selectionTag(outcome, outcome.record) };

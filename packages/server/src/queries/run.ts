@@ -44,9 +44,8 @@ function runPage(run: Run, plan: PagePlan, cursor: CursorPosition | null): PageO
   const isCut = readRows(run, { plan, position: cursor }, rows);
   const hasMore = isCut || rows.length > limit;
   if (hasMore) rows.pop();
-  const last = hasMore ? rows.at(-1)?.["id"] : null;
-  const position = typeof last === "string" ? readPosition(run, plan, last) : null;
-  const next = position === null ? null : { id: String(last), values: position.values };
+  const last = hasMore ? rows.at(-1) : undefined;
+  const next = last === undefined ? null : nextOf(run, plan, last);
   const total = plan.isCounted ? countRows(run, plan) : null;
   const snippets = takeSnippets(plan, rows);
   const records = new Expander(run).records(selection, rows);
@@ -81,6 +80,19 @@ function readRows(
       `this page is larger than ${maxPageBytes / 1024 ** 2} MiB; ask for fewer records, for less of each with "fields", or use "cursor"`,
     );
   return isCut;
+}
+
+/** The last record of a page, with the values that the list is sorted by: most rows have them, before they are decoded. */
+function nextOf(run: Run, plan: PagePlan, row: Row): PageOutcome["next"] {
+  const id = String(row["id"]);
+  const values = plan.sort.keys.map(({ field }) => (field === undefined ? undefined : row[field]));
+  if (values.every(isValue)) return { id, values };
+  const position = readPosition(run, plan, id);
+  return position === null ? null : { id, values: position.values };
+}
+
+function isValue(value: unknown): value is Value {
+  return value === null || typeof value === "string" || typeof value === "number";
 }
 
 /** Takes the texts of snippets out of rows, and makes these; null where none is asked for. */

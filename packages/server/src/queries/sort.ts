@@ -94,6 +94,14 @@ export function keyPlans(
 ): KeyPlan[] {
   return keys.map(({ path, isDescending }) => {
     const { text, values } = pathSql(path, at.table, at.options);
-    return { text, values, isDescending, isNullable: isNullable(path, collection), valueType: path.valueType };
+    const isField = path.hops.length === 0 && path.members.length === 0 && path.field.order === undefined;
+    return {
+      text,
+      values,
+      isDescending,
+      isNullable: isNullable(path, collection),
+      valueType: path.valueType,
+      ...(isField && { field: path.field.name }),
+    };
   });
 }

@@ -2,7 +2,7 @@
 import { type ErrorDetail, type ErrorRule, MAX_BATCH_OPERATIONS } from "@socle/protocol";
 import { AppError, isObject, oneOf, quote } from "../kernel/index.ts";
 import { type Reference, referenceOf, referencesIn } from "./batch-references.ts";
-import type { Body } from "./changes.ts";
+import type { Body } from "./preparation.ts";
 
 const methods = ["create", "update", "delete"] as const;
 type Method = (typeof methods)[number];

@@ -13,7 +13,7 @@
 import type { ErrorDetail, JsonValue, StoredRecord } from "@socle/protocol";
 import type { Collections } from "../collections/index.ts";
 import type { Transactor, Value } from "../database/index.ts";
-import { AppError, type Clock, count, LoopTurns, type Principal, toTimestamp } from "../kernel/index.ts";
+import { AppError, type Clock, count, JsonText, LoopTurns, type Principal, toTimestamp } from "../kernel/index.ts";
 import { fieldLimits } from "./field-rights.ts";
 import { type Pointer, Pointers } from "./pointers.ts";
 import type { RecordEffects } from "./record-effects.ts";
@@ -220,12 +220,11 @@ export class Deletions {
     if (table.sequences.length > 0) await numberChanged(tx, table, { values, record, problems: [] });
     const changed = table.fields.filter((_, position) => values[position] !== undefined);
     const stored = values.filter((value) => value !== undefined);
-    const updated = await tx.get<StoredRecord>(table.update(changed), ...stored, updatedAt, id);
-    if (updated === null) return;
+    await tx.run(table.update(changed), ...stored, updatedAt, id);
     const owner = definition.owner === true ? null : before.owner;
-    const row: OwnedRow = { record: table.toRecord(updated), owner };
+    const row: OwnedRow = { record: { ...table.changed(record, values), updatedAt }, owner };
     if (table.sequences.length > 0) await keepNumbers(tx, table, { values, record: row.record });
-    await this.#effects.updated(tx, { table, row, principal, now }, before);
+    await this.#effects.updated(tx, { table, row, principal, now, json: JsonText.of(row.record) }, before);
   }
 
   #pointersTo({ collection }: Target, onDelete: Pointer["onDelete"]): readonly Pointer[] {

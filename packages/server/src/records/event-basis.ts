@@ -17,7 +17,9 @@ const none: ReadonlySet<string> = new Set();
 
 /** The columns that the read rule asks about. */
 function columnsOfReadRule(table: RecordTable): ReadonlySet<string> {
-  const decision = table.collection.policies.read.decide(null);
+  const { read } = table.collection.policies;
+  if (read.audience !== "condition") return none;
+  const decision = read.decide(null);
   if (decision.access !== "where") return none;
   const { condition } = decision;
   let columns = columnsOf.get(condition);
@@ -35,11 +37,12 @@ function columnsOfReadRule(table: RecordTable): ReadonlySet<string> {
  */
 export function basisOf(table: RecordTable, before: OwnedRow, after: OwnedRow | null): EventBasis {
   const asked = columnsOfReadRule(table);
-  const names = ["id", "createdAt", "updatedAt", ...table.fields.map(({ name }) => name)];
+  const { names } = table;
   const changed = names.filter((name) => !isSame(before.record[name], after?.record[name]));
   const isAsked = (name: string): boolean => asked.has(table.columnName(name));
   const isOwnerAsked = asked.has(ownerColumn) && before.owner !== after?.owner;
-  const isRuleTouched = isOwnerAsked || changed.some((name) => name !== "updatedAt" && isAsked(name));
+  const isRuleTouched =
+    asked.size > 0 && (isOwnerAsked || changed.some((name) => name !== "updatedAt" && isAsked(name)));
   const fields: Record<string, JsonValue> = {};
   const omitted: string[] = [];
   let room = maxBasis;

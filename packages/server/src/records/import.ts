@@ -2,7 +2,8 @@
 import type { ErrorDetail } from "@socle/protocol";
 import type { Transactor } from "../database/index.ts";
 import { AppError, isAdmin, LoopTurns, type Principal } from "../kernel/index.ts";
-import type { Body, GivenFields, RecordChanges } from "./changes.ts";
+import type { RecordChanges } from "./changes.ts";
+import type { Body, GivenFields } from "./preparation.ts";
 
 /** A record to import. */
 export interface ImportedRecord {

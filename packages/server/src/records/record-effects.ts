@@ -3,7 +3,7 @@ import type { StoredRecord } from "@socle/protocol";
 import type { Collection } from "../collections/index.ts";
 import type { Transactor } from "../database/index.ts";
 import type { EventLog } from "../events/index.ts";
-import { JsonText, type Principal } from "../kernel/index.ts";
+import type { Awaitable, JsonText, Principal } from "../kernel/index.ts";
 import type { RecordCounts } from "./counts.ts";
 import { basisOf } from "./event-basis.ts";
 import type { OwnedRow, RecordTable } from "./record-table.ts";
@@ -17,6 +17,8 @@ export interface Written {
   readonly row: OwnedRow;
   readonly principal: Principal;
   readonly now: number;
+  /** The JSON of the record. */
+  readonly json: JsonText;
 }
 
 export class RecordEffects {
@@ -30,40 +32,35 @@ export class RecordEffects {
     this.#versions = options.versions;
   }
 
-  /** Answers the JSON of the record. */
-  async created(tx: Transactor, { table, row, principal, now }: Written): Promise<JsonText> {
+  created(tx: Transactor, { table, row, principal, now, json }: Written): Awaitable<unknown> {
     const { collection } = table;
-    const { record, owner } = row;
+    const { owner } = row;
     tx.onCommit(() => this.#changed(collection, 1, owner));
     const type = `${collection.name}.created`;
-    const json = JsonText.of(record);
-    await this.#events.append(tx, { type, source: "collections", payload: json, principal, owner }, now);
-    return json;
+    return this.#events.append(tx, { type, source: "collections", payload: json, principal, owner }, now);
   }
 
-  /** Answers the JSON of the record. @param before as it was. */
-  async updated(tx: Transactor, { table, row, principal, now }: Written, before: OwnedRow): Promise<JsonText> {
+  /** @param before as it was. */
+  updated(tx: Transactor, { table, row, principal, now, json }: Written, before: OwnedRow): Awaitable<unknown> {
     const { name } = table.collection;
     const { record, owner } = row;
     const previous: StoredRecord = before.record;
     const ownerBefore = before.owner;
     tx.onCommit(() => this.#versions.changed(name, owner, ownerBefore));
-    const json = JsonText.of(record);
     const changes = (): object => changesOf(record, previous);
     const basis = basisOf(table, before, row);
     const type = `${name}.updated`;
     const event = { type, source: "collections", payload: json, changes, principal, owner, previous, basis } as const;
-    await this.#events.append(tx, event, now);
-    return json;
+    return this.#events.append(tx, event, now);
   }
 
   /** @param row as it was. */
-  async deleted(tx: Transactor, { table, row, principal }: Omit<Written, "now">): Promise<void> {
+  deleted(tx: Transactor, { table, row, principal }: Omit<Written, "now" | "json">): Awaitable<unknown> {
     const { collection } = table;
     // The record itself is not kept until then: a deletion may be one of very many.
     const { owner } = row;
     tx.onCommit(() => this.#changed(collection, -1, owner));
-    await this.#events.append(tx, {
+    return this.#events.append(tx, {
       type: `${collection.name}.deleted`,
       source: "collections",
       payload: { id: row.record.id },

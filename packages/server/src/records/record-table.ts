@@ -3,6 +3,7 @@ import type { FieldDefinition, JsonValue, StoredRecord } from "@socle/protocol";
 import { type Collection, columnName, columnsOf, indexesOf, itemTableName, orderColumn } from "../collections/index.ts";
 import { identifier, type Value } from "../database/index.ts";
 import { decode, needsDecoding, positionSql, scopeOf, typeOf } from "../fields/index.ts";
+import { BoundedMap } from "../kernel/index.ts";
 import { ownerColumn } from "../permissions/index.ts";
 
 /** A row with the hidden owner beside the record's own columns. */
@@ -12,6 +13,8 @@ export interface OwnedRow {
 }
 
 const owned = "_owned_by";
+/** Sets of fields whose statement is kept. */
+const maxUpdates = 100;
 
 /** A unique key: the value of a unique field, or the values of a unique index. */
 export interface UniqueKey {
@@ -27,6 +30,8 @@ export class RecordTable {
   readonly collection: Collection;
   readonly fields: readonly FieldDefinition[];
   readonly positions: ReadonlyMap<string, number>;
+  /** The names of a record's fields, in their order, with those that every record has. */
+  readonly names: readonly string[];
   /** The position of the owner field among the fields, or -1. */
   readonly ownerPosition: number;
   /** The positions of the fields that point to something. */
@@ -35,6 +40,8 @@ export class RecordTable {
   readonly defaults: readonly number[];
   /** The positions of the fields that number the records. */
   readonly sequences: readonly number[];
+  /** Whether nothing of a record is looked up or given by the service, and no field has rules of its own. */
+  readonly isPlain: boolean;
   readonly uniqueKeys: readonly UniqueKey[];
   /** The fields that have a column of their own, in the order of `insert`. */
   readonly storedFields: readonly FieldDefinition[];
@@ -59,11 +66,14 @@ export class RecordTable {
   readonly #longFields: readonly string[];
   /** About the bytes of a record's JSON without them. */
   readonly #leastWeight: number;
+  /** Statements of updates, by the names of their fields. */
+  readonly #updates = new BoundedMap<string, string>(maxUpdates);
 
   constructor(collection: Collection) {
     this.collection = collection;
     this.fields = collection.definition.fields;
     this.positions = new Map(this.fields.map((field, position) => [field.name, position]));
+    this.names = ["id", "createdAt", "updatedAt", ...this.positions.keys()];
     this.ownerPosition = this.fields.findIndex((field) => field.owner === true);
     this.references = [...this.fields.keys()].filter((position) => {
       const field = this.fields[position];
@@ -71,6 +81,8 @@ export class RecordTable {
     });
     this.defaults = [...this.fields.keys()].filter((position) => this.fields[position]?.default !== undefined);
     this.sequences = [...this.fields.keys()].filter((position) => this.fields[position]?.sequence !== undefined);
+    this.isPlain =
+      [...this.references, ...this.defaults, ...this.sequences].length === 0 && collection.fieldPolicies === null;
     this.storedFields = this.fields.filter((field) => field.owner !== true);
     this.#decoded = this.fields.filter(needsDecoding);
     this.sqlName = identifier(collection.table);
@@ -124,10 +136,16 @@ export class RecordTable {
     return `SELECT 1 FROM ${this.sqlName} WHERE ${this.sqlName}.id = ? AND (${condition})`;
   }
 
-  /** Changes the given columns and `updatedAt`, and answers the record. Parameters: their values, the time, the id. */
+  /** Changes the given columns and `updatedAt`. Parameters: their values, the time, the id. */
   update(fields: readonly FieldDefinition[]): string {
-    const set = fields.map((field) => `${identifier(columnName(field))} = ?, `).join("");
-    return `UPDATE ${this.sqlName} SET ${set}updatedAt = ? WHERE id = ? RETURNING ${this.#columns}`;
+    const names = fields.map(({ name }) => name).join();
+    let sql = this.#updates.get(names);
+    if (sql === undefined) {
+      const set = fields.map((field) => `${identifier(columnName(field))} = ?, `).join("");
+      sql = `UPDATE ${this.sqlName} SET ${set}updatedAt = ? WHERE id = ?`;
+      this.#updates.set(names, sql);
+    }
+    return sql;
   }
 
   /** The records whose field holds an id, alone or among others, in the order of creation. Parameters: the id, the place after which they begin. */
@@ -228,6 +246,11 @@ export class RecordTable {
       if (value !== undefined) fields[field.name] = decode(field, value);
     }
     return fields;
+  }
+
+  /** A copy of a record with other values: see `decoded`. */
+  changed(record: StoredRecord, values: readonly (Value | undefined)[]): StoredRecord {
+    return Object.assign({ ...record }, this.decoded(values));
   }
 
   /** About the bytes of a record's JSON, from its row. */

@@ -103,6 +103,15 @@ describe("values that are taken as they are", () => {
     const absent = everything.fields.map(({ name }) => name).filter((name) => name !== field);
     for (const name of absent) expect<unknown>(body[name]).toBeNull();
   });
+
+  test.each(cases)("the answer to an update with %s = %j is what GET answers, byte for byte", async (field, value) => {
+    const path = `/api/everything/${await create("everything", { t: "before", i: 1, j: { a: 1 } })}`;
+    const updated = await request("PUT", path, { body: { [field]: value, b: true } });
+    expect(updated.status).toBe(200);
+    const found = await request("GET", path);
+    expect(Buffer.from(updated.bytes).toString()).toBe(Buffer.from(found.bytes).toString());
+    expect(updated.headers.get("etag")).toBe(found.headers.get("etag"));
+  });
 });
 
 describe("values that are refused, each with its rule and nothing stored", () => {

@@ -1,18 +1,26 @@
 /** Records of every collection: create, read, update and delete one, each with its permission, its rules and its event. */
 import type { Operation as RecordOperation, StoredRecord } from "@socle/protocol";
 import type { Collection, Collections } from "../collections/index.ts";
-import { type Database, hasMetDamage, type Reader, type Transactor } from "../database/index.ts";
+import {
+  type CallersWork,
+  type Database,
+  hasMetDamage,
+  type Reader,
+  type TransactOptions,
+  type Transactor,
+} from "../database/index.ts";
 import type { EventBasis, EventLog, LoggedEvent } from "../events/index.ts";
 import { typeOf } from "../fields/index.ts";
-import { type Clock, type JsonText, messageOf, type Principal } from "../kernel/index.ts";
+import { type AppError, type Clock, type JsonText, messageOf, type Principal } from "../kernel/index.ts";
 import type { Logger } from "../logging/index.ts";
 import { Batch, hookRefusal } from "./batch.ts";
 import type { Operation } from "./batch-operations.ts";
-import { type Body, type NewRecord, RecordChanges, type RecordTarget, type RecordVersion } from "./changes.ts";
+import { type NewRecord, RecordChanges, type RecordTarget, type RecordVersion } from "./changes.ts";
 import { RecordCounts } from "./counts.ts";
 import { FieldRights, fieldLimits } from "./field-rights.ts";
 import { createAll, type ImportedRecord, type Rejection } from "./import.ts";
 import { collectionNamed, missingRecord } from "./missing.ts";
+import type { Body } from "./preparation.ts";
 import { isRecordId } from "./record-id.ts";
 import { recordTableOf } from "./record-table.ts";
 import type { Lookups } from "./references.ts";
@@ -24,6 +32,14 @@ import { type HookedOperation, type RecordHooks, WriteHooks } from "./write-hook
 
 /** A record that an event tells, with its owner after the change. */
 type ToldRecord = Pick<LoggedEvent, "payload" | "owner">;
+/** The hooks of a write, null where there are none, and the options of its transaction. */
+interface WriteOptions {
+  readonly hooks: WriteHooks | null;
+  readonly options?: TransactOptions;
+}
+
+/** A create or an update: all that it refuses, it refuses before it writes. */
+const single: TransactOptions = { isRepeatable: true };
 /** Takes back a transaction whose hooks have to be asked first. One for all: nobody reads it. */
 const hooksPending = new Error("Hooks have to be asked first");
 
@@ -112,7 +128,7 @@ export class Records {
     const row = await reader.get<StoredRecord>(table.byIdWithOwner, id);
     if (row === null) throw missingRecord(collection, id);
     const { record, owner } = table.toOwned(row);
-    const missing = missingRecord(collection, id);
+    const missing = (): AppError => missingRecord(collection, id);
     await this.rights.admit(reader, "read", { table, principal, id, owner, missing });
     return this.#fieldRights.shown(reader, { table, principal, record, owner });
   }
@@ -146,12 +162,12 @@ export class Records {
     const { principal, id } = target;
     const collection = this.collection(name);
     collection.policies[operation].admit(principal);
-    const missing = missingRecord(collection, id);
-    if (!isRecordId(id)) throw missing;
+    const missing = (): AppError => missingRecord(collection, id);
+    if (!isRecordId(id)) throw missing();
     const table = recordTableOf(collection);
     const { reader } = this.#database;
     const row = await reader.get<{ owner: string | null }>(table.owner, id);
-    if (row === null) throw missing;
+    if (row === null) throw missing();
     await this.rights.admit(reader, operation, { table, principal, id, owner: row.owner, missing });
   }
 
@@ -160,9 +176,9 @@ export class Records {
     this.#hooks = hooks;
   }
 
-  async create(collection: string, principal: Principal, body: Body): Promise<SavedRecord> {
+  create(collection: string, principal: Principal, body: Body): Promise<SavedRecord> {
     const hooks = this.#hooksBefore(collection, "create");
-    return this.#write(principal, { hooks }, (tx, caller) =>
+    return this.#write(principal, { hooks, options: single }, (tx, caller) =>
       this.#changes.create(tx, caller, { collection, body, hooks }),
     );
   }
@@ -175,7 +191,7 @@ export class Records {
   ): Promise<SavedRecord> {
     const target = this.#target(collection, record);
     const hooks = this.#hooksBefore(collection, "update");
-    return this.#write(principal, { hooks }, (tx, caller) =>
+    return this.#write(principal, { hooks, options: single }, (tx, caller) =>
       this.#changes.update(tx, caller, { ...target, body, hooks }),
     );
   }
@@ -184,7 +200,7 @@ export class Records {
   async delete(collection: string, principal: Principal, record: string | RecordVersion): Promise<void> {
     const target = this.#target(collection, record);
     const hooks = this.#hooksBefore(collection, "delete");
-    await this.#write(principal, { hooks, makesRoom: true }, (tx, caller) =>
+    await this.#write(principal, { hooks, options: { makesRoom: true } }, (tx, caller) =>
       this.#changes.delete(tx, caller, { ...target, hooks }),
     );
   }
@@ -200,13 +216,18 @@ export class Records {
   }
 
   /** Makes a write in one transaction, once its hooks have seen it. @throws AppError also of hooks, and `conflict`. */
-  async #write<T>(
+  #write<T>(principal: Principal, { hooks, options = {} }: WriteOptions, work: CallersWork<T>): Promise<T> {
+    return hooks === null
+      ? this.#database.transactFor(principal, work, options)
+      : this.#writeWithHooks(principal, { hooks, options: { ...options, isRepeatable: false } }, work);
+  }
+
+  async #writeWithHooks<T>(
     principal: Principal,
-    { hooks, ...options }: { hooks: WriteHooks | null; makesRoom?: boolean; weight?: number },
-    work: (tx: Transactor, caller: Principal) => Promise<T>,
+    { hooks, options }: { hooks: WriteHooks; options: TransactOptions },
+    work: CallersWork<T>,
   ): Promise<T> {
     const database = this.#database;
-    if (hooks === null) return database.transactFor(principal, work, options);
     for (;;) {
       const pending = Promise.withResolvers<null>();
       let isPending = false;
@@ -248,7 +269,7 @@ export class Records {
         : new WriteHooks(this.#hooks, (failures) => hookRefusal(operations, failures));
     const makesRoom = operations.every(({ method }) => method === "delete");
     const changes = this.#changes;
-    return this.#write(principal, { hooks, makesRoom, weight: operations.length }, async (tx, caller) => {
+    return this.#write(principal, { hooks, options: { makesRoom, weight: operations.length } }, async (tx, caller) => {
       const batch = new Batch({ operations, changes, hooks });
       const results = await batch.run(tx, caller);
       await after?.(tx, batch.ids);

@@ -104,13 +104,17 @@ export class References {
    * Runs a write, and turns a refusal by a unique index into the problems of the fields.
    * @throws AppError `validation_error`.
    */
-  async write<T>(write: () => Awaitable<T>, duplicates: () => Promise<ErrorDetail[]>): Promise<T> {
-    try {
-      return await write();
-    } catch (thrown) {
+  write(write: () => Awaitable<unknown>, duplicates: () => Promise<ErrorDetail[]>): Awaitable<unknown> {
+    const failed = async (thrown: unknown): Promise<never> => {
       if (!isUniqueViolation(thrown)) throw thrown;
       const problems = await duplicates();
       throw problems.length === 0 ? thrown : AppError.validation(problems);
+    };
+    try {
+      const writing = write();
+      return writing instanceof Promise ? writing.catch(failed) : undefined;
+    } catch (thrown) {
+      return failed(thrown);
     }
   }
 

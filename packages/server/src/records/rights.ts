@@ -2,7 +2,7 @@
 import type { Operation } from "@socle/protocol";
 import type { Reader } from "../database/index.ts";
 import { bind, type Expression, toSql } from "../expressions/index.ts";
-import type { AppError, Principal } from "../kernel/index.ts";
+import type { AppError, Awaitable, Principal } from "../kernel/index.ts";
 import { callerOf, isOwnRecord } from "../permissions/index.ts";
 import type { RecordTable } from "./record-table.ts";
 
@@ -49,7 +49,7 @@ export class Rights {
   }
 
   /** Whether a caller is allowed an operation on a record that is there. */
-  async allows(reader: Reader, operation: Operation, target: RightsTarget): Promise<boolean> {
+  allows(reader: Reader, operation: Operation, target: RightsTarget): Awaitable<boolean> {
     const { table, principal, id, owner } = target;
     const decision = table.collection.policies[operation].decide(principal);
     switch (decision.access) {
@@ -63,7 +63,8 @@ export class Rights {
         const { text, values } = this.condition(table, decision.condition);
         const sql = table.fulfils(text);
         const bound = bind(values, { now: Date.now(), user: callerOf(principal) });
-        return (await reader.get(sql, id, ...bound)) !== null;
+        const found = reader.get(sql, id, ...bound);
+        return found instanceof Promise ? found.then((row) => row !== null) : found !== null;
       }
     }
   }
@@ -150,17 +151,22 @@ export class Rights {
    * Refuses a caller who is not allowed an operation on a record.
    * @throws AppError `missing` where an expression keeps them from reading it, else `forbidden` or `unauthorized`.
    */
-  async admit(
+  admit(reader: Reader, operation: Operation, target: RightsTarget & { missing: () => AppError }): Awaitable<void> {
+    const isAllowed = this.allows(reader, operation, target);
+    return isAllowed === true ? undefined : this.#refuse(reader, operation, { ...target, isAllowed });
+  }
+
+  async #refuse(
     reader: Reader,
     operation: Operation,
-    { missing, ...target }: RightsTarget & { missing: AppError },
+    { missing, isAllowed, ...target }: RightsTarget & { missing: () => AppError; isAllowed: Awaitable<boolean> },
   ): Promise<void> {
-    if (await this.allows(reader, operation, target)) return;
+    if (await isAllowed) return;
     const { policies } = target.table.collection;
     const isHidden = operation === "read" && policies.read.audience === "condition";
-    if (isHidden) throw missing;
+    if (isHidden) throw missing();
     if (operation !== "read" && policies.read.audience === "condition" && !(await this.allows(reader, "read", target)))
-      throw missing;
+      throw missing();
     throw policies[operation].refusal(target.principal);
   }
 }

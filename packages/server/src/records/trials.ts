@@ -6,8 +6,9 @@ import type { Operation, RulePart, TriedRule } from "@socle/protocol";
 import type { Collection, Collections } from "../collections/index.ts";
 import type { Database, Reader, Transactor } from "../database/index.ts";
 import type { Expression, ExpressionPart } from "../expressions/index.ts";
-import { AppError, isAdmin, type JsonText, type Principal, type SignedIn } from "../kernel/index.ts";
-import type { Body, RecordChanges } from "./changes.ts";
+import { AppError, type Awaitable, isAdmin, type JsonText, type Principal, type SignedIn } from "../kernel/index.ts";
+import type { RecordChanges } from "./changes.ts";
+import type { Body } from "./preparation.ts";
 import { recordTableOf } from "./record-table.ts";
 import type { RecordState, Rights } from "./rights.ts";
 
@@ -36,7 +37,7 @@ interface TriedTarget {
 /** A record as rules look at it: as it stands, or as it is to be. */
 interface Subject {
   readonly collection: Collection;
-  allows(operation: Operation): Promise<boolean>;
+  allows(operation: Operation): Awaitable<boolean>;
   outcomes(conditions: readonly Expression[]): Promise<(boolean | null)[]>;
 }
 

@@ -14,6 +14,8 @@ export class JobTransactor implements Transactor {
   readonly durableEffects: (() => unknown)[] = [];
   /** Whether the next transaction begins after the commit of this one. */
   endsBatch = false;
+  /** Whether a statement has written, which an error of the function must take back. One that fails takes itself back. */
+  hasWritten = false;
   #open = true;
 
   constructor(connection: TransactionConnection) {
@@ -21,15 +23,21 @@ export class JobTransactor implements Transactor {
   }
 
   get<T>(sql: string, ...values: Value[]): Awaitable<T | null> {
-    return this.#live().get<T>(sql, ...values);
+    const row = this.#live().get<T>(sql, ...values);
+    this.#note(sql);
+    return row;
   }
 
   all<T>(sql: string, ...values: Value[]): Awaitable<T[]> {
-    return this.#live().all<T>(sql, ...values);
+    const rows = this.#live().all<T>(sql, ...values);
+    this.#note(sql);
+    return rows;
   }
 
   run(sql: string, ...values: Value[]): Awaitable<number> {
-    return this.#live().run(sql, ...values);
+    const changes = this.#live().run(sql, ...values);
+    this.hasWritten = true;
+    return changes;
   }
 
   onCommit(effect: () => void): void {
@@ -46,6 +54,11 @@ export class JobTransactor implements Transactor {
 
   end(): void {
     this.#open = false;
+  }
+
+  /** Notes a statement that has answered rows: one with RETURNING has written. */
+  #note(sql: string): void {
+    this.hasWritten ||= !sql.startsWith("SELECT ");
   }
 
   #live(): TransactionConnection {

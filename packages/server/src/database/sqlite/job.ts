@@ -16,6 +16,8 @@ export interface Job {
   readonly migration: MigrationSite | null;
   /** Whether it makes room, or lets somebody in who does: it may use the reserve of the disk. */
   readonly makesRoom: boolean;
+  /** See `TransactOptions`. */
+  readonly isRepeatable: boolean;
   readonly weight: number;
   outcome: { value: unknown; tx: JobTransactor } | { error: unknown } | null;
 }

@@ -209,10 +209,8 @@ export class SqliteDatabase implements Database {
    * @throws AppError `unauthorized` when the session has ended.
    */
   transactFor<T>(principal: Principal, work: CallersWork<T>, options: TransactOptions = {}): Promise<T> {
-    return this.transact(this.#guarded(principal, work), {
-      ...options,
-      makesRoom: options.makesRoom === true && isAdmin(principal),
-    });
+    const isBound = options.makesRoom === true && !isAdmin(principal);
+    return this.transact(this.#guarded(principal, work), isBound ? { ...options, makesRoom: false } : options);
   }
 
   /** Like `migrate`, for a change that somebody asked for; see `transactFor`. */

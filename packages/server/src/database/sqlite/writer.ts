@@ -36,9 +36,14 @@ interface TransactionOptions extends TransactOptions {
   readonly migration?: MigrationSite;
 }
 
+/** The step after a transaction: the next one of its commit, the commit itself, or the commit from its beginning. */
+type Next = "go on" | "commit" | "begin anew";
+
 /**
  * The one writer. Transactions that arrive while the event loop turns share one `BEGIN IMMEDIATE … COMMIT`; each has a
- * savepoint, so that one that fails takes only itself back. Nobody is answered before the commit is on disk.
+ * savepoint, so that one that fails takes only itself back. Where all may be called again, they have none: one that fails
+ * after it has written takes the whole commit back, which is made again with savepoints. Nobody is answered before the
+ * commit is on disk.
  */
 export class Writer {
   readonly #connection: Connection;
@@ -65,6 +70,8 @@ export class Writer {
   #settling: Promise<void> = Promise.resolve();
   #refusal: AppError | null = null;
   #hasFailed = false;
+  /** Whether the next commit is one that is made again. */
+  #isAgain = false;
 
   constructor(options: {
     connection: Connection;
@@ -92,12 +99,12 @@ export class Writer {
 
   transact<T>(work: (tx: Transactor) => Awaitable<T>, options: TransactionOptions = {}): Promise<T> {
     if (this.#refusal !== null) return Promise.reject(this.#refusal);
-    const { migration = null, makesRoom = false, weight = 1 } = options;
+    const { migration = null, makesRoom = false, isRepeatable = false, weight = 1 } = options;
     if (migration !== null) this.#migrations += 1;
     return new Promise<T>((resolve, reject) => {
       // `resolve` is only called with the answer of `work`.
       const settle = { resolve: resolve as (value: unknown) => void, reject };
-      this.#queue.push({ work, ...settle, migration, makesRoom, weight, outcome: null });
+      this.#queue.push({ work, ...settle, migration, makesRoom, isRepeatable, weight, outcome: null });
       this.#turning ??= this.#nextTurn();
     });
   }
@@ -175,14 +182,21 @@ export class Writer {
   async #commit(taken: Job[]): Promise<void> {
     const batch = this.#reserve?.isReleased === true ? this.#onlyMakingRoom(taken) : taken;
     if (batch.length === 0) return;
+    const hasSavepoints = this.#isAgain || batch.some(({ isRepeatable }) => !isRepeatable);
+    this.#isAgain = false;
     let done = 0;
     try {
       await this.#catchUp();
       this.#connection.run("BEGIN IMMEDIATE");
       for (const job of batch) {
         done += 1;
+        const next = await this.#attempt(job, hasSavepoints);
+        if (next === "begin anew") {
+          this.#beginAnew(batch);
+          return;
+        }
         // State that changes with the commit (definitions, sessions) must be in force for the next transaction.
-        if (await this.#attempt(job)) break;
+        if (next === "commit") break;
         if (job.outcome !== null && "error" in job.outcome && hasMetDamage(job.outcome.error)) {
           this.#setApart(batch, job);
           return;
@@ -214,6 +228,14 @@ export class Writer {
     this.#full = thrown;
     for (const job of batch) job.outcome = null;
     return true;
+  }
+
+  /** Makes a commit again, so that a transaction that fails takes only itself back. */
+  #beginAnew(batch: Job[]): void {
+    this.#takeBack();
+    for (const job of batch) job.outcome = null;
+    this.#queue.unshift(...batch);
+    this.#isAgain = true;
   }
 
   /**
@@ -311,24 +333,25 @@ export class Writer {
     );
   }
 
-  /** Answers whether the next transaction is to begin after the commit of this one. */
-  async #attempt(job: Job): Promise<boolean> {
+  /** @param hasSavepoint so that it can be taken back without the others of its commit. */
+  async #attempt(job: Job, hasSavepoint: boolean): Promise<Next> {
     const tx = new JobTransactor(this.#connection);
-    this.#connection.run("SAVEPOINT job");
+    if (hasSavepoint) this.#connection.run("SAVEPOINT job");
     try {
       const result = job.work(tx);
       const value = result instanceof Promise ? await result : result;
-      this.#connection.run("RELEASE job");
+      if (hasSavepoint) this.#connection.run("RELEASE job");
       job.outcome = { value, tx };
-      return tx.endsBatch;
+      return tx.endsBatch ? "commit" : "go on";
     } catch (thrown) {
       job.outcome = { error: this.#refused(thrown) };
-      if (hasMetDamage(thrown)) return false;
+      if (hasMetDamage(thrown)) return "go on";
       // Some errors (a full disk) end the whole transaction; then nothing of this batch was written.
       if (!this.#connection.inTransaction || this.#makesRoomFor([job], thrown)) throw thrown;
+      if (!hasSavepoint) return tx.hasWritten ? "begin anew" : "go on";
       this.#connection.run("ROLLBACK TO job");
       this.#connection.run("RELEASE job");
-      return false;
+      return "go on";
     } finally {
       tx.end();
     }

@@ -1,7 +1,7 @@
 /** The routes of records: `/api/{collection}` and `/api/{collection}/:id` (spec, "Collection records"). */
 import type { Operation } from "@socle/protocol";
 import type { Collection } from "../../collections/index.ts";
-import { AppError, JsonText, type Principal } from "../../kernel/index.ts";
+import { AppError, type Awaitable, JsonText, type Principal } from "../../kernel/index.ts";
 import type { Queries } from "../../queries/index.ts";
 import { type Records, recordTag } from "../../records/index.ts";
 import { isJsonType, readObject } from "../body.ts";
@@ -30,12 +30,14 @@ export function recordRoutes(options: {
    * Collection (404), token (401) and role (401, 403), in this order, before the body is read. The transaction of a
    * change looks at them again, because a right may end while a body comes.
    */
-  async function admit(exchange: Exchange, operation: Operation): Promise<[Collection, Principal]> {
+  function admit(exchange: Exchange, operation: Operation): Awaitable<[Collection, Principal]> {
     const collection = collectionOf(records, exchange.param("collection"));
+    const admitted = (principal: Principal): [Collection, Principal] => {
+      collection.policies[operation].admit(principal);
+      return [collection, principal];
+    };
     const found = exchange.principal();
-    const principal = found instanceof Promise ? await found : found;
-    collection.policies[operation].admit(principal);
-    return [collection, principal];
+    return found instanceof Promise ? found.then(admitted) : admitted(found);
   }
 
   /** The body, or the error that it is. The record and its owner, or a right that has ended, are told before that. */

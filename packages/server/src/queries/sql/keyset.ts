@@ -15,6 +15,8 @@ export interface KeyPlan extends SqlPart {
   /** Whether some records may have no value. */
   readonly isNullable: boolean;
   readonly valueType: ValueType;
+  /** The field whose stored value it is; absent where it is another value. */
+  readonly field?: string;
 }
 
 export interface SortPlan {
