@@ -5,13 +5,16 @@ import { openServer, type TestSocket } from "../../test/sockets.ts";
 import { system } from "../kernel/index.ts";
 
 const relation = (name: string, collection: string): object => ({ name, type: "relation", collection });
-const member = "team.members(team)[user = @user.id]";
+const member = 'team.members(team)[user = @user.id && state != "left"]';
 
 async function open() {
   const server = await openServer({
     collections: [
       { name: "teams", fields: [{ name: "name", type: "string" }] },
-      { name: "members", fields: [relation("team", "teams"), relation("user", "users")] },
+      {
+        name: "members",
+        fields: [relation("team", "teams"), relation("user", "users"), { name: "state", type: "string" }],
+      },
       {
         name: "notes",
         fields: [
@@ -32,6 +35,8 @@ async function open() {
   const [red, blue] = [await make("teams", { name: "red" }), await make("teams", { name: "blue" })];
   const membership = await make("members", { team: red, user: ann.user.id });
   await make("members", { team: blue, user: bob.user.id });
+  // No member any more: nothing is told by this.
+  await make("members", { team: red, user: bob.user.id, state: "left" });
   const place = async (): Promise<string> => (await events.at(events.flushedSeq))?.id ?? "";
   return { server, records, make, ann, bob, red, blue, membership, place };
 }

@@ -1,12 +1,21 @@
 /** Changes of the property test of rules: whether the model lets a caller make one. */
-import { fileField, type Model, type ModelCaller, type ModelFile, type ModelRecord, ownerField } from "./model.ts";
-import type { Literal } from "./syntax.ts";
+import {
+  fileField,
+  fileItems,
+  itemsIn,
+  type Model,
+  type ModelCaller,
+  type ModelFile,
+  type ModelRecord,
+  ownerField,
+} from "./model.ts";
+import type { Value } from "./syntax.ts";
 
 export interface Attempt {
   readonly caller: ModelCaller;
   readonly name: string;
   readonly operation: "create" | "update" | "delete";
-  readonly body: { readonly [field: string]: Literal };
+  readonly body: { readonly [field: string]: Value };
   /** As it is before; null for a new one. */
   readonly record: ModelRecord | null;
   /** The files that a body may name. */
@@ -36,14 +45,19 @@ export function refusalOf(model: Model, attempt: Attempt): readonly number[] | n
  * download it then, the caller among them.
  */
 function pointsToClosedFile(model: Model, { caller, body, record, files }: Attempt): boolean {
-  const named = body[fileField] ?? null;
-  if (named === null || named === record?.[fileField]) return false;
-  return files.some((file) => file.id === named && file.visibility === "record" && !model.mayDownload(caller, file));
+  return [fileField, fileItems].some((field) => {
+    const named = itemsIn(body[field]).filter((id) => !itemsIn(record?.[field]).includes(id));
+    return files.some(
+      (file) => named.includes(file.id) && file.visibility === "record" && !model.mayDownload(caller, file),
+    );
+  });
 }
 
 /** The record as it would stand. */
 function nextOf(model: Model, { caller, name, body, record }: Attempt): ModelRecord {
-  const fields = model.collection(name).fields.map((field) => [field.name, null] as const);
+  const fields = model
+    .collection(name)
+    .fields.map(({ name: field, multiple }) => [field, multiple === true ? [] : null] as const);
   const owner = caller.isAdmin ? null : caller.id;
   const empty = { ...Object.fromEntries(fields), id: "", createdAt: "", updatedAt: "", [ownerField]: owner };
   return { ...(record ?? empty), ...body };
@@ -58,6 +72,6 @@ function writesClosed(model: Model, { caller, name, body, record }: Attempt, nex
     const rule = update ?? read;
     if (rule === null || states.every((state) => model.allows(rule, caller, { collection: name, record: state })))
       return false;
-    return record === null || !visible.has(field) || record[field] !== body[field];
+    return record === null || !visible.has(field) || JSON.stringify(record[field]) !== JSON.stringify(body[field]);
   });
 }

@@ -1,5 +1,13 @@
 /** Random schemas, rules, queries and records of the property test of rules. All that is random is drawn from `choose`. */
-import { fileField, type ModelCollection, type ModelField, ownerField } from "./model.ts";
+import {
+  fileField,
+  fileItems,
+  type ModelCollection,
+  type ModelField,
+  ownerField,
+  recordItems,
+  userItems,
+} from "./model.ts";
 import {
   type Condition,
   type Literal,
@@ -8,6 +16,7 @@ import {
   type Rule,
   type Term,
   textOfPath,
+  type Value,
   type Word,
 } from "./syntax.ts";
 
@@ -24,6 +33,8 @@ const plain = [
   { name: "flag", type: "boolean" },
 ] as const;
 const relations = ["r0", "r1"] as const;
+/** The fields by which records point to others. */
+const pointers = [...relations, recordItems] as const;
 /** The searched fields of collections. */
 const searches = [["t"], ["t", "s"], ["s"], null] as const;
 
@@ -41,7 +52,7 @@ export class Generator {
   constructor(choose: Choose) {
     this.#choose = choose;
     const used = names.slice(0, 2 + choose(3));
-    this.targets = new Map(used.map((name) => [name, new Map(relations.map((relation) => [relation, this.of(used)]))]));
+    this.targets = new Map(used.map((name) => [name, new Map(pointers.map((pointer) => [pointer, this.of(used)]))]));
   }
 
   get names(): string[] {
@@ -52,6 +63,12 @@ export class Generator {
     const item = items[this.#choose(items.length)];
     if (item === undefined) throw new Error("There is nothing to choose from");
     return item;
+  }
+
+  /** Some of the items, at most two, in any order. */
+  some(items: readonly string[]): string[] {
+    if (items.length === 0) return [];
+    return [...new Set(Array.from({ length: this.#choose(3) }, () => this.of(items)))];
   }
 
   /** True in one of so many cases. */
@@ -77,6 +94,15 @@ export class Generator {
         ...plain.map((field) => ({ ...field, ...this.#fieldRules(name, 5) })),
         { name: "s", type: "string" as const, ...this.#fieldRules(name, 1) },
         ...relations.map((relation) => this.#relation(name, relation)),
+        { ...this.#relation(name, recordItems), multiple: true as const },
+        {
+          name: userItems,
+          type: "relation" as const,
+          collection: "users",
+          multiple: true as const,
+          ...this.#fieldRules(name, 6),
+        },
+        { name: fileItems, type: "file" as const, multiple: true as const, ...this.#fieldRules(name, 6) },
         { name: "u", type: "relation" as const, collection: "users", ...this.#fieldRules(name, 6) },
         { name: ownerField, type: "relation" as const, collection: "users", ...this.#fieldRules(name, 8) },
         { name: fileField, type: "file" as const, ...this.#fieldRules(name, 6) },
@@ -95,7 +121,7 @@ export class Generator {
   changedRules(collections: readonly ModelCollection[]): ModelCollection[] {
     const { name: changed } = this.of(collections);
     const operation = this.of(["read", "read", "create", "update"] as const);
-    const field = this.rarely(2) ? this.of(["t", "s", "u", fileField, ...relations]) : null;
+    const field = this.rarely(2) ? this.of(["t", "s", "u", fileField, userItems, fileItems, ...pointers]) : null;
     return collections.map((collection) => {
       const { name, fields, rules } = collection;
       if (name !== changed) return collection;
@@ -105,7 +131,7 @@ export class Generator {
     });
   }
 
-  #relation(collection: string, name: (typeof relations)[number]): ModelField {
+  #relation(collection: string, name: (typeof pointers)[number]): ModelField {
     const target = this.targets.get(collection)?.get(name);
     if (target === undefined) throw new Error(`There is no relation ${collection}.${name}`);
     return { name, type: "relation", collection: target, ...this.#fieldRules(collection, 6) };
@@ -162,6 +188,7 @@ export class Generator {
   }
 
   #comparison(collection: string, most: number): Condition {
+    if (this.rarely(3)) return this.#ofItems(collection, most);
     const { hops } = this.#way(collection, Math.min(2, most));
     switch (this.#choose(7)) {
       case 0:
@@ -190,6 +217,40 @@ export class Generator {
     }
   }
 
+  /** A comparison of the items of a multiple field, or of what they lead to. */
+  #ofItems(collection: string, most: number): Condition {
+    const { hops } = this.#way(collection, Math.min(1, most));
+    const isBeyond = hops.length < most && this.rarely(2);
+    const beyond = isBeyond ? [...hops, recordItems] : hops;
+    const operator = this.rarely(3) ? "!=" : "=";
+    switch (this.#choose(4)) {
+      case 0: {
+        const field = this.of([userItems, fileItems, recordItems]);
+        return { kind: "compare", left: { hops, field }, operator, right: literal(null) };
+      }
+      case 1:
+        if (isBeyond) return { kind: "compare", ...this.#plainComparison(beyond) };
+        return { kind: "compare", left: { hops, field: userItems }, operator, right: { kind: "caller" } };
+      case 2:
+        if (isBeyond)
+          return {
+            kind: "in",
+            left: { hops: beyond, field: "t" },
+            values: [this.of(texts), this.of([...texts, null])],
+          };
+        return {
+          kind: "compare",
+          left: { hops, field: userItems },
+          operator,
+          right: { kind: "path", path: { hops: [], field: "u" } },
+        };
+      default: {
+        const field = isBeyond ? this.of([userItems, "u", ownerField]) : userItems;
+        return { kind: "compare", left: { hops: beyond, field }, operator, right: { kind: "caller" } };
+      }
+    }
+  }
+
   #plainComparison(hops: readonly string[]): { left: Path; operator: Operator; right: Term } {
     const { name: field, type } = this.of(plain);
     const left = { hops, field };
@@ -203,9 +264,7 @@ export class Generator {
     if (most < 1) return null;
     const { hops, end } = this.#way(collection, Math.min(1, most - 1));
     const pointing = this.names.flatMap((name) =>
-      relations
-        .filter((relation) => this.targets.get(name)?.get(relation) === end)
-        .map((pointer) => ({ name, pointer })),
+      pointers.filter((pointer) => this.targets.get(name)?.get(pointer) === end).map((pointer) => ({ name, pointer })),
     );
     if (pointing.length === 0) return null;
     const { name, pointer } = this.of(pointing);
@@ -227,7 +286,7 @@ export class Generator {
   }
 
   /** Values of the plain fields, of those of users and files, and a secret that no other record has. */
-  values({ users, files }: References, secret: string): { [field: string]: Literal } {
+  values({ users, files }: References, secret: string): { [field: string]: Value } {
     return {
       t: this.of([...texts, null]),
       n: this.of([0, 1, 2, 3, null]),
@@ -235,6 +294,8 @@ export class Generator {
       s: secret,
       u: this.of([...users, null]),
       [fileField]: this.of([...files, null]),
+      [userItems]: this.some(users),
+      [fileItems]: this.some(files),
     };
   }
 }

@@ -2,7 +2,7 @@
  * The model of rules: what a caller gets of some records, from the text of the rules alone. It evaluates them record by record,
  * shares no code with the service, and knows nothing of SQL, topics or caches.
  */
-import type { Comparison, Condition, Literal, Path, Rule, Term } from "./syntax.ts";
+import type { Comparison, Condition, Literal, Path, Rule, Term, Value } from "./syntax.ts";
 import { mentionsOf, textOfRule } from "./syntax.ts";
 
 export interface ModelField {
@@ -10,6 +10,7 @@ export interface ModelField {
   readonly type: "string" | "integer" | "boolean" | "relation" | "file";
   /** Of a relation. */
   readonly collection?: string;
+  readonly multiple?: true;
   readonly read: Rule | null;
   readonly update: Rule | null;
 }
@@ -29,7 +30,7 @@ export interface ModelRecord {
   readonly id: string;
   readonly createdAt: string;
   readonly updatedAt: string;
-  readonly [field: string]: Literal;
+  readonly [field: string]: Value;
 }
 
 /** A stored file. */
@@ -54,6 +55,9 @@ export const ownerField = "o";
 
 /** The name of the field that points to a file, in every collection. */
 export const fileField = "f";
+
+/** The names of the multiple fields of every collection: of users, of records and of files. */
+export const [userItems, recordItems, fileItems] = ["us", "rs", "fs"] as const;
 
 /** How a caller stands to a rule: to every record, to none, or to those that fulfil it. */
 type Standing = "all" | "none" | "some";
@@ -89,7 +93,7 @@ export class Model {
     return this.tables.get(collection) ?? [];
   }
 
-  record(collection: string, id: Literal): ModelRecord | null {
+  record(collection: string, id: Value): ModelRecord | null {
     return this.records(collection).find((record) => record.id === id) ?? null;
   }
 
@@ -157,8 +161,10 @@ export class Model {
     if (visibility === "public" || caller.isAdmin || caller.id === owner) return true;
     if (visibility === "protected") return false;
     return [...this.#collections.values()].some(({ name }) =>
-      this.list(caller, name).some(
-        (record) => record[fileField] === id && this.visible(caller, name, record).has(fileField),
+      this.list(caller, name).some((record) =>
+        [fileField, fileItems].some(
+          (field) => itemsIn(record[field]).includes(id) && this.visible(caller, name, record).has(field),
+        ),
       ),
     );
   }
@@ -210,21 +216,39 @@ export class Model {
     return statuses;
   }
 
-  #value({ hops, field }: Path, at: At, view: View): Literal {
-    const end = this.#follow(hops, at, view);
-    return end === null ? null : (end.record[field] ?? null);
+  /** The value at the end of a path to one value. */
+  #value(path: Path, at: At, view: View): Literal {
+    const [value = null] = this.#values(path, at, view);
+    return value;
   }
 
-  #follow(hops: readonly string[], at: At, { enters }: View): At | null {
-    let { collection, record } = at;
-    for (const hop of hops) {
-      const next = this.target(collection, hop);
-      const found = this.record(next, record[hop] ?? null);
-      if (found === null || !enters(next, found)) return null;
-      collection = next;
-      record = found;
-    }
-    return { collection, record };
+  /** The values at the end of a path: one, or one for each item of the multiple fields that it goes through. */
+  #values({ hops, field }: Path, at: At, view: View): Literal[] {
+    return this.#follow(hops, at, view).flatMap((end): Literal[] => {
+      if (end.record === null) return this.field(end.collection, field)?.multiple === true ? [] : [null];
+      return itemsIn(end.record[field]);
+    });
+  }
+
+  /** Whether a path ends at a multiple field. */
+  #endsAtItems({ hops, field }: Path, collection: string): boolean {
+    const end = hops.reduce((at, hop) => this.target(at, hop), collection);
+    return this.field(end, field)?.multiple === true;
+  }
+
+  /** The records at the end of relations; null for one that is not there, or that is not seen. */
+  #follow(hops: readonly string[], at: At, { enters }: View): End[] {
+    let ends: End[] = [at];
+    for (const hop of hops)
+      ends = ends.flatMap(({ collection, record }) => {
+        const next = this.target(collection, hop);
+        const ids = record === null ? [null] : itemsIn(record[hop]);
+        return ids.map((id): End => {
+          const found = this.record(next, id);
+          return { collection: next, record: found !== null && enters(next, found) ? found : null };
+        });
+      });
+    return ends;
   }
 
   #holds(condition: Condition, at: At, view: View): boolean {
@@ -238,13 +262,15 @@ export class Model {
       case "compare":
         return this.#compares(condition, { inner: at, outer: at }, view);
       case "in":
-        return condition.values.includes(this.#value(condition.left, at, view));
+        return this.#values(condition.left, at, view).some((value) => condition.values.includes(value));
       case "backward": {
-        const end = this.#follow(condition.hops, at, view);
-        if (end === null) return false;
+        const [end] = this.#follow(condition.hops, at, view);
+        const id = end?.record?.id;
+        if (id === undefined) return false;
         return this.records(condition.collection).some((record) => {
           const inner = { collection: condition.collection, record };
-          if (record[condition.pointer] !== end.record.id || !view.enters(condition.collection, record)) return false;
+          if (!itemsIn(record[condition.pointer]).includes(id) || !view.enters(condition.collection, record))
+            return false;
           if (condition.where !== null && !this.#holds(condition.where, inner, view)) return false;
           return condition.tail === null || this.#compares(condition.tail, { inner, outer: at }, view);
         });
@@ -254,22 +280,29 @@ export class Model {
 
   /** @param at.inner where the left side begins. @param at.outer where the right side does. */
   #compares({ left, operator, right }: Omit<Comparison, "kind">, at: { inner: At; outer: At }, view: View): boolean {
-    const value = this.#value(left, at.inner, view);
+    const values = this.#values(left, at.inner, view);
     const wanted = this.#term(right, at.outer, view);
-    switch (operator) {
-      case "=":
-        return isEqual(value, wanted, right);
-      case "!=":
-        return !isEqual(value, wanted, right);
-      case "~":
-        return (
-          typeof value === "string" && typeof wanted === "string" && value.toLowerCase().includes(wanted.toLowerCase())
-        );
-      case "<":
-        return value !== null && wanted !== null && value < wanted;
-      case ">=":
-        return value !== null && wanted !== null && value >= wanted;
-    }
+    const isEmpty = wanted === null && right.kind === "literal" && this.#endsAtItems(left, at.inner.collection);
+    const holds = (value: Literal): boolean => {
+      switch (operator) {
+        case "=":
+        case "!=":
+          return isEqual(value, wanted, right);
+        case "~":
+          return (
+            typeof value === "string" &&
+            typeof wanted === "string" &&
+            value.toLowerCase().includes(wanted.toLowerCase())
+          );
+        case "<":
+          return value !== null && wanted !== null && value < wanted;
+        case ">=":
+          return value !== null && wanted !== null && value >= wanted;
+      }
+    };
+    // Of several values, `!=` says that none is equal.
+    const isSome = isEmpty ? values.length === 0 : values.some(holds);
+    return operator === "!=" ? !isSome : isSome;
   }
 
   #term(term: Term, at: At, view: View): Literal {
@@ -301,6 +334,17 @@ export class Model {
 interface At {
   readonly collection: string;
   readonly record: ModelRecord;
+}
+
+/** The end of relations; null for no record. */
+interface End {
+  readonly collection: string;
+  readonly record: ModelRecord | null;
+}
+
+/** The items of a multiple field, or the value of another. */
+export function itemsIn(value: Value | undefined): Literal[] {
+  return [value ?? null].flat();
 }
 
 interface View {

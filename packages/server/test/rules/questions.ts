@@ -1,7 +1,7 @@
 /** Questions: requests for what is stored, each with the answer that the model says a caller gets. */
 import type { Generator } from "./generate.ts";
 import { groupQuestion } from "./groups.ts";
-import type { Model, ModelCaller, ModelRecord } from "./model.ts";
+import { itemsIn, type Model, type ModelCaller, type ModelRecord, recordItems } from "./model.ts";
 import { compare } from "./order.ts";
 import { type List, listQuestion, type Question } from "./question.ts";
 import { searchQuestions } from "./searches.ts";
@@ -57,9 +57,9 @@ function sortQuestion(model: Model, name: string, generator: Generator): Questio
 
 function expandQuestions(model: Model, name: string, generator: Generator): Question[] {
   const backward = generator.names.flatMap((from) =>
-    ["r0", "r1"].filter((field) => model.target(from, field) === name).map((field) => ({ from, field })),
+    ["r0", "r1", recordItems].filter((field) => model.target(from, field) === name).map((field) => ({ from, field })),
   );
-  const ways = [["r0"], ["r1"], ["r0", generator.of(["r0", "r1"])]];
+  const ways = [["r0"], ["r1"], ["r0", generator.of(["r0", "r1"])], [recordItems, generator.of(["r0", recordItems])]];
   const forward = ways.map((relations) => forwardQuestion(model, name, relations));
   return [...forward, ...backward.map((each) => backwardQuestion(model, name, each))];
 }
@@ -95,11 +95,14 @@ function expanded(
   const [relation, ...rest] = relations;
   if (relation === undefined) return shown;
   const target = model.target(name, relation);
-  const id = model.visible(caller, name, record).has(relation) ? (record[relation] ?? null) : null;
-  const found = model.record(target, id);
-  const isReadable = found !== null && model.canRead(caller, target, found);
-  const beside = isReadable ? expanded(model, caller, { name: target, record: found, relations: rest }) : null;
-  return { ...shown, expand: { [relation]: beside } };
+  const isVisible = model.visible(caller, name, record).has(relation);
+  const found = (isVisible ? itemsIn(record[relation]) : []).flatMap((id) => model.record(target, id) ?? []);
+  const beside = found
+    .filter((each) => model.canRead(caller, target, each))
+    .map((each) => expanded(model, caller, { name: target, record: each, relations: rest }));
+  const isMultiple =
+    model.field(name, relation)?.multiple === true && isVisible && model.closedStatus(caller, target) === null;
+  return { ...shown, expand: { [relation]: isMultiple ? beside : (beside[0] ?? null) } };
 }
 
 function backwardQuestion(model: Model, name: string, { from, field }: { from: string; field: string }): Question {
@@ -110,7 +113,7 @@ function backwardQuestion(model: Model, name: string, { from, field }: { from: s
     refusals: (caller) => new Set(model.fieldStanding(caller, from, field) === "all" ? [] : [400]),
     shown: (caller, record) => {
       const isClosed = model.closedStatus(caller, from) !== null;
-      const pointing = model.list(caller, from).filter((each) => each[field] === record.id);
+      const pointing = model.list(caller, from).filter((each) => itemsIn(each[field]).includes(record.id));
       const beside = isClosed ? null : pointing.map((each) => model.shown(caller, from, each));
       return { ...model.shown(caller, name, record), expand: { [step]: beside } };
     },

@@ -2,7 +2,7 @@
 import type { Generator } from "./generate.ts";
 import type { Model, ModelCaller, ModelRecord } from "./model.ts";
 import { listQuestion, type Question } from "./question.ts";
-import type { Literal } from "./syntax.ts";
+import type { Value } from "./syntax.ts";
 
 /** A search with a sort, whose order the model knows, and the same without one. */
 export function searchQuestions(model: Model, name: string, generator: Generator): Question[] {
@@ -51,12 +51,12 @@ function isFound(record: ModelRecord, searched: readonly string[], term: string)
 }
 
 /** The texts have one word each. */
-function matches(text: Literal, term: string): boolean {
+function matches(text: Value, term: string): boolean {
   const word = term.replace(/[*"]/g, "").toLowerCase();
   if (typeof text !== "string") return false;
   return term.endsWith("*") ? text.toLowerCase().startsWith(word) : text.toLowerCase() === word;
 }
 
-function snippetOf(text: Literal, terms: readonly string[]): Literal {
+function snippetOf(text: Value, terms: readonly string[]): Value {
   return terms.some((term) => matches(text, term)) ? `<mark>${text}</mark>` : text;
 }

@@ -1,6 +1,8 @@
 /** Rules as the model of the property test knows them: a tree, its text, and nothing of the service's own parser. */
 
 export type Literal = string | number | boolean | null;
+/** The value of a field: of a multiple one its items. */
+export type Value = Literal | readonly string[];
 
 /** A way from a record to a value: through relations, to a field. */
 export interface Path {

@@ -14,10 +14,10 @@ import { Downloads } from "./files.ts";
 import { Generator } from "./generate.ts";
 import { Interview } from "./interview.ts";
 import { Listeners } from "./listeners.ts";
-import { Model, type ModelCollection, type ModelRecord, ownerField } from "./model.ts";
+import { Model, type ModelCollection, type ModelRecord, ownerField, recordItems } from "./model.ts";
 import type { Question } from "./question.ts";
 import { pageQuestion, questionsFor } from "./questions.ts";
-import type { Literal } from "./syntax.ts";
+import type { Value } from "./syntax.ts";
 
 /** The collection whose events say that all others have come. */
 const ending = { name: "ending", fields: [{ name: "n", type: "integer" }] };
@@ -65,7 +65,7 @@ export class World {
     await this.#cast.must("PUT", "/api/admin/schema.json", { collections: [ending, ...this.#model.definitions()] });
   }
 
-  #values(): { [field: string]: Literal } {
+  #values(): { [field: string]: Value } {
     return this.#generator.values({ users: this.#cast.userIds, files: this.#cast.fileIds }, this.#secret());
   }
 
@@ -87,10 +87,13 @@ export class World {
     await this.#refresh();
   }
 
-  #relations(name: string, ids: ReadonlyMap<string, readonly string[]>): { [field: string]: Literal } {
+  #relations(name: string, ids: ReadonlyMap<string, readonly string[]>): { [field: string]: Value } {
     const targets = [...(this.#generator.targets.get(name) ?? [])];
     return Object.fromEntries(
-      targets.map(([field, target]) => [field, this.#generator.of([...(ids.get(target) ?? []), null])]),
+      targets.map(([field, target]) => {
+        const found = ids.get(target) ?? [];
+        return [field, field === recordItems ? this.#generator.some(found) : this.#generator.of([...found, null])];
+      }),
     );
   }
 
@@ -127,7 +130,7 @@ export class World {
       const before = this.#model;
       const answer = await this.#cast.request(caller, { method, path, ...(body !== undefined && { body }) });
       await this.#refresh();
-      const after = this.#model.record(name, record === null ? (answer.body as { id: Literal }).id : record.id);
+      const after = this.#model.record(name, record === null ? (answer.body as { id: Value }).id : record.id);
       this.#expectAnswer(before, { caller, name, operation, body: body ?? {}, record, files }, { answer, after });
       if (JSON.stringify(record) !== JSON.stringify(after))
         this.#listeners.tell(this.#model, { name, before: record, after });
@@ -169,7 +172,7 @@ export class World {
   }
 
   /** Some values of a record; of one that is there also those that it has, which the caller may not know. */
-  #body(name: string, caller: Actor, record: ModelRecord | null): { [field: string]: Literal } {
+  #body(name: string, caller: Actor, record: ModelRecord | null): { [field: string]: Value } {
     const { id: _, createdAt: __, updatedAt: ___, ...present } = record ?? { id: "", createdAt: "", updatedAt: "" };
     const ids = new Map(this.#generator.names.map((each) => [each, this.#model.records(each).map(({ id }) => id)]));
     const values = { ...this.#values(), ...this.#relations(name, ids) };

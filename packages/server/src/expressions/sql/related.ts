@@ -69,11 +69,31 @@ function enterPointing(scope: Scope, { from, target, pointer }: Omit<Some, "item
   return { tables: [...tables, holders, table], conditions: [...shared, points, ...inner.readable(target)], inner };
 }
 
-/** The items of the record at the end of `from`. */
-function enterItems(scope: Scope, { from, field }: Omit<SomeItem, "item">): Entered {
+/**
+ * The items of the record at the end of `from`. They are at most as many as a field may hold, so they say how far they have come only
+ * where each of them leads to several further ones.
+ */
+function enterItems(scope: Scope, { from, field, item }: SomeItem): Entered {
   const { tables, conditions, alias } = scope.enter(from);
   const inner = scope.inside();
-  return { tables: [...tables, `json_each(${alias}.${identifier(field.column)}) ${inner.alias}`], conditions, inner };
+  const probes = item !== null && leadsToSeveral(item) ? inner.probes("key") : [];
+  const items = `json_each(${alias}.${identifier(field.column)}) ${inner.alias}`;
+  return { tables: [...tables, items], conditions: [...probes, ...conditions], inner };
+}
+
+function leadsToSeveral(expression: Expression): boolean {
+  switch (expression.type) {
+    case "and":
+    case "or":
+      return expression.items.some(leadsToSeveral);
+    case "not":
+      return leadsToSeveral(expression.item);
+    case "compare":
+    case "in":
+      return false;
+    default:
+      return true;
+  }
 }
 
 /** A condition on the column at the end of relations, which NULL does not meet: looked up from their end. */
