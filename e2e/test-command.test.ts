@@ -271,6 +271,84 @@ test("seeds, roles and passwords", async () => {
     expect(code).toBe(0);
   }, 60_000);
 
+  test("is idle when chains of functions and runs, full queues, hooks and streams of endpoints have come to their end", async () => {
+    const { run } = await tested({
+      // A run makes a note, and the function of a note enqueues the next run.
+      "jobs/link.ts": `export const queue: QueueOptions = { concurrency: 1 };
+const job: QueueJob<{ left: number }> = async ({ payload, db }) => {
+  await db.collection("notes").create({ text: "link " + payload.left });
+};
+export default job;
+`,
+      "functions/notes/link.ts": `export const onCreate: OnCreate<"notes"> = async ({ record, jobs }) => {
+  const left = Number(/^link (\\d+)$/.exec(record.text)?.[1] ?? 0);
+  if (left > 1) await jobs.enqueue("link", { left: left - 1 });
+};
+`,
+      "jobs/fill.ts": `export const queue: QueueOptions = { concurrency: 1 };
+const job: QueueJob<number> = async ({ payload, db }) => {
+  await db.collection("notes").create({ text: "fill " + payload });
+};
+export default job;
+`,
+      "endpoints/fill.ts": `export const POST: Endpoint = async (_request, { jobs }) => {
+  for (let n = 0; n < 100; n++) await jobs.enqueue("fill", n);
+  return new Response();
+};
+`,
+      "endpoints/slow.ts": `export const POST: Endpoint = (_request, { db }) =>
+  new Response(async function* () {
+    yield "begun";
+    await Bun.sleep(200);
+    await db.collection("notes").create({ text: "slow" });
+  } as unknown as ReadableStream);
+`,
+      "functions/notes/wait.ts": `export const beforeCreate: BeforeCreate<"notes"> = async ({ record }) => {
+  if (record.text === "waits") await Bun.sleep(200);
+};
+`,
+      "jobs/idle.test.ts": `import { expect, service, test } from "socle/test";
+
+const admin = await service.client("admin");
+const count = async (prefix: string) =>
+  (await admin.collection("notes").list()).filter(({ text }) => text.startsWith(prefix)).length;
+
+test("chains", async () => {
+  await admin.collection("notes").create({ text: "link 12" });
+  await service.idle();
+  expect(await count("link")).toBe(12);
+});
+
+test("a queue that takes one run at a time", async () => {
+  await admin.function("fill", { method: "POST" });
+  await service.idle();
+  expect(await count("fill")).toBe(100);
+});
+
+test("the stream of an endpoint", async () => {
+  const reader = (await admin.function("slow", { method: "POST" })).body?.getReader();
+  await reader?.read();
+  const rest = reader?.read();
+  await service.idle();
+  expect(await count("slow")).toBe(1);
+  await rest;
+});
+
+test("a hook", async () => {
+  const creating = admin.collection("notes").create({ text: "waits" });
+  // The service has the request, which came before this one.
+  await admin.me();
+  await service.idle();
+  expect(await count("waits")).toBe(1);
+  await creating;
+});
+`,
+    });
+    const { code, stderr } = await run();
+    expect(stderr).toContain("4 pass\n 0 fail");
+    expect(code).toBe(0);
+  }, 60_000);
+
   test("is of one file alone, and the next one finds none of its data", async () => {
     const same = `import { expect, service, test } from "socle/test";
 const ada = await service.client("ada@example.com");
