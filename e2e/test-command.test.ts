@@ -1,6 +1,7 @@
 /** `socle test`: the tests of a project, each file against a service of its own, by the executable alone. */
 import { describe, expect, test } from "bun:test";
 import { cpSync, existsSync, readdirSync, utimesSync } from "node:fs";
+import { rm } from "node:fs/promises";
 import { join } from "node:path";
 import { executable, type Finished, project, root, serve, socle, temporaryFolder, until } from "./kit.ts";
 import { write } from "./scripts-kit.ts";
@@ -35,6 +36,14 @@ const passing = 'import { expect, test } from "socle/test";\ntest("passes", () =
 const failing =
   'import { expect, test } from "socle/test";\ntest("fails", () => {\n  expect("one").toBe("two");\n});\n';
 
+/** A test that is still asking when its time is up. */
+const late = `import { service, test } from "socle/test";
+test("late", async () => service.clock.advance("36500d"), 500);
+test("next", async () => {
+  await (await service.client()).health();
+});
+`;
+
 /** A test that waits for ever, and says where its service is. */
 const hanging = `import { service, test } from "socle/test";
 test("hangs", async () => {
@@ -51,8 +60,20 @@ describe("a run", () => {
     expect(stderr).toContain("2 pass");
     expect(code).toBe(0);
     expect(await socle(["check"], { cwd })).toMatchObject({ code: 0 });
-    const tsc = Bun.spawnSync([join(root, "node_modules/.bin/tsc"), "-p", "."], { cwd });
-    expect(tsc.stdout.toString()).toBe("");
+    const compile = (): string =>
+      Bun.spawnSync([join(root, "node_modules/.bin/tsc"), "-p", "."], { cwd }).stdout.toString();
+    expect(compile()).toBe("");
+    // With Bun's types in the project, those of its test runner are not there twice.
+    const types = join(cwd, "node_modules/@types/bun");
+    cpSync(join(root, "node_modules/bun-types"), join(cwd, "node_modules/bun-types"), { recursive: true });
+    await write(types, {
+      "package.json": '{ "name": "@types/bun", "version": "1.0.0", "types": "index.d.ts" }',
+      "index.d.ts": '/// <reference types="bun-types" />\n',
+    });
+    expect(await socle(["types"], { cwd })).toMatchObject({ code: 0 });
+    expect(existsSync(join(cwd, ".socle/test/bun-test.d.ts"))).toBe(false);
+    expect(compile()).toBe("");
+    await rm(join(cwd, "node_modules"), { recursive: true });
     await write(cwd, {
       "jobs/wrong.test.ts": `import { expect, service, test } from "socle/test";
 test("", async () => {
@@ -81,6 +102,17 @@ test("", async () => {
     expect(stderr).toContain("1 pass");
     expect(folders()).toEqual([]);
     expect(existsSync(join(cwd, "socle.db"))).toBe(false);
+  });
+
+  test("goes on after a test whose time is up", async () => {
+    const { run } = await tested({
+      "jobs/tick.ts": 'export const schedule = "* * * * *";\nexport default () => undefined;\n',
+      "jobs/a.test.ts": late,
+    });
+    const { code, stderr } = await run();
+    expect(stderr).toContain("this test timed out after 500ms");
+    expect(stderr).toMatch(/ 1 pass\n 1 fail\n(?!.*error)/);
+    expect(code).toBe(1);
   });
 
   test("is of the files and the names that were asked for", async () => {

@@ -20,7 +20,9 @@ const files = {
 };
 
 const { service, scripts, request } = await openScripts({
-  collections: [{ name: "a", fields: [{ name: "n", type: "integer" }], permissions: { create: "public", update: "public" } }],
+  collections: [
+    { name: "a", fields: [{ name: "n", type: "integer" }], permissions: { create: "public", update: "public" } },
+  ],
   files,
 });
 const records = async (): Promise<number> => {
