@@ -45,9 +45,11 @@ test("next", async () => {
 `;
 
 /** A test that waits for ever, and says where its service is. */
-const hanging = `import { service, test } from "socle/test";
+const hanging = `import { renameSync } from "node:fs";
+import { service, test } from "socle/test";
 test("hangs", async () => {
-  await Bun.write("url.txt", service.url);
+  await Bun.write("url.new", service.url);
+  renameSync("url.new", "url.txt");
   await new Promise(() => undefined);
 }, 60_000);
 `;
