@@ -1,6 +1,7 @@
 /** `socle test`: the tests of a project, each file against a service of its own, by the executable alone. */
 import { describe, expect, test } from "bun:test";
 import { cpSync, existsSync, readdirSync, utimesSync } from "node:fs";
+import { rm } from "node:fs/promises";
 import { join } from "node:path";
 import { executable, type Finished, project, root, serve, socle, temporaryFolder, until } from "./kit.ts";
 import { write } from "./scripts-kit.ts";
@@ -35,10 +36,20 @@ const passing = 'import { expect, test } from "socle/test";\ntest("passes", () =
 const failing =
   'import { expect, test } from "socle/test";\ntest("fails", () => {\n  expect("one").toBe("two");\n});\n';
 
+/** A test that is still asking when its time is up. */
+const late = `import { service, test } from "socle/test";
+test("late", async () => service.clock.advance("36500d"), 500);
+test("next", async () => {
+  await (await service.client()).health();
+});
+`;
+
 /** A test that waits for ever, and says where its service is. */
-const hanging = `import { service, test } from "socle/test";
+const hanging = `import { renameSync } from "node:fs";
+import { service, test } from "socle/test";
 test("hangs", async () => {
-  await Bun.write("url.txt", service.url);
+  await Bun.write("url.new", service.url);
+  renameSync("url.new", "url.txt");
   await new Promise(() => undefined);
 }, 60_000);
 `;
@@ -51,8 +62,20 @@ describe("a run", () => {
     expect(stderr).toContain("2 pass");
     expect(code).toBe(0);
     expect(await socle(["check"], { cwd })).toMatchObject({ code: 0 });
-    const tsc = Bun.spawnSync([join(root, "node_modules/.bin/tsc"), "-p", "."], { cwd });
-    expect(tsc.stdout.toString()).toBe("");
+    const compile = (): string =>
+      Bun.spawnSync([join(root, "node_modules/.bin/tsc"), "-p", "."], { cwd }).stdout.toString();
+    expect(compile()).toBe("");
+    // With Bun's types in the project, those of its test runner are not there twice.
+    const types = join(cwd, "node_modules/@types/bun");
+    cpSync(join(root, "node_modules/bun-types"), join(cwd, "node_modules/bun-types"), { recursive: true });
+    await write(types, {
+      "package.json": '{ "name": "@types/bun", "version": "1.0.0", "types": "index.d.ts" }',
+      "index.d.ts": '/// <reference types="bun-types" />\n',
+    });
+    expect(await socle(["types"], { cwd })).toMatchObject({ code: 0 });
+    expect(existsSync(join(cwd, ".socle/test/bun-test.d.ts"))).toBe(false);
+    expect(compile()).toBe("");
+    await rm(join(cwd, "node_modules"), { recursive: true });
     await write(cwd, {
       "jobs/wrong.test.ts": `import { expect, service, test } from "socle/test";
 test("", async () => {
@@ -81,6 +104,17 @@ test("", async () => {
     expect(stderr).toContain("1 pass");
     expect(folders()).toEqual([]);
     expect(existsSync(join(cwd, "socle.db"))).toBe(false);
+  });
+
+  test("goes on after a test whose time is up", async () => {
+    const { run } = await tested({
+      "jobs/tick.ts": 'export const schedule = "* * * * *";\nexport default () => undefined;\n',
+      "jobs/a.test.ts": late,
+    });
+    const { code, stderr } = await run();
+    expect(stderr).toContain("this test timed out after 500ms");
+    expect(stderr).toMatch(/ 1 pass\n 1 fail\n(?!.*error)/);
+    expect(code).toBe(1);
   });
 
   test("is of the files and the names that were asked for", async () => {
@@ -268,6 +302,84 @@ test("seeds, roles and passwords", async () => {
     });
     const { code, stderr } = await run();
     expect(stderr).toContain("8 pass\n 0 fail");
+    expect(code).toBe(0);
+  }, 60_000);
+
+  test("is idle when chains of functions and runs, full queues, hooks and streams of endpoints have come to their end", async () => {
+    const { run } = await tested({
+      // A run makes a note, and the function of a note enqueues the next run.
+      "jobs/link.ts": `export const queue: QueueOptions = { concurrency: 1 };
+const job: QueueJob<{ left: number }> = async ({ payload, db }) => {
+  await db.collection("notes").create({ text: "link " + payload.left });
+};
+export default job;
+`,
+      "functions/notes/link.ts": `export const onCreate: OnCreate<"notes"> = async ({ record, jobs }) => {
+  const left = Number(/^link (\\d+)$/.exec(record.text)?.[1] ?? 0);
+  if (left > 1) await jobs.enqueue("link", { left: left - 1 });
+};
+`,
+      "jobs/fill.ts": `export const queue: QueueOptions = { concurrency: 1 };
+const job: QueueJob<number> = async ({ payload, db }) => {
+  await db.collection("notes").create({ text: "fill " + payload });
+};
+export default job;
+`,
+      "endpoints/fill.ts": `export const POST: Endpoint = async (_request, { jobs }) => {
+  for (let n = 0; n < 100; n++) await jobs.enqueue("fill", n);
+  return new Response();
+};
+`,
+      "endpoints/slow.ts": `export const POST: Endpoint = (_request, { db }) =>
+  new Response(async function* () {
+    yield "begun";
+    await Bun.sleep(200);
+    await db.collection("notes").create({ text: "slow" });
+  } as unknown as ReadableStream);
+`,
+      "functions/notes/wait.ts": `export const beforeCreate: BeforeCreate<"notes"> = async ({ record }) => {
+  if (record.text === "waits") await Bun.sleep(200);
+};
+`,
+      "jobs/idle.test.ts": `import { expect, service, test } from "socle/test";
+
+const admin = await service.client("admin");
+const count = async (prefix: string) =>
+  (await admin.collection("notes").list()).filter(({ text }) => text.startsWith(prefix)).length;
+
+test("chains", async () => {
+  await admin.collection("notes").create({ text: "link 12" });
+  await service.idle();
+  expect(await count("link")).toBe(12);
+});
+
+test("a queue that takes one run at a time", async () => {
+  await admin.function("fill", { method: "POST" });
+  await service.idle();
+  expect(await count("fill")).toBe(100);
+});
+
+test("the stream of an endpoint", async () => {
+  const reader = (await admin.function("slow", { method: "POST" })).body?.getReader();
+  await reader?.read();
+  const rest = reader?.read();
+  await service.idle();
+  expect(await count("slow")).toBe(1);
+  await rest;
+});
+
+test("a hook", async () => {
+  const creating = admin.collection("notes").create({ text: "waits" });
+  // The service has the request, which came before this one.
+  await admin.me();
+  await service.idle();
+  expect(await count("waits")).toBe(1);
+  await creating;
+});
+`,
+    });
+    const { code, stderr } = await run();
+    expect(stderr).toContain("4 pass\n 0 fail");
     expect(code).toBe(0);
   }, 60_000);
 

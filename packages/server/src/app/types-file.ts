@@ -60,7 +60,9 @@ export async function writeTypes(
     const file = join(folder, testFolder, path);
     await (isLeftOut ? rm(file, { force: true }) : writeIfChanged(file, text));
   }
-  await writeIfChanged(join(folder, testTypesFile), testDeclarations);
+  // By itself, the compiler takes no types of packages.
+  const reference = hasBunTypes(folder) ? '/// <reference types="bun" />\n' : "";
+  await writeIfChanged(join(folder, testTypesFile), `${reference}${testDeclarations}`);
 }
 
 function hasBunTypes(folder: string): boolean {

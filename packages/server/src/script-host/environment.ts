@@ -13,9 +13,15 @@ export function variablesOf(declared: readonly string[]): Variable[] {
   return declared.map((text) => ({ name: text.replace(/\?$/, ""), isOptional: text.endsWith("?") }));
 }
 
-/** The variables of the project's `.env` file; none without one. @throws Error when it cannot be read. */
-export function readEnvironmentFile(root: string): Readonly<Record<string, string | undefined>> {
-  const file = join(root, ".env");
+/**
+ * The variables of a file of the project: `.env`, or that of its tests. None without one.
+ * @throws Error when it cannot be read.
+ */
+export function readEnvironmentFile(
+  root: string,
+  name: ".env" | ".env.test",
+): Readonly<Record<string, string | undefined>> {
+  const file = join(root, name);
   return existsSync(file) ? parseEnv(readFileSync(file, "utf8")) : {};
 }
 

@@ -1,6 +1,7 @@
 /** The processes of the user's code: loading and reloading modules, running handlers within limits, the calls they may make. */
 
 export type { CallOutcome, ScriptCall, ScriptOutcome, ScriptTask } from "./attempt.ts";
+export { readEnvironmentFile } from "./environment.ts";
 export type { FileState } from "./file-states.ts";
 export { SpawnedProcess } from "./host-process.ts";
 export type { Lane } from "./lanes.ts";

@@ -192,7 +192,10 @@ export class ScriptHost {
     if (env.length === 0) return [];
     try {
       // The service's environment wins.
-      return missingVariables(env, { ...readEnvironmentFile(root), ...withoutSettings(process(root).environment) });
+      return missingVariables(env, {
+        ...readEnvironmentFile(root, ".env"),
+        ...withoutSettings(process(root).environment),
+      });
     } catch (error) {
       logger.error(".env cannot be read", { error });
       return [];

@@ -2,14 +2,13 @@
  * The process of a service under test: the service as it is served, with the project's definitions and code, on data of its
  * own, and with a clock that the test moves. It does what the command asks on behalf of a test file.
  */
-import { existsSync, readFileSync } from "node:fs";
-import { join, resolve } from "node:path";
-import { parseEnv } from "node:util";
+import { resolve } from "node:path";
 import type { TestCall, TestUser } from "@socle/protocol";
 import { App, seedFrom } from "../app/index.ts";
 import { duration } from "../config/index.ts";
 import { AppError, messageOf, moveTime, quote, reasonsOf, SetupError, system, timeOffset } from "../kernel/index.ts";
 import { Logger, LogRing, lineOf } from "../logging/index.ts";
+import { readEnvironmentFile } from "../script-host/index.ts";
 import type { FromService, TestServiceOptions, ToService } from "./protocol.ts";
 import { TestClock } from "./test-clock.ts";
 import { testConfig } from "./test-config.ts";
@@ -78,7 +77,7 @@ class TestService {
       log,
       clock,
       onFatal: (error) => logger.error("The disk refused a write; nothing more is accepted", { error }),
-      environment: { ...environmentOf(config.folder), ...environment, NODE_ENV: "test" },
+      environment: { ...readEnvironmentFile(config.folder, ".env.test"), ...environment, NODE_ENV: "test" },
       adminCommand: "socle admin create EMAIL",
     });
     const problems = app.scripts
@@ -137,10 +136,4 @@ class TestService {
     await database.transact((tx) => auth.users.create(tx, { ...values, role }, system));
     return credentials;
   }
-}
-
-/** The variables of the project's `.env.test`, over which those of the command win. */
-function environmentOf(folder: string): Environment {
-  const file = join(folder, ".env.test");
-  return existsSync(file) ? parseEnv(readFileSync(file, "utf8")) : {};
 }

@@ -21,7 +21,6 @@ const runnerOptions: Command["options"] = {
   },
   timeout: { value: "MS", summary: `how long a test may take, in milliseconds (default: ${usualTimeout})` },
   bail: { summary: "stop after the first test that fails" },
-  coverage: { summary: "show which lines of code that the test files import are run" },
   "update-snapshots": { short: "u", summary: "write snapshots anew" },
 };
 

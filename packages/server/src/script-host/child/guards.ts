@@ -3,7 +3,7 @@ import { missingVariables, readEnvironmentFile, variablesOf } from "../environme
 
 /** Adds the variables of the project's `.env` file. The service's environment wins; the variables that configure the service are removed. */
 export function loadEnvironment(root: string): void {
-  for (const [name, value] of Object.entries(readEnvironmentFile(root))) process.env[name] ??= value;
+  for (const [name, value] of Object.entries(readEnvironmentFile(root, ".env"))) process.env[name] ??= value;
   for (const name of Object.keys(process.env)) if (name.startsWith("SERVICE_")) delete process.env[name];
 }
 
