@@ -1,6 +1,8 @@
 /** The context of handlers, in a real process: lists by query, passwords, files of a user, and `fetch`. */
 import { afterAll, expect, test } from "bun:test";
+import type { GroupQuery, RecordQuery } from "@socle/protocol";
 import { openScripts, type TestScripts } from "../../test/scripts.ts";
+import { typeDeclarations } from "./type-declarations.ts";
 
 const posts = {
   name: "posts",
@@ -46,6 +48,38 @@ test("db.list takes the parameters of lists, without the permissions of anybody"
     all: 4,
     groups: [{ author: null, count: 4, "sum(n)": 10 }],
   });
+});
+
+/** Every parameter of a list and of its groups. */
+const listParameters: { readonly [name in keyof (RecordQuery & GroupQuery)]-?: true } = {
+  filter: true,
+  search: true,
+  snippet: true,
+  sort: true,
+  limit: true,
+  cursor: true,
+  offset: true,
+  count: true,
+  fields: true,
+  expand: true,
+  group: true,
+  aggregate: true,
+};
+
+test("db.list is declared with every parameter of the HTTP API, a search among them", async () => {
+  const declared = /interface SocleQuery \{([^}]*)\}/.exec(typeDeclarations([], []))?.[1]?.match(/\w+(?=\?:)/g) ?? [];
+  expect(declared.toSorted()).toEqual(Object.keys(listParameters).toSorted());
+  const api = await openScripts({
+    collections: [{ ...posts, search: ["title"] }],
+    files: {
+      "jobs/try.ts": `export const schedule = "0 0 1 1 *";
+        export default async ({ db }) => {
+          for (const title of ["one two", "three"]) await db.collection("posts").create({ title });
+          console.log(JSON.stringify(await db.collection("posts").list({ search: "tw*", snippet: "title", fields: "title" })));
+        };`,
+    },
+  });
+  expect(await run(api)).toEqual([{ title: "one two", snippet: { title: "one <mark>two</mark>" } }]);
 });
 
 test("a query that is none is refused as over HTTP", async () => {
