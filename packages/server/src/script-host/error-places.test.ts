@@ -168,10 +168,9 @@ const forms: { readonly [file: string]: string } = {
   "_star.ts": "export function value(): number { return 5; }",
 };
 
-mkdirSync(join(root, "releases/one"), { recursive: true });
 mkdirSync(join(root, "functions"));
 // A folder that is a link is named as the project knows it.
-symlinkSync(join(root, "releases/one"), join(root, "functions/posts"));
+symlinkSync(temporaryFolder(), join(root, "functions/posts"));
 await Bun.write(join(root, "functions/posts/a.ts"), handlers);
 await Bun.write(join(root, "functions/posts/_shared.ts"), sharedCode);
 await Bun.write(join(root, "tsconfig.json"), '{ "compilerOptions": { "experimentalDecorators": true } }');
