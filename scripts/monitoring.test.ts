@@ -42,8 +42,9 @@ describe.each(Object.entries(expressions))("%s", (_name, all) => {
   });
 
   test("names label values that there are", () => {
-    // Requests have been none here, and their classes are fixed.
-    const values = metrics + ["2xx", "4xx", "5xx"].map((status) => `status="${status}"`).join("\n");
+    // Requests and hooks have been none here; their classes and ends are fixed.
+    const fixed = [...["2xx", "4xx", "5xx"].map((status) => `status="${status}"`), 'end="failed"'];
+    const values = metrics + fixed.join("\n");
     const asked = all.flatMap((expr) => [...expr.matchAll(/(\w+)=~?"([^"$]+)"|(\w+)!~"([^"$]+)"/g)]);
     const pairs = asked.flatMap(([, name, value, otherName, others = ""]) =>
       name === undefined ? others.split("|").map((other) => `${otherName}="${other}"`) : [`${name}="${value}"`],
