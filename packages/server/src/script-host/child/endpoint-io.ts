@@ -167,7 +167,7 @@ function headersOf(response: Response): HeaderList {
   const list: [string, string][] = [];
   for (const [name, value] of response.headers) {
     // The bytes of a response of `fetch` are as they were before they were encoded.
-    const isUndone = name === "content-encoding" && isDecoded(response);
+    const isUndone = name === "content-encoding" && isDecoded(response, value);
     if (!hopByHop.has(name) && !isUndone) list.push([name, value]);
   }
   return list;

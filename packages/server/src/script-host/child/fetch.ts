@@ -1,12 +1,14 @@
 /** `fetch` of the user's code: it ends with the attempt that called it, and its errors name the line of the call. */
 import { scopes } from "./output.ts";
 
+/** Encodings of bodies that `fetch` undoes. */
+const undone = /^(?:gzip|x-gzip|deflate|br|zstd)$/i;
 /** Responses whose body is as it was sent. */
 const encoded = new WeakSet<Response>();
 
-/** Whether a response is one of `fetch`, which has undone the encoding of its body. */
-export function isDecoded(response: Response): boolean {
-  return response.url !== "" && !encoded.has(response);
+/** Whether a response is one of `fetch`, which has undone this encoding of its body. */
+export function isDecoded(response: Response, encoding: string): boolean {
+  return response.url !== "" && undone.test(encoding) && !encoded.has(response);
 }
 
 /** Has `fetch` end when the time of the attempt is up, beside any signal that it is given. */
