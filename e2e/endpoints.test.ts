@@ -29,6 +29,22 @@ const faults: { readonly [name: string]: readonly [code: string, statuses: reado
     [504, 502],
   ],
   headers: ["return new Response('', { headers: { 'x-a': 'a\\r\\nb: c' } });", [500]],
+  killParent: ["process.kill(process.ppid, 'SIGKILL');", [500]],
+  throwsNothing: ["throw undefined;", [500]],
+  throwsProxy: ["throw new Proxy({}, { get() { throw new Error('trap'); } });", [500]],
+  deepError: ["throw Object.assign(new Error('x'.repeat(5_000_000)), { cause: 'y' });", [500]],
+  hugeBody: ["await context.db.collection('done').create({ n: 'x'.repeat(50_000_000) });", [500]],
+  endlessQuery: [
+    "await context.db.query('WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT max(i) FROM n');",
+    [504, 500],
+  ],
+  calls: ["for (;;) context.db.collection('done').list().catch(() => {});", [504, 502]],
+  fakes: ["return Object.create(Response.prototype);", [500]],
+  thenable: [
+    "return { then(resolve: any) { resolve(new Response('first')); resolve(new Response('second')); } };",
+    [200],
+  ],
+  twice: ["const response = new Response('x'); await response.text(); return response;", [500]],
 };
 
 const files: Record<string, string> = {
@@ -54,7 +70,8 @@ const files: Record<string, string> = {
   "endpoints/gone.ts": `${open}export const GET = async (_: Request, { signal, logger }) => { signal.addEventListener("abort", () => logger.info("client gone")); await Bun.sleep(2000); return new Response(""); };\n`,
 };
 for (const [name, [code]] of Object.entries(faults))
-  files[`endpoints/bad/${name}.ts`] = `${hasty}export const GET = async (_request: Request) => {\n  ${code}\n};\n`;
+  files[`endpoints/bad/${name}.ts`] =
+    `${hasty}export const GET = async (_request: Request, context: any) => {\n  ${code}\n};\n`;
 
 const collections = ["items", "done"].map(collection);
 const cwd = await scriptProject({ collections, files, scripts: { memory: "256MiB" } });

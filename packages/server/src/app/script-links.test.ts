@@ -106,6 +106,7 @@ test("a link that leads back to a folder above is passed over", async () => {
   await writeRelease(folder, "one");
   link(join(folder, "endpoints/again"), join(folder, "endpoints"));
   link(join(folder, "endpoints/deep/loop"), join(folder, "endpoints/deep"));
+  link(join(folder, "endpoints/project"), folder);
   link(join(folder, "functions/notes/self"), ".");
   const api = await openScripts({ collections: [notes], folder });
   expect(api.scripts.endpoints.list().map(({ route }) => route)).toEqual(["/api/function/name"]);

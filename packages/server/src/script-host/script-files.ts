@@ -1,6 +1,6 @@
 /** The files of the user's code: which of them are scripts, and their content. */
 import { type Dirent, readdirSync, readFileSync, realpathSync, type Stats, statSync } from "node:fs";
-import { join } from "node:path";
+import { join, sep } from "node:path";
 import type { CodeFile } from "./protocol.ts";
 
 export const scriptFolders = ["functions", "jobs", "endpoints"] as const;
@@ -139,8 +139,13 @@ function walkBelow(folder: { path: string; real: string; above: readonly string[
     const place = join(folder.real, entry.name);
     const real = entry.isSymbolicLink() ? realPath(place) : place;
     if (real === null || !isFolder(folder.real, entry)) visit({ path, real });
-    else if (!folder.above.includes(real)) walkBelow({ path, real, above: [...folder.above, real] }, visit);
+    else if (!folder.above.some((each) => isWithin(each, real)))
+      walkBelow({ path, real, above: [...folder.above, real] }, visit);
   }
+}
+
+function isWithin(path: string, folder: string): boolean {
+  return path === folder || path.startsWith(folder + sep);
 }
 
 function realPath(path: string): string | null {
