@@ -69,7 +69,7 @@ describe.each([
 ])("links in the project: %s", (_name, paths) => {
   async function open(): Promise<{ api: TestScripts; leadTo: (name: string) => void }> {
     const base = temporaryFolder();
-    for (const name of ["one", "two", "six"]) await writeRelease(join(base, name), name);
+    for (const name of ["one", "two"]) await writeRelease(join(base, name), name);
     const folder = join(base, "project");
     const leadTo = (name: string): void => {
       for (const path of paths) link(join(folder, path), join(base, name, path));
@@ -91,7 +91,7 @@ describe.each([
   test("a development server notices that they lead elsewhere, though no file is newer", async () => {
     const { api, leadTo } = await open();
     api.scripts.watch();
-    for (const name of ["two", "six", "one"]) {
+    for (const name of ["two", "one"]) {
       leadTo(name);
       const isNew = (): boolean => api.log.filter((line) => line.startsWith("INFO Reloaded")).length > 0;
       while (!isNew()) await Bun.sleep(5);
@@ -109,6 +109,7 @@ test("a link that leads back to a folder above is passed over", async () => {
   link(join(folder, "endpoints/project"), folder);
   link(join(folder, "functions/notes/self"), ".");
   const api = await openScripts({ collections: [notes], folder });
+  expect(api.log.filter((line) => line.includes("does not load"))).toEqual([]);
   expect(api.scripts.endpoints.list().map(({ route }) => route)).toEqual(["/api/function/name"]);
   expect(await running(api)).toEqual(["one", "one", "one"]);
 });
