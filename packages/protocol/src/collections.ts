@@ -54,6 +54,8 @@ const reservedCollectionNames = [
   "job",
   "openapi",
   "batch",
+  // A table of this name would hide the function of SQLite that conditions and lists of ids use.
+  "json_each",
 ];
 
 /** Whether the service keeps the name for itself, in any case of its letters. */

@@ -150,6 +150,17 @@ describe("one value and several", () => {
     await add(name, { tag: "z" });
   });
 
+  test("under another name, in one change", async () => {
+    const name = await create({ fields: [text("tag", { values: ["x", "y"] })] });
+    for (const tag of ["x", null]) await add(name, { tag });
+    expect((await define(name, [several("tags", { values: ["x", "y", "z"] })])).status).toBe(200);
+    expect(await valuesOf(name, "tags")).toEqual([["x"], []]);
+    expect(await holding(name, 'tags = "x"')).toBe(1);
+    expect((await define(name, [text("label", { values: ["y", "x"], renamedFrom: "tags" })])).status).toBe(200);
+    expect(await valuesOf(name, "label")).toEqual(["x", null]);
+    expect([await holding(name, 'label > "y"'), await kept(name)]).toEqual([1, []]);
+  });
+
   test("with values, whose order comes and goes", async () => {
     const name = await create({ fields: [text("kind", { values: ["b", "a"] })], indexes: [["kind"]] });
     for (const kind of ["a", "b"]) await add(name, { kind });

@@ -67,12 +67,14 @@ export interface Some {
   readonly item: Expression | null;
 }
 
-/** Some item of the multiple field `field`, of the record where `from` ends, fulfils `item`. */
+/** Some item of the multiple field `field`, of the record where `from` ends, or the record that it names, fulfils `item`. */
 export interface SomeItem {
   readonly type: "someItem";
   readonly from: readonly Hop[];
   readonly field: SchemaField & { readonly items: NonNullable<SchemaField["items"]> };
-  /** Null for any item. In it, the field itself stands for the item: see `itemOf`. */
+  /** The records that the items name, where `item` is about them; null where it is about the items. */
+  readonly record: ExpressionSchema | null;
+  /** Null for any item. About an item, the field itself stands for it: see `itemOf`. */
   readonly item: Expression | null;
 }
 
@@ -207,7 +209,10 @@ export function collectionsIn(expression: Expression): Set<string> {
       follow(each.from);
       names.add(each.target.name);
     }
-    if (each.type === "someItem") follow(each.from);
+    if (each.type === "someItem") {
+      follow(each.from);
+      if (each.record !== null) names.add(each.record.name);
+    }
     for (const part of partsOf(each)) visit(part);
   };
   visit(expression);

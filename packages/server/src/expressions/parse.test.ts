@@ -105,6 +105,26 @@ describe("what is wrong is told with its position, and what was expected", () =>
       'count in (1, "2")',
       'at position 14: "count", a number, cannot be compared with "2", a text; expected a number such as 5',
     ],
+    [
+      "title[count = 1]",
+      'at position 1: "title" is none: only a multiple relation, or collection(field), has records for a condition in brackets',
+    ],
+    [
+      "tags[title = 'a']",
+      'at position 1: "tags" is none: only a multiple relation, or collection(field), has records for a condition in brackets',
+    ],
+    [
+      "author[age = 1]",
+      'at position 1: "author" is none: only a multiple relation, or collection(field), has records for a condition in brackets',
+    ],
+    ["links[tilte = 'a']", 'at position 7: "posts" has no field "tilte"; did you mean "title"?'],
+    ["lniks[title = 'a']", 'at position 1: "posts" has no field "lniks"; did you mean "links"?'],
+    ["links[title = 'a'", "at position 18: expected &&, || or ], the end came"],
+    ["links[]", 'at position 7: expected the number of an item, from 0, or * for any, found "]"'],
+    [
+      "title = links[count = 1]",
+      "at position 9: a path that leads back to several records can stand only left of a comparison",
+    ],
     ["title = tags", 'at position 9: "tags" has several items; only the left side of a comparison can name it'],
     ["title in (tags)", 'at position 11: "tags" has several items; only the left side of a comparison can name it'],
     ["count > links.count", 'at position 9: "links" has several items; only the left side of a comparison can name it'],
@@ -141,6 +161,7 @@ test.each([
   ['tags = "a" && title != null', ["tags", "title"]],
   ['links.title = title || !(fans.name ~ "x")', ["links", "title", "fans"]],
   ['parent.tags = "a" || length(kinds) = 1', ["parent", "kinds"]],
+  ['links[tags = "a" && title = slug]', ["links"]],
   ["posts(links).tags = title", ["id", "title"]],
 ])("the columns of the record that %s asks about", (text, columns) => {
   expect([...ownColumnsIn(parseExpression(text, posts))]).toEqual(columns);

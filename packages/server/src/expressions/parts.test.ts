@@ -38,6 +38,8 @@ describe("the places of parts", () => {
     ["posts(parent)", "some: posts(parent)"],
     ["posts(parent).count = 1", "comparison: posts(parent).count = 1"],
     ["posts(parent)[count = 1]", ["some: posts(parent)[count = 1]", "comparison: count = 1"]],
+    ["links[count = 1]", ["some: links[count = 1]", "comparison: count = 1"]],
+    ["links.title != 'a'", "comparison: links.title != 'a'"],
     [
       "author.posts(author)[count = 1 && !(title = 'a')]",
       [

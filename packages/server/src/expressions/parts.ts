@@ -1,6 +1,6 @@
 /** Parts of an expression: its operands and comparisons with their places in the text, each a condition of its own. */
 import { checkSyntax } from "./check.ts";
-import type { Expression, Some } from "./expression.ts";
+import type { Expression, Some, SomeItem } from "./expression.ts";
 import type { ExpressionSchema } from "./schema.ts";
 import { parseSyntax, type Span, type Syntax } from "./syntax.ts";
 
@@ -36,8 +36,8 @@ function partsBelow(syntax: Syntax, condition: Expression): ExpressionPart[] {
       const inner = condition.items[i];
       return inner === undefined ? [] : [partOf(item, inner)];
     });
-  if (syntax.type !== "exists" || condition.type !== "some") return [];
-  const backward = syntax.path.steps.filter((step) => step.type === "backward");
+  if (syntax.type !== "exists" || (condition.type !== "some" && condition.type !== "someItem")) return [];
+  const backward = syntax.path.steps.filter((step) => step.type === "backward" || step.type === "items");
   const [step] = backward;
   // Of a way through several collections, the records of all of them would have to be told.
   if (backward.length !== 1 || step === undefined || step.filter === null || condition.item === null) return [];
@@ -49,9 +49,10 @@ function partsBelow(syntax: Syntax, condition: Expression): ExpressionPart[] {
  * Some record that the brackets stand for fulfils the part, and those before it that are joined to it by &&: so the
  * first one that fails is the one that no record fulfils which has come so far.
  */
-function within(some: Some, part: ExpressionPart, before: readonly Expression[]): ExpressionPart {
+function within(some: Some | SomeItem, part: ExpressionPart, before: readonly Expression[]): ExpressionPart {
   const items = [...before, part.condition];
-  const condition: Expression = { ...some, item: items.length > 1 ? { type: "and", items } : part.condition };
+  const item: Expression = items.length > 1 ? { type: "and", items } : part.condition;
+  const condition: Expression = { ...some, item };
   const parts = part.parts.map((each, i) => {
     const joined = part.kind === "and" ? part.parts.slice(0, i).map((other) => other.condition) : [];
     return within(some, each, [...before, ...joined]);

@@ -82,7 +82,7 @@ export function pathIn(scope: Scope, steps: readonly Step[], { up, offset, isWho
   const { hops, at, rest } = followRelations(scope, steps);
   const [step, ...further] = rest;
   if (step === undefined) throw new ExpressionError(offset, "expected a field");
-  if (step.type === "backward")
+  if (step.type === "backward" || step.type === "items")
     throw new ExpressionError(
       step.offset,
       "a path that leads back to several records can stand only left of a comparison",
@@ -115,7 +115,10 @@ function memberOf(step: Step): Member {
   throw new ExpressionError(step.offset, "no relation leads on from json");
 }
 
-function unknownField(schema: ExpressionSchema, { name, offset }: Step & { type: "name" }): ExpressionError {
+export function unknownField(
+  schema: ExpressionSchema,
+  { name, offset }: Pick<Step & { type: "name" }, "name" | "offset">,
+): ExpressionError {
   const names = schema.fieldNames();
   const near = nearest(name, names);
   const shown = `${names.slice(0, 20).join(", ")}${names.length > 20 ? ", …" : ""}`;

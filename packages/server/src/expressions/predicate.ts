@@ -175,14 +175,18 @@ function some({ from, target, pointer, item }: Some): Predicate {
   };
 }
 
-/** An item stands in place of the field that holds it. */
-function someItem({ from, field, item }: SomeItem): Predicate {
+/** The record that an item names, or the item in place of the field that holds it. */
+function someItem({ from, field, record: named, item }: SomeItem): Predicate {
   const fulfils = item === null ? () => true : toPredicate(item);
   return (record, surroundings) => {
     const at = recordAt(from, record, surroundings);
     const items = at === null ? null : memberOf(at, field.name);
     const outer = [...(surroundings.outer ?? []), record];
-    return Array.isArray(items) && items.some((each) => fulfils({ [field.name]: each }, { ...surroundings, outer }));
+    const found = (Array.isArray(items) ? items : []).flatMap((each): Fields[] => {
+      if (named === null) return [{ [field.name]: each }];
+      return [surroundings.related(named.name, String(each)) ?? []].flat();
+    });
+    return found.some((each) => fulfils(each, { ...surroundings, outer }));
   };
 }
 

@@ -2,9 +2,11 @@
  * Steps to several: the parts of a path that lead back to records, or to the items of a multiple field. A comparison through one says
  * that some record, or some item, fulfils it. Of items, `!=` and `!~` are the opposites of `=` and `~`: no item does.
  */
+
+import { quote } from "../kernel/index.ts";
 import { type Expression, isNull, itemOf, type Operand, type SomeItem } from "./expression.ts";
 import { ExpressionError } from "./expression-error.ts";
-import { type Forward, followRelations, refuseLong, type Scope } from "./paths.ts";
+import { type Forward, followRelations, refuseLong, type Scope, unknownField } from "./paths.ts";
 import type { ExpressionSchema } from "./schema.ts";
 import type { Step, Syntax } from "./syntax.ts";
 
@@ -35,6 +37,7 @@ export function alongPath(path: PathFrom, compared: Compared): Expression {
   const ahead = followRelations({ ...path.scope, references: [] }, path.steps);
   const [step] = ahead.rest;
   if (step?.type === "backward") return someRecord(path, compared);
+  if (step?.type === "items") return someNamed(path, compared);
   const field = step?.type === "name" ? ahead.at.field(step.name) : undefined;
   const isWhole = compared.isWhole && ahead.rest.length === 1;
   if (field?.items === undefined || isWhole) return compared.atEnd(path);
@@ -53,13 +56,40 @@ function someRecord(path: PathFrom, compared: Compared): Expression {
   const { references } = scope;
   references.push({ collection: step.collection, field: step.field, offset: step.fieldOffset });
   const inner: Scope = { schema: found.target, hops, references };
-  const conditions: Expression[] = [];
-  if (step.filter !== null) conditions.push(compared.check(step.filter, inner));
-  if (further.length > 0)
-    conditions.push(alongPath({ ...path, scope: inner, steps: further, up: path.up + 1 }, compared));
-  const [only = null] = conditions;
-  const item: Expression | null = conditions.length > 1 ? { type: "and", items: conditions } : only;
+  const item = within({ ...path, scope: inner, steps: further, up: path.up + 1 }, step.filter, compared);
   return { type: "some", from, ...found, item };
+}
+
+/** The condition in brackets, and that of the path behind them. */
+function within(path: PathFrom, filter: Syntax | null, compared: Compared): Expression | null {
+  const conditions: Expression[] = [];
+  if (filter !== null) conditions.push(compared.check(filter, path.scope));
+  if (path.steps.length > 0) conditions.push(alongPath(path, compared));
+  const [only = null] = conditions;
+  return conditions.length > 1 ? { type: "and", items: conditions } : only;
+}
+
+/** A multiple relation with a condition in brackets: some record that it names, as far as the caller may read it. */
+function someNamed(path: PathFrom, compared: Compared): Expression {
+  const { scope, steps, up, isOfItem } = path;
+  const { hops: from, at, rest } = followRelations(scope, steps);
+  const [step, ...further] = rest;
+  if (step?.type !== "items") throw new Error("The path has no brackets");
+  const field = at.field(step.name);
+  if (field === undefined) throw unknownField(at, step);
+  if (field.items === undefined || !field.isRelation) {
+    const why = "only a multiple relation, or collection(field), has records for a condition in brackets";
+    throw new ExpressionError(step.offset, `${quote(step.name)} is none: ${why}`);
+  }
+  const { references } = scope;
+  references.push({ collection: at.name, field: step.name, offset: step.offset });
+  const hops = scope.hops + from.length + 1;
+  refuseLong(hops, step);
+  const record = at.follow(field);
+  const inner = { schema: record, hops, references };
+  const item = within({ scope: inner, steps: further, up: up + 1, isOfItem: true }, step.filter, compared);
+  const some: SomeItem = { type: "someItem", from, field: { ...field, items: field.items }, record, item };
+  return compared.isOpposite && !isOfItem ? { type: "not", item: some } : some;
 }
 
 function someOf(path: PathFrom, field: SomeItem["field"], compared: Compared): Expression {
@@ -67,7 +97,7 @@ function someOf(path: PathFrom, field: SomeItem["field"], compared: Compared): E
   const forward = followRelations(scope, steps);
   const inner: Scope = { ...scope, schema: itemsOf(forward, field), hops: scope.hops + forward.hops.length };
   const item = alongPath({ scope: inner, steps: forward.rest, up: up + 1, isOfItem: true }, compared);
-  const some = withNull({ type: "someItem", from: forward.hops, field, item });
+  const some = withNull({ type: "someItem", from: forward.hops, field, record: null, item });
   return compared.isOpposite && !isOfItem ? { type: "not", item: some } : some;
 }
 

@@ -16,7 +16,7 @@ type SyntaxNode =
   | { readonly type: "not"; readonly item: Syntax }
   | { readonly type: "compare"; readonly operator: Comparison; readonly left: Term; readonly right: Term }
   | { readonly type: "in"; readonly left: Term; readonly items: readonly Term[] }
-  /** A path that ends with records elsewhere, as in `members(workspace)[role = "owner"]`: there is one. */
+  /** A path that ends with records elsewhere, as in `members(workspace)[role = "owner"]` and `labels[color = "red"]`: there is one. */
   | { readonly type: "exists"; readonly path: PathTerm };
 
 /** One step of a path; `offset` is where it stands, from 0. */
@@ -30,6 +30,8 @@ export type Step = { readonly offset: number } /** A field, or a member of an ob
       readonly fieldOffset: number;
       readonly filter: Syntax | null;
     }
+  /** `field[filter]`: the records that the items of a multiple relation name. */
+  | { readonly type: "items"; readonly name: string; readonly filter: Syntax }
   /** An item of an array in JSON, from 0; null for any item. */
   | { readonly type: "item"; readonly index: number | null }
 );
@@ -121,7 +123,8 @@ class Parser {
       this.#at += 1;
       return { type: "compare", operator, left, right: this.#term(level), ...this.#spanFrom(left.offset) };
     }
-    if (left.type === "path" && left.steps.at(-1)?.type === "backward")
+    const last = left.type === "path" ? left.steps.at(-1)?.type : undefined;
+    if (left.type === "path" && (last === "backward" || last === "items"))
       return { type: "exists", path: left, ...this.#spanFrom(left.offset) };
     throw expected(`${comparisons.join(" ")} or in`, token);
   }
@@ -188,6 +191,8 @@ class Parser {
     while (true) {
       const last = steps.at(-1);
       if (this.#isAt("(") && last?.type === "name") steps.splice(-1, 1, this.#backward(last, level));
+      else if (this.#isAt("[") && last?.type === "name" && this.#isFilterAhead())
+        steps.splice(-1, 1, { type: "items", name: last.name, filter: this.#filter(level), offset: last.offset });
       else if (this.#isAt("[")) steps.push(this.#item());
       else if (this.#isAt(".") && last?.type !== "name") {
         this.#at += 1;
@@ -204,15 +209,24 @@ class Parser {
     if (field.type !== "path" || field.names.length > 1)
       throw expected(`the field of "${name}" that points here`, field);
     this.#take(")", '")"');
-    let filter: Syntax | null = null;
-    if (this.#isAt("[")) {
-      this.#descend(level);
-      this.#at += 1;
-      filter = this.#or(level + 1);
-      this.#take("]", "&&, || or ]");
-    }
+    const filter = this.#isAt("[") ? this.#filter(level) : null;
     const [pointer = ""] = field.names;
     return { type: "backward", collection: name, field: pointer, fieldOffset: field.offset, filter, offset };
+  }
+
+  /** A condition in brackets. */
+  #filter(level: number): Syntax {
+    this.#descend(level);
+    this.#at += 1;
+    const filter = this.#or(level + 1);
+    this.#take("]", "&&, || or ]");
+    return filter;
+  }
+
+  /** Whether a bracket begins a condition, and not the number of an item. */
+  #isFilterAhead(): boolean {
+    const token = this.#tokens[this.#at + 1];
+    return token?.type === "path" || (token?.type === "symbol" && (token.symbol === "(" || token.symbol === "!"));
   }
 
   #item(): Step {
@@ -301,7 +315,7 @@ export function textOf({ steps }: PathTerm): string {
   return steps
     .map((step, i) => {
       if (step.type === "item") return `[${step.index ?? "*"}]`;
-      const text = step.type === "name" ? step.name : `${step.collection}(${step.field})`;
+      const text = step.type === "backward" ? `${step.collection}(${step.field})` : step.name;
       return i === 0 ? text : `.${text}`;
     })
     .join("");

@@ -314,6 +314,30 @@ const ofItems = fc
       bracket(fc.constantFrom("tags", "slug", "links.title")),
     ),
     fc.tuple(fc.constantFrom("links.meta.a", "links.meta.a[*]"), ordered, textSide),
+    fc.tuple(
+      fc.constantFrom("links", "parent.links", "links.links", "posts(links).links", "links.posts(links)"),
+      bracket(fc.oneof(textPath, fc.constantFrom("tags", "links.title"))),
+    ),
+    // Found by an index.
+    fc
+      .tuple(
+        fc.constantFrom("links", "parent.links", "links.links", "posts(parent).links"),
+        fc.constantFrom(...postIds).map(literal),
+        fc.constantFrom("", ' && tags != "a"', " && links != null", " && count > 0"),
+      )
+      .map(([path, id, rest]) => [`${path}[id = ${id}${rest}]`]),
+    fc
+      .tuple(fc.constantFrom("fans", "links.fans"), fc.constantFrom(...authorIds).map(literal))
+      .map(([path, id]) => [`${path}[id in (${id}, "none")]`]),
+    fc.tuple(fc.constantFrom("fans", "links.fans"), bracket(fc.constantFrom("id", "name", "boss.name"))),
+    fc
+      .tuple(
+        bracket(textPath),
+        fc.constantFrom(".title", ".tags", ".author.name", ".links", ".posts(parent).title"),
+        fc.oneof(ordered, contains),
+        textSide,
+      )
+      .map(([where, tail, operator, side]) => [`links${where}${tail}`, operator, side]),
   )
   .map((parts) => parts.join(" ").replace(/ \[/, "["));
 

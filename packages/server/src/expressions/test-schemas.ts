@@ -67,7 +67,7 @@ export function schemaOf(name: string): ExpressionSchema {
         column: fieldName,
         isRelation: spec.target !== undefined,
         // Both ways to compile a backward step are to be met.
-        isIndexed: spec.target !== undefined || fieldName === "slug",
+        isIndexed: spec.target !== undefined || fieldName === "slug" || fieldName === "id",
         ...(spec.multiple && { items: { table: itemTable(name, fieldName), values: spec.values ?? null } }),
         ...(spec.values && !spec.multiple && { order: { values: spec.values, column: `_order_${fieldName}` } }),
       };

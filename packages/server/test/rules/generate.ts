@@ -219,9 +219,14 @@ export class Generator {
 
   /** A comparison of the items of a multiple field, or of what they lead to. */
   #ofItems(collection: string, most: number): Condition {
-    const { hops } = this.#way(collection, Math.min(1, most));
+    const { hops, end } = this.#way(collection, Math.min(1, most));
     const isBeyond = hops.length < most && this.rarely(2);
     const beyond = isBeyond ? [...hops, recordItems] : hops;
+    if (isBeyond && this.rarely(3)) {
+      const named = this.targets.get(end)?.get(recordItems) ?? end;
+      const where = this.condition(named, { depth: 1, hops: Math.min(1, most - beyond.length) });
+      return { kind: "named", hops, field: recordItems, where };
+    }
     const operator = this.rarely(3) ? "!=" : "=";
     switch (this.#choose(4)) {
       case 0: {

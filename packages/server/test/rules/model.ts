@@ -263,6 +263,12 @@ export class Model {
         return this.#compares(condition, { inner: at, outer: at }, view);
       case "in":
         return this.#values(condition.left, at, view).some((value) => condition.values.includes(value));
+      case "named": {
+        const named = this.#follow([...condition.hops, condition.field], at, view);
+        return named.some(
+          ({ collection, record }) => record !== null && this.#holds(condition.where, { collection, record }, view),
+        );
+      }
       case "backward": {
         const [end] = this.#follow(condition.hops, at, view);
         const id = end?.record?.id;

@@ -34,12 +34,21 @@ interface Backward {
   readonly tail: Omit<Comparison, "kind"> | null;
 }
 
+/** Some record that the items of a multiple relation name, at the end of `hops`, fulfils `where`. */
+interface Named {
+  readonly kind: "named";
+  readonly hops: readonly string[];
+  readonly field: string;
+  readonly where: Condition;
+}
+
 export type Condition =
   | { readonly kind: "and" | "or"; readonly parts: readonly Condition[] }
   | { readonly kind: "not"; readonly part: Condition }
   | Comparison
   | { readonly kind: "in"; readonly left: Path; readonly values: readonly Literal[] }
-  | Backward;
+  | Backward
+  | Named;
 
 export type Word = "public" | "authenticated" | "owner" | "admin";
 export type Rule = Word | Condition;
@@ -64,6 +73,8 @@ function textOf(condition: Condition): string {
       return `${textOfPath(condition.left)} ${condition.operator} ${textOfTerm(condition.right)}`;
     case "in":
       return `${textOfPath(condition.left)} in (${condition.values.map((value) => JSON.stringify(value)).join(", ")})`;
+    case "named":
+      return `${textOfPath(condition)}[${textOf(condition.where)}]`;
     case "backward": {
       const { hops, collection, pointer, where, tail } = condition;
       const step = `${collection}(${pointer})${where === null ? "" : `[${textOf(where)}]`}`;
@@ -121,6 +132,9 @@ export function mentionsOf(
         return;
       case "in":
         path(from, each.left);
+        return;
+      case "named":
+        visit(each.where, follow(from, [...each.hops, each.field]));
         return;
       case "backward": {
         follow(from, each.hops);

@@ -31,15 +31,15 @@ export function someSql(scope: Scope, some: Some): Sql {
 }
 
 /**
- * Some item of a field, of the record at the end of `from`, fulfils `item`. The items are those of the record's own JSON, which a state
+ * Some item of a field, of the record at the end of `from`, or the record that it names, fulfils `item`. The items are those of the record's own JSON, which a state
  * that is in no table has, too; where an index finds them, the records that hold them are looked up by the table of the items.
  */
 export function someItemSql(scope: Scope, some: SomeItem): Sql {
-  const { from, field, item } = some;
+  const { from, item } = some;
   const callers = callersAmong(scope, some);
   if (callers !== null) return callers;
-  if (scope.options.isOfOneRecord !== true && item !== null && isSelective(item, isItemFound))
-    return lookUp(scope, from, (at) => holdersOf(at, { field, item }));
+  if (scope.options.isOfOneRecord !== true && item !== null && findsItem(some))
+    return lookUp(scope, from, (at) => holdersOf(at, some, item));
   const { tables, conditions, inner } = enterItems(scope, some);
   const all = [...conditions, ...(item === null ? [] : [inner.compile(item)])];
   const where = all.length === 0 ? "" : " WHERE ";
@@ -70,12 +70,20 @@ function enterPointing(scope: Scope, { from, target, pointer }: Omit<Some, "item
 }
 
 /**
- * The items of the record at the end of `from`. They are at most as many as a field may hold, so they say how far they have come only
+ * The items of the record at the end of `from`, or the records that they name. Items are at most as many as a field may hold, so they say how far they have come only
  * where each of them leads to several further ones.
  */
-function enterItems(scope: Scope, { from, field, item }: SomeItem): Entered {
+function enterItems(scope: Scope, { from, field, record, item }: SomeItem): Entered {
   const { tables, conditions, alias } = scope.enter(from);
   const inner = scope.inside();
+  if (record !== null) {
+    const each = scope.newAlias();
+    const items = `json_each(${alias}.${identifier(field.column)}) ${each}`;
+    const named = `${identifier(record.table)} ${inner.alias}`;
+    const isNamed = plain(`${inner.alias}.id = ${each}.value`);
+    const all = [...inner.probes(), ...conditions, isNamed, ...inner.readable(record)];
+    return { tables: [...tables, items, named], conditions: all, inner };
+  }
   const probes = item !== null && leadsToSeveral(item) ? inner.probes("key") : [];
   const items = `json_each(${alias}.${identifier(field.column)}) ${inner.alias}`;
   return { tables: [...tables, items], conditions: [...probes, ...conditions], inner };
@@ -146,12 +154,23 @@ function pointedBy(scope: Scope, { target, pointer, item }: Omit<Some, "type" | 
   return join([`${scope.alias}.id IN (SELECT ${id} FROM ${tables} WHERE `, allOf(conditions), ")"]);
 }
 
-/** This record is one of those that hold an item which fulfils `item`. */
-function holdersOf(scope: Scope, { field, item }: { field: SomeItem["field"]; item: Expression }): Sql {
+/** This record is one of those that hold an item which fulfils `item`, or whose record does. */
+function holdersOf(scope: Scope, { field, record }: SomeItem, item: Expression): Sql {
   const inner = scope.inside();
-  const conditions = [...inner.probes("record"), inner.compile(item)];
-  const table = `${identifier(field.items.table)} ${inner.alias}`;
-  return join([`${scope.alias}._seq IN (SELECT ${inner.alias}.record FROM ${table} WHERE `, allOf(conditions), ")"]);
+  const items = record === null ? inner.alias : scope.newAlias();
+  const tables = [`${identifier(field.items.table)} ${items}`];
+  const conditions = record === null ? inner.probes("record") : inner.probes();
+  if (record !== null) {
+    tables.push(`${identifier(record.table)} ${inner.alias}`);
+    conditions.push(plain(`${items}.value = ${inner.alias}.id`), ...inner.readable(record));
+  }
+  const opening = `${scope.alias}._seq IN (SELECT ${items}.record FROM ${tables.join(", ")} WHERE `;
+  return join([opening, allOf([...conditions, inner.compile(item)]), ")"]);
+}
+
+/** Whether an index finds the items that fulfil a condition. */
+function findsItem({ record, item }: SomeItem): boolean {
+  return item !== null && (record === null ? isSelective(item, isItemFound) : isSelective(item));
 }
 
 /**
@@ -169,8 +188,7 @@ function isSelective(item: Expression, isFound = isIndexedField): boolean {
 
 /** Whether a term compares a path that `isFound` accepts with constants. */
 function findsByIndex(term: Expression, isFound: (operand: Operand) => boolean): boolean {
-  if (term.type === "someItem")
-    return term.from.length === 0 && term.item !== null && isSelective(term.item, isItemFound);
+  if (term.type === "someItem") return term.from.length === 0 && findsItem(term);
   if (term.type === "in") return isFound(term.left) && term.items.every(isConstant);
   if (term.type !== "compare" || term.operator !== "=") return false;
   const { left, right } = term;
