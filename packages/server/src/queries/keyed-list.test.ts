@@ -22,6 +22,17 @@ const api = await openApi({
       indexes: [["project", "status", "n"]],
     },
     {
+      name: "boards",
+      fields: [text("name"), { ...relation("workspaces", "workspaces"), multiple: true }],
+      permissions: { read: `workspaces.${members}` },
+    },
+    {
+      name: "cards",
+      fields: [relation("user", "users"), { ...relation("clubs", "clubs"), multiple: true }],
+      permissions: { read: "admin" },
+    },
+    { name: "clubs", fields: [text("name")], permissions: { read: "cards(clubs)[user = @user.id]" } },
+    {
       name: "tasks_of_late",
       fields: [text("name"), relation("project", "projects")],
       permissions: { read: `project.workspace.${members}` },
@@ -203,6 +214,20 @@ describe("a list by keys", () => {
       { name: "i56", expand: { project: { expand: { workspace: { name: "w2" } } } } },
     ]);
     expect(onThreads).not.toHaveBeenCalled();
+  });
+
+  test("of no multiple relation, which holds several keys", async () => {
+    const { items } = (await request<RecordPage>("GET", "/api/workspaces?sort=createdAt&limit=4", { token: root }))
+      .body;
+    const ids = items.map(({ id }) => id);
+    await make("boards", { name: "hers", workspaces: [ids[3], ids[1]] });
+    await make("boards", { name: "other", workspaces: [ids[3]] });
+    const clubs = [await make("clubs", { name: "in" }), await make("clubs", { name: "out" })];
+    await make("cards", { user: few.user.id, clubs: [clubs[0]] });
+    onThreads.mockClear();
+    expect(await names("boards", { limit: "5" }, few.accessToken)).toEqual(["hers"]);
+    expect(await names("clubs", { limit: "5" }, few.accessToken)).toEqual(["in"]);
+    expect(onThreads).toHaveBeenCalledTimes(2);
   });
 
   test.each([

@@ -29,7 +29,7 @@ export function pageSql(
       sql: `SELECT ${selection.columns.text} FROM ${selection.table}${condition.text} ORDER BY ${order.text} ${extent}`,
       values: [selection.columns, condition, order].flatMap((part) => bind(part, run.context)),
     };
-  // What is found is put in order without the columns of the records, which are read for the page alone.
+  // Positions are put in order without the columns of the records, which are read for the page alone.
   const found = keyed === null ? matchesSql(plan, condition, extent) : ofKeysSql(plan, keyed, { segment, limit });
   const texts = search?.snippets.map(({ column }, i) => `, ${column} AS ${snippetAlias(i)}`) ?? [];
   const records = `${selection.table} ON ${selection.table}._seq = _found._seq`;
