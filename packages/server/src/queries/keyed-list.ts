@@ -41,7 +41,7 @@ interface Keys {
   readonly asked: ReadonlySet<string> | null;
   /** The field that holds one of them, as SQL. */
   readonly column: string;
-  /** What a key must equal, too. */
+  /** Constants that a key must equal. */
   readonly pins: readonly Constant[];
   /** The other conditions. */
   readonly rest: readonly Expression[];
