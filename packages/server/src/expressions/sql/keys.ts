@@ -37,7 +37,8 @@ export function keyedBy(
 ): Keyed | null {
   if (condition.type !== "some" || !isOpen(condition)) return null;
   const { from, pointer, item } = condition;
-  if (item === null || ![pointer, ...from.map(({ field }) => field)].every(holdsOneId)) return null;
+  // A multiple field, which holds several ids, has no index of its own.
+  if (item === null || ![pointer, ...from.map(({ field }) => field)].every(({ isIndexed }) => isIndexed)) return null;
   const terms = item.type === "and" ? item.items : [item];
   const found = terms.find(isFoundByIndex);
   const rest = terms.filter((term) => term !== found);
@@ -85,11 +86,6 @@ function isOpen({ from, target }: Some): boolean {
   return target.condition === null && from.every((hop) => hop.target.condition === null);
 }
 
-/** Whether an index finds records by the one id that a field holds: the items of a multiple field stand in another table. */
-function holdsOneId({ isIndexed, items }: SchemaField): boolean {
-  return isIndexed && items === undefined;
-}
-
 function isFoundByIndex(term: Expression): boolean {
   if (term.type !== "compare" || term.operator !== "=") return false;
   const { left, right } = term;
@@ -101,7 +97,7 @@ function isValue(operand: Operand): boolean {
 }
 
 function isIndexed(operand: Operand): operand is Path {
-  return operand.type === "path" && isOwn(operand) && operand.members.length === 0 && holdsOneId(operand.field);
+  return operand.type === "path" && isOwn(operand) && operand.members.length === 0 && operand.field.isIndexed;
 }
 
 /** Whether a condition reads nothing but the row itself. */
