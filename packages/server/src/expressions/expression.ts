@@ -117,8 +117,13 @@ export function constantValue(constant: Constant, { now, user }: EvaluationConte
 }
 
 /** A field of the record itself. */
-function ownPath(field: SchemaField): Path {
+export function ownPath(field: SchemaField): Path {
   return { type: "path", up: 0, hops: [], field, members: [], valueType: field.valueType };
+}
+
+/** Whether a path begins and ends at the record itself. */
+export function isOwn({ up, hops }: Path): boolean {
+  return up === 0 && hops.length === 0;
 }
 
 /** The field holds the id of the caller. Null, the id of nobody and a field without a value, equals nothing. */

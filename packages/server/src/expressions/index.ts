@@ -10,9 +10,12 @@ export {
   eachOperand,
   inOrder,
   isCaller,
+  isConstant,
   isNull,
+  isOwn,
   type Operand,
   ownColumnsIn,
+  ownPath,
   type Path,
 } from "./expression.ts";
 export { ExpressionError } from "./expression-error.ts";
@@ -21,6 +24,6 @@ export { type ExpressionPart, parseParts } from "./parts.ts";
 export type { FieldReference } from "./paths.ts";
 export { toPredicate } from "./predicate.ts";
 export type { ExpressionSchema, SchemaField } from "./schema.ts";
-export { pathSql, toSql } from "./sql/compile.ts";
+export { keysOf, pathSql, toSql } from "./sql/compile.ts";
 export type { SqlOptions } from "./sql/scope.ts";
 export { isName } from "./tokens.ts";

@@ -12,6 +12,7 @@ import { quote } from "../kernel/index.ts";
 import type { Decision } from "../permissions/index.ts";
 import { asksForGroups, parseGroups } from "./groups.ts";
 import { indexUseOf } from "./index-use.ts";
+import { type KeyedList, keysOfList } from "./keyed-list.ts";
 import type { GroupsPlan, PagePlan } from "./plan.ts";
 import { type QueryText, readWhole, refuseParameter } from "./query-text.ts";
 import { conditionOf, type ReadScope } from "./read-scope.ts";
@@ -35,6 +36,8 @@ export interface ListQuery {
   readonly filter: Expression | null;
   readonly sort: Sort;
   readonly plan: PagePlan | GroupsPlan;
+  /** The list by its keys, which runs on the event loop where they are few; null where it has none. */
+  readonly keyed: KeyedList | null;
   readonly site: ExecutionSite;
   /** Whether the total is that of the whole collection, which is kept in memory. */
   readonly countsAll: boolean;
@@ -87,6 +90,7 @@ export function parseListQuery(collection: Collection, text: QueryText, scope: R
     search,
     selection: parsed.plan(options),
     where,
+    keyed: null,
     sort: {
       keys:
         search !== null && isByMatch
@@ -101,12 +105,25 @@ export function parseListQuery(collection: Collection, text: QueryText, scope: R
     isExact: text.offset !== undefined,
     isCounted: hasTotal && !isOnLoop,
   };
+  const mayBeKeyed = !isOnLoop && !isSearched && isSmall && !hasTotal && offset === 0;
+  const keys = mayBeKeyed ? keysOfList({ collection, table: source.table, sort }, conditions) : null;
+  const onLoop: SqlOptions = { users: scope.users.table };
+  const keyed = keys && {
+    ...keys,
+    plan: {
+      ...plan,
+      selection: parsed.plan(onLoop),
+      where: keys.rest.length === 0 ? null : allOf(keys.rest, source.table, onLoop),
+      sort: { ...plan.sort, isIndexed: keys.isOrdered },
+    },
+  };
   return {
     collection,
     text,
     filter,
     sort,
     plan,
+    keyed,
     site,
     countsAll: hasTotal && isOnLoop,
     cursorScope: JSON.stringify([
@@ -146,6 +163,7 @@ function parseGroupQuery(collection: Collection, text: QueryText, scope: ReadSco
     filter,
     sort: { keys: [], isSeqDescending: true },
     plan,
+    keyed: null,
     site: "thread",
     countsAll: false,
     cursorScope: JSON.stringify([

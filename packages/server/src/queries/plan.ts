@@ -73,6 +73,12 @@ export interface SearchPlan {
   readonly snippets: readonly { readonly field: string; readonly column: string }[];
 }
 
+/** The keys of a page, and the field that holds one of them, as SQL. */
+export interface PageKeys {
+  readonly column: string;
+  readonly keys: readonly string[];
+}
+
 /** One page of a list. */
 export interface PagePlan {
   readonly type: "records";
@@ -81,6 +87,8 @@ export interface PagePlan {
   readonly selection: SelectionPlan;
   /** A condition on the records of the list; null for the whole collection. */
   readonly where: SqlPart | null;
+  /** Where the records of each key are read in order, and the first of them are the page; else null. */
+  readonly keyed: PageKeys | null;
   readonly sort: SortPlan;
   readonly limit: number;
   readonly offset: number;

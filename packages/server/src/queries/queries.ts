@@ -4,12 +4,11 @@
  *
  * 1. **Text → query.** `query-text.ts` picks the parameters; `list-query.ts` parses them against the read scope
  *    (`read-scope.ts`): filter, sort (`sort.ts`), fields and expansions (`selection.ts`), cursor (`cursor.ts`).
- * 2. **Query → plan.** The query becomes plain data (`plan.ts`) with its SQL (`sql/`). `index-use.ts` says whether one
- * index of
+ * 2. **Query → plan.** The query becomes plain data (`plan.ts`) with its SQL (`sql/`). `index-use.ts` says whether one index of
  *    the definition answers it.
- * 3. **Plan → records.** `run.ts` reads a page (`sql/keyset.ts` finds its place), `expand.ts` the records beside it. A
- * list
- *    that an index answers runs on the event loop, every other one on a reader thread (`query-thread.ts`) with a limit of time.
+ * 3. **Plan → records.** `run.ts` reads a page (`sql/keyset.ts` finds its place), `expand.ts` the records beside it. A list that an
+ *    index answers, or that has few keys (`keyed-list.ts`), runs on the event loop, every other one on a reader thread
+ *    (`query-thread.ts`) with a limit of time.
  */
 import type { Collection, Collections } from "../collections/index.ts";
 import { type Database, type Reader, SchemaChanged } from "../database/index.ts";
@@ -30,6 +29,7 @@ import {
 import { type CursorPosition, Cursors } from "./cursor.ts";
 import { type FileUses, fileColumns, isShownIn, readableFileColumns } from "./file-uses.ts";
 import { indexAdvice } from "./index-advice.ts";
+import { type KeyedList, KeyedLists } from "./keyed-list.ts";
 import { isForEverybody, type ListQuery, parseListQuery } from "./list-query.ts";
 import type { FileShownInput, FileUsesInput, PageInput, QueryInput, RecordInput } from "./plan.ts";
 import { readQueryText, selectionParameters } from "./query-text.ts";
@@ -91,6 +91,8 @@ const forService = { caller: "service", signal: (): AbortSignal => new AbortCont
 /** The input of a run, with the place where it runs, and the collections whose rights it rests on. */
 interface Planned<T extends QueryInput> extends Pick<ListQuery, "site" | "entered"> {
   readonly input: T;
+  /** See `ListQuery`. */
+  readonly keyed?: KeyedList | null;
 }
 
 /** The list that cursors belong to. */
@@ -110,12 +112,15 @@ function decoded(text: string): string {
 export class Queries {
   readonly #options: QueriesOptions;
   readonly #cursors: Cursors;
+  readonly #keyedLists: KeyedLists;
   /** By the parameters without their cursor; null where nothing of them makes a query. */
   readonly #prepared = new BoundedMap<string, ListQuery | null>(maxQueries);
 
   constructor(options: QueriesOptions) {
     this.#options = options;
     this.#cursors = new Cursors(options.cursorKey);
+    const { collections, records } = options;
+    this.#keyedLists = new KeyedLists((asked) => `${collections.epoch} ${records.versions.of(new Map(), null, asked)}`);
   }
 
   /**
@@ -279,9 +284,12 @@ export class Queries {
    */
   async #run<T>(plan: () => Planned<QueryInput>, { principal, caller, signal }: QueryCaller): Promise<Reported<T>> {
     const { database } = this.#options;
-    const { input, site } = plan();
+    const { input, site, keyed = null } = plan();
     // The outcome of an input is of its type.
     if (site === "event-loop") return runQuery(database.rows, input, false) as Reported<T>;
+    const page = keyed && this.#keyedLists.page(database.rows, keyed, input.context);
+    if (page !== null && input.type === "page")
+      return runQuery(database.rows, { ...input, plan: page }, false) as Reported<T>;
     const waiter = { principal, caller, signal: signal() };
     for (let attempt = 1; ; attempt++) {
       let entered: Planned<QueryInput>["entered"] = new Map();

@@ -105,7 +105,7 @@ export class Generator {
         { name: fileItems, type: "file" as const, multiple: true as const, ...this.#fieldRules(name, 6) },
         { name: "u", type: "relation" as const, collection: "users", ...this.#fieldRules(name, 6) },
         { name: ownerField, type: "relation" as const, collection: "users", ...this.#fieldRules(name, 8) },
-        { name: fileField, type: "file" as const, ...this.#fieldRules(name, 6) },
+        { name: fileField, type: "file" as const, ...this.#fieldRules(name, 2) },
       ],
       search: this.of(searches),
       rules: {

@@ -60,10 +60,10 @@ export function positionColumns({ keys, seq }: SortPlan): SqlPart {
   };
 }
 
-/** The order of rows of `positionColumns`, under an alias. */
-export function positionOrder({ keys, isSeqDescending }: SortPlan, alias: string): string {
-  const terms = keys.map(({ isDescending }, i) => `${alias}._k${i} ${direction(isDescending)}`);
-  return [...terms, `${alias}._seq ${direction(isSeqDescending)}`].join(", ");
+/** The order of rows of `positionColumns`. @param of their alias with a dot, or nothing. */
+export function positionOrder({ keys, isSeqDescending }: SortPlan, of = ""): string {
+  const terms = keys.map(({ isDescending }, i) => `${of}_k${i} ${direction(isDescending)}`);
+  return [...terms, `${of}_seq ${direction(isSeqDescending)}`].join(", ");
 }
 
 /** The position in a row of `positionColumns`. */

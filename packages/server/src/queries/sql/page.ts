@@ -1,5 +1,6 @@
 /** The statements of a page of records: the page itself, the position of its cursor, the count, and one record. */
 import type { PagePlan, RecordInput, SqlPart } from "../plan.ts";
+import { ofKeysSql } from "./keyed.ts";
 import { orderBy, positionColumns, positionOrder } from "./keyset.ts";
 import { bind, conditionSql, type Run, type Statement } from "./statement.ts";
 
@@ -18,24 +19,32 @@ export function pageSql(
   plan: PagePlan,
   { segment, limit }: { segment: SqlPart | null; limit: number },
 ): Statement {
-  const { selection, where, sort, offset, search } = plan;
+  const { selection, where, sort, offset, search, keyed } = plan;
   // A literal is measurably quicker than a parameter.
   const extent = offset === 0 ? `LIMIT ${limit}` : `LIMIT ${limit} OFFSET ${offset}`;
-  const condition = conditionSql(run, probedOf(plan), [matchOf(plan), where, segment]);
   const order = orderBy(sort);
-  if (search === null)
+  const condition = conditionSql(run, probedOf(plan), [matchOf(plan), where, segment]);
+  if (search === null && keyed === null)
     return {
       sql: `SELECT ${selection.columns.text} FROM ${selection.table}${condition.text} ORDER BY ${order.text} ${extent}`,
       values: [selection.columns, condition, order].flatMap((part) => bind(part, run.context)),
     };
-  // All matches are sorted, so they are sorted without the texts of their records, which are read for the page alone.
-  const positions = positionColumns(sort);
-  const found = `SELECT ${positions.text} FROM ${fromOf(plan)}${condition.text} ORDER BY ${order.text} ${extent}`;
-  const texts = search.snippets.map(({ column }, i) => `, ${column} AS ${snippetAlias(i)}`);
+  // Positions are put in order without the columns of the records, which are read for the page alone.
+  const found = keyed === null ? matchesSql(plan, condition, extent) : ofKeysSql(plan, keyed, { segment, limit });
+  const texts = search?.snippets.map(({ column }, i) => `, ${column} AS ${snippetAlias(i)}`) ?? [];
   const records = `${selection.table} ON ${selection.table}._seq = _found._seq`;
   return {
-    sql: `SELECT ${selection.columns.text}${texts.join("")} FROM (${found}) AS _found CROSS JOIN ${records} ORDER BY ${positionOrder(sort, "_found")}`,
-    values: [selection.columns, positions, condition, order].flatMap((part) => bind(part, run.context)),
+    sql: `SELECT ${selection.columns.text}${texts.join("")} FROM (${found.text}) AS _found CROSS JOIN ${records} ORDER BY ${positionOrder(sort, "_found.")}`,
+    values: [selection.columns, found].flatMap((part) => bind(part, run.context)),
+  };
+}
+
+/** The positions of the records that a search finds. */
+function matchesSql(plan: PagePlan, condition: SqlPart, extent: string): SqlPart {
+  const [positions, order] = [positionColumns(plan.sort), orderBy(plan.sort)];
+  return {
+    text: `SELECT ${positions.text} FROM ${fromOf(plan)}${condition.text} ORDER BY ${order.text} ${extent}`,
+    values: [...positions.values, ...condition.values, ...order.values],
   };
 }
 
