@@ -43,6 +43,7 @@ export const test: Command = {
     void terminal.untilSignal().then(() => stopping.abort());
     const host = new TestHost({
       folder: folder.path,
+      files: files.length,
       service: {
         config: file.isThere ? file.path : null,
         logLevel: options["log"] === true ? "INFO" : "WARN",
