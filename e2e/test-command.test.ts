@@ -140,7 +140,9 @@ test("", async () => {
       ),
     });
     // From another folder, with the configuration of this one.
-    const there = await socle(["test", "--config", join(cwd, "config.json"), "jobs"]);
+    const there = await socle(["test", "--config", join(cwd, "config.json"), "jobs"], {
+      env: { SERVICE_PORT: "no port of a test", SERVICE_DATABASE: join(cwd, "real.db") },
+    });
     expect([there.code, there.stderr]).toEqual([0, expect.stringContaining("1 pass")]);
   }, 60_000);
 
@@ -184,8 +186,10 @@ export const onCreate: OnCreate<"notes"> = async ({ record, attempt, db }) => {
 };
 `,
       "jobs/tidy.ts": `export const schedule = "0 6 * * *";
+// As libraries do, before the time is moved.
+const { now } = Date;
 const job: Job = async ({ db }) => {
-  await db.collection("notes").create({ text: "tidy " + new Date().toISOString().slice(0, 10) });
+  await db.collection("notes").create({ text: "tidy " + new Date(now()).toISOString().slice(0, 10) });
 };
 export default job;
 `,
@@ -293,7 +297,11 @@ test("seeds, roles and passwords", async () => {
   await service.seed();
   const user = await service.client({ email: "seed@example.com", password: "a seed's password" });
   expect((await user.collection("notes").list()).map(({ text }) => text)).toEqual(["seeded"]);
-  expect(await service.client("seed@example.com").catch(({ status }) => status)).toBe(401);
+  const failure = (user: string | object) => service.client(user as string).then(String, ({ message }) => message);
+  expect(await failure("seed@example.com")).toContain("say it in service.client({ email, password })");
+  expect(await failure({ email: "seed@example.com", role: "admin" })).toBe(
+    "seed@example.com is there already, with the role authenticated.",
+  );
   expect((await (await service.client({ email: "root@example.com", role: "admin" })).me()).role).toBe("admin");
   expect((await (await service.client("ada@example.com")).me()).role).toBe("authenticated");
 });
