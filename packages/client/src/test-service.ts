@@ -13,10 +13,11 @@ import {
   testTokenVariable,
 } from "@socle/protocol";
 import { SocleClient } from "./client.ts";
+import { SocleError } from "./error.ts";
 
 export * from "bun:test";
-export { SocleError } from "./error.ts";
 export { filter } from "./filter.ts";
+export { SocleError };
 
 const host = process.env[testHostVariable] ?? "";
 const headers = { Authorization: process.env[testTokenVariable] ?? "", "Content-Type": "application/json" };
@@ -58,7 +59,10 @@ async function signIn(user: string | TestUser): Promise<SocleClient> {
   clients.push(client);
   const asked = typeof user === "string" ? userNamed(user) : user;
   const credentials = (await call({ name: "user", user: asked })) as Credentials;
-  await client.login(credentials);
+  await client.login(credentials).catch((thrown: unknown) => {
+    if (!(thrown instanceof SocleError) || thrown.status !== 401 || asked.password !== undefined) throw thrown;
+    throw new Error(`${asked.email} has a password of their own: say it in service.client({ email, password })`);
+  });
   return client;
 }
 

@@ -11,7 +11,7 @@ export { Gate } from "./gate.ts";
 export { newId, randomToken } from "./ids.ts";
 export { isObject, JsonText, readJsonFile } from "./json.ts";
 export { callerGone, LIMITS, type LimitName, overloaded } from "./limits.ts";
-export { machineTime, moveTime, timeOffset } from "./moved-time.ts";
+export { isTimeMovable, machineTime, moveTime, timeOffset } from "./moved-time.ts";
 export {
   actingFor,
   actorOf,

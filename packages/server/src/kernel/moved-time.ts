@@ -3,6 +3,11 @@
 const MachineDate = Date;
 let offset = 0;
 
+/** Whether `Date` of this process follows `moveTime`. */
+export function isTimeMovable(): boolean {
+  return globalThis.Date !== MachineDate;
+}
+
 /** Milliseconds by which `Date` is ahead of the machine's clock. */
 export function timeOffset(): number {
   return offset;
@@ -15,7 +20,7 @@ export function machineTime(): number {
 
 /** From now on, `Date` is so many milliseconds ahead of the machine's clock, in all code of this process but that of its threads. */
 export function moveTime(milliseconds: number): void {
-  if (globalThis.Date === MachineDate) install();
+  if (!isTimeMovable()) install();
   offset = milliseconds;
 }
 

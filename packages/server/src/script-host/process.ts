@@ -1,5 +1,5 @@
 /** A script process: a host process that has the user's code, loads files, and runs attempts. */
-import { timeOffset } from "../kernel/index.ts";
+import { isTimeMovable, timeOffset } from "../kernel/index.ts";
 import { type Attempt, CallAttempt, type Loaded } from "./attempt.ts";
 import { type CallOptions, CallTransport } from "./call-transport.ts";
 import type { HostProcess, ProcessEnd } from "./host-process.ts";
@@ -68,7 +68,7 @@ export class ScriptProcess {
     });
     this.#calls = new CallTransport(this.#host, options);
     this.#host.send({ type: "code", files: options.code });
-    if (timeOffset() !== 0) this.followTime();
+    if (isTimeMovable()) this.followTime();
   }
 
   /** The time of this process was moved (`moveTime`): it moves in the other one too. */

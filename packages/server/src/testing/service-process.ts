@@ -127,13 +127,16 @@ class TestService {
     return timeOffset();
   }
 
-  /** Nobody is asked whether the user may register: it is the test that makes them. */
-  async #user({ email, role = "authenticated", password }: TestUser): Promise<{ email: string; password: string }> {
+  /** Nobody is asked whether the user may register: it is the test that makes them. @throws AppError `conflict` for a user of another role. */
+  async #user({ email, role, password }: TestUser): Promise<{ email: string; password: string }> {
     const { auth, database } = this.#app.service;
     const credentials = { email, password: password ?? usualPassword.padEnd(auth.users.passwordMinLength, ".") };
-    if ((await auth.users.findByEmail(email)) !== null) return credentials;
-    const values = await auth.users.prepare(credentials);
-    await database.transact((tx) => auth.users.create(tx, { ...values, role }, system));
+    const found = await auth.users.findByEmail(email);
+    if (found === null) {
+      const values = await auth.users.prepare(credentials);
+      await database.transact((tx) => auth.users.create(tx, { ...values, role: role ?? "authenticated" }, system));
+    } else if (role !== undefined && role !== found.role)
+      throw new AppError("conflict", `${email} is there already, with the role ${found.role}.`);
     return credentials;
   }
 }

@@ -25,6 +25,8 @@ export async function testConfig({ config: file, data }: TestServiceOptions): Pr
     "limits.rate.register": null,
     "limits.rate.login": null,
     "limits.rate.refresh": null,
+    // Each client that a test asks for is a session, and none is to end another.
+    "limits.sessionsPerUser": 10_000,
   };
   return { ...loaded, config: Object.freeze(config) };
 }

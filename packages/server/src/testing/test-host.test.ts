@@ -8,25 +8,29 @@ import { TestHost } from "./test-host.ts";
 
 const notes = { name: "notes", fields: [{ name: "text", type: "string" }], permissions: { create: "public" } };
 
-function openHost(files: { readonly [path: string]: string }): {
+function openHost(
+  content: { readonly [path: string]: string },
+  files = 1,
+): {
   host: TestHost;
   data: string;
   log: string[];
   ask: (request: unknown, token?: string) => Promise<{ status: number; value?: unknown; error?: string }>;
 } {
   const cwd = temporaryFolder();
-  for (const [path, content] of Object.entries({
+  for (const [path, text] of Object.entries({
     "config.json": "{}",
     "collections/notes.json": JSON.stringify(notes),
-    ...files,
+    ...content,
   })) {
     mkdirSync(dirname(join(cwd, path)), { recursive: true });
-    writeFileSync(join(cwd, path), content);
+    writeFileSync(join(cwd, path), text);
   }
   const data = temporaryFolder();
   const log: string[] = [];
   const host = new TestHost({
     folder: data,
+    files,
     service: { config: join(cwd, "config.json"), logLevel: "WARN" },
     cwd,
     environment: { PATH: process.env["PATH"], SERVICE_PORT: "not a port", GIVEN: "by the command" },
@@ -87,6 +91,19 @@ describe("a service under test", () => {
       status: 200,
       error: "This service under test has ended",
     });
+  });
+
+  test("starts while the tests of the file before run, and none is started in vain", async () => {
+    const { ask, data } = openHost({}, 2);
+    const address = async () => (await ask(open)).value as { url: string; service: number };
+    const first = await address();
+    expect(readdirSync(data).sort()).toEqual(["1", "2"]);
+    const second = await address();
+    expect(readdirSync(data).sort()).toEqual(["1", "2"]);
+    expect(new Set([first.url, second.url]).size).toBe(2);
+    expect([first.service, second.service]).toEqual([1, 2]);
+    // A file that asks beyond the number, as a rerun does, gets one all the same.
+    expect((await address()).service).toBe(3);
   });
 
   test("answers nobody without the token, and nothing that it does not know", async () => {

@@ -2,7 +2,8 @@
  * The host of the services under test, in the process of `socle test`: starts and stops them for the test files, and
  * passes on what those ask. Test files reach it over HTTP on the loopback address, with a token.
  */
-import { mkdir, rm } from "node:fs/promises";
+import { mkdirSync } from "node:fs";
+import { rm } from "node:fs/promises";
 import { join } from "node:path";
 import { type TestRequest, type TestServiceAddress, testHostVariable, testTokenVariable } from "@socle/protocol";
 import { isObject, isSameSecret, messageOf, randomToken, Secret } from "../kernel/index.ts";
@@ -12,6 +13,8 @@ import { RunningService } from "./running-service.ts";
 export interface TestHostOptions {
   /** The temporary folder of the run, which exists. */
   readonly folder: string;
+  /** The number of test files. */
+  readonly files: number;
   readonly service: Omit<TestServiceOptions, "data">;
   readonly cwd: string;
   readonly environment: { readonly [name: string]: string | undefined };
@@ -24,8 +27,8 @@ export class TestHost {
   readonly #token = new Secret(randomToken(32));
   readonly #server: Bun.Server<undefined>;
   readonly #services = new Map<number, RunningService>();
-  /** A service that the next test file gets. */
-  #ready: Promise<RunningService> | null = null;
+  /** The service that the next test file gets; it starts while the tests of another one run. */
+  #next: Promise<RunningService> | null = null;
   #lastId = 0;
 
   constructor(options: TestHostOptions) {
@@ -56,8 +59,8 @@ export class TestHost {
 
   /** Starts the service of the first test file. @throws SetupError with a line for each reason why it does not start. */
   async prepare(): Promise<void> {
-    this.#ready = this.#start();
-    await this.#ready;
+    this.#next = this.#start();
+    await this.#next;
   }
 
   /** Ends all services at once. */
@@ -81,9 +84,14 @@ export class TestHost {
   }
 
   async #open(): Promise<TestServiceAddress> {
-    const ready = this.#ready ?? this.#start();
-    this.#ready = null;
-    const { id, url } = await ready;
+    const opening = this.#next ?? this.#start();
+    this.#next = null;
+    const { id, url } = await opening;
+    if (this.#lastId < this.#options.files) {
+      this.#next = this.#start();
+      // The file that gets it is told.
+      this.#next.catch(() => undefined);
+    }
     return { service: id, url };
   }
 
@@ -92,7 +100,7 @@ export class TestHost {
     this.#lastId += 1;
     const id = this.#lastId;
     const data = this.#folderOf(id);
-    await mkdir(data);
+    mkdirSync(data);
     const service = new RunningService({ id, options: { ...options, data }, cwd, environment, onLog });
     this.#services.set(id, service);
     await service.started;

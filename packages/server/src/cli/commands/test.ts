@@ -34,7 +34,8 @@ export const test: Command = {
     log: { summary: "show the whole log of the services, not only warnings and errors" },
   },
   async run({ args, options, terminal }) {
-    const { config, file } = await loadSettings(options, withoutLog(terminal));
+    // The variables of a service in use are none of a test's business, not even where they are wrong.
+    const { config, file } = await loadSettings(options, withoutLog({ ...terminal, environment: {} }));
     const files = testFiles(config.folder, args);
     const kit = await testKit();
     using folder = new RunFolder();
@@ -43,6 +44,7 @@ export const test: Command = {
     void terminal.untilSignal().then(() => stopping.abort());
     const host = new TestHost({
       folder: folder.path,
+      files: files.length,
       service: {
         config: file.isThere ? file.path : null,
         logLevel: options["log"] === true ? "INFO" : "WARN",
