@@ -27,7 +27,7 @@ export class RecordCounts {
   }
 
   /** To be called in the moment of the commit. */
-  changed({ name, createdAt }: Collection, by: 1 | -1): void {
+  changed({ name, createdAt }: Collection, by: number): void {
     const counted = this.#counted.get(name);
     if (counted?.createdAt === createdAt) counted.records += by;
   }

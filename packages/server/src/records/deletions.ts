@@ -16,7 +16,7 @@ import type { Transactor, Value } from "../database/index.ts";
 import { AppError, type Clock, count, JsonText, LoopTurns, type Principal, toTimestamp } from "../kernel/index.ts";
 import { fieldLimits } from "./field-rights.ts";
 import { type Pointer, Pointers } from "./pointers.ts";
-import type { RecordEffects } from "./record-effects.ts";
+import { DeletedRecords, type RecordEffects } from "./record-effects.ts";
 import type { OwnedRow, RecordTable } from "./record-table.ts";
 import { keepNumbers, numberChanged } from "./sequences.ts";
 import type { WriteHooks } from "./write-hooks.ts";
@@ -55,6 +55,7 @@ class Work {
   readonly principal: Principal;
   /** Asked before each record that is deleted; null where none are. */
   readonly hooks: WriteHooks | null;
+  readonly deleted = new DeletedRecords();
   readonly #turns = new LoopTurns();
   #bytes = 0;
 
@@ -107,6 +108,7 @@ export class Deletions {
   ): Promise<number> {
     const { name } = table.collection;
     const work = new Work(tx, principal, hooks);
+    this.#effects.onDeleted(tx, work.deleted);
     if (this.#pointers.to(name).length > 0) await this.#follow(work, { collection: name, id: row.record.id });
     await this.#remove(work, { table, row });
     return work.bytes;
@@ -115,7 +117,9 @@ export class Deletions {
   /** Does what relations to a user ask for who is about to go. @throws as `delete`. */
   async followUser(tx: Transactor, principal: Principal, id: string): Promise<void> {
     if (this.#pointers.to("users").length === 0) return;
-    await this.#follow(new Work(tx, principal, null), { collection: "users", id });
+    const work = new Work(tx, principal, null);
+    this.#effects.onDeleted(tx, work.deleted);
+    await this.#follow(work, { collection: "users", id });
   }
 
   /** Everything but the root itself. */
@@ -133,11 +137,15 @@ export class Deletions {
     }
   }
 
-  async #remove({ tx, principal, hooks }: Work, { table, row }: { table: RecordTable; row: OwnedRow }): Promise<void> {
+  async #remove(
+    { tx, principal, hooks, deleted }: Work,
+    { table, row }: { table: RecordTable; row: OwnedRow },
+  ): Promise<void> {
     const { record } = row;
     if (hooks?.has(table.collection.name, "delete") === true)
       hooks.valuesFor({ table, operation: "delete", principal, record, previous: record });
     await tx.run(table.delete, row.record.id);
+    deleted.add(table.collection, row.owner);
     await this.#effects.deleted(tx, { table, row, principal });
   }
 

@@ -256,6 +256,31 @@ describe("a user is deleted", () => {
   });
 });
 
+test("each owner of what goes along has another list, and the count is of those that stay", async () => {
+  const parents = { name: "parents", fields: [name] };
+  const children = { name: "children", fields: [to("parent", "parents", "cascade")], permissions: { read: "owner" } };
+  const own = await openApi({ collections: [parents, children] });
+  const { body } = await own.request("POST", "/api/parents", { body: {} });
+  const lists: (() => Promise<Answer>)[] = [];
+  for (const email of ["ann@example.com", "bob@example.com"]) {
+    const { accessToken: token } = await own.register(email);
+    for (const parent of [body["id"], body["id"], null])
+      await own.request("POST", "/api/children", { body: { parent }, token });
+    const etag = (await own.request("GET", "/api/children", { token })).headers.get("etag") ?? "";
+    lists.push(() => own.request("GET", "/api/children", { token, headers: { "If-None-Match": etag } }));
+  }
+  const token = await own.admin();
+  const count = async (): Promise<unknown> =>
+    (await own.request("GET", "/api/admin/collections/children", { token })).body["records"];
+  expect([await count(), ...(await Promise.all(lists.map(async (list) => (await list()).status)))]).toEqual([
+    6, 304, 304,
+  ]);
+  expect((await own.request("DELETE", `/api/parents/${body["id"]}`, { token })).status).toBe(204);
+  expect([await count(), ...(await Promise.all(lists.map(async (list) => (await list()).status)))]).toEqual([
+    2, 200, 200,
+  ]);
+});
+
 test("the event loop turns also where nothing points to what goes along", async () => {
   const nodes = { name: "nodes", fields: [to("parent", "nodes", "cascade"), to("guard", "nodes", "restrict")] };
   const hints = { name: "hints", fields: [to("node", "nodes", "clear")] };

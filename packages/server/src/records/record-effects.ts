@@ -21,6 +21,24 @@ export interface Written {
   readonly json: JsonText;
 }
 
+/** Deleted records of one transaction, by collection: how many, and of whom. Their effect on memory is one. */
+export class DeletedRecords {
+  readonly #owners = new Map<Collection, { n: number; readonly owners: Set<string | null> }>();
+
+  add(collection: Collection, owner: string | null): void {
+    const known = this.#owners.get(collection);
+    if (known === undefined) this.#owners.set(collection, { n: 1, owners: new Set([owner]) });
+    else {
+      known.n += 1;
+      known.owners.add(owner);
+    }
+  }
+
+  [Symbol.iterator](): Iterator<[Collection, { readonly n: number; readonly owners: ReadonlySet<string | null> }]> {
+    return this.#owners.entries();
+  }
+}
+
 export class RecordEffects {
   readonly #events: EventLog;
   readonly #counts: RecordCounts;
@@ -35,7 +53,10 @@ export class RecordEffects {
   created(tx: Transactor, { table, row, principal, now, json }: Written): Awaitable<unknown> {
     const { collection } = table;
     const { owner } = row;
-    tx.onCommit(() => this.#changed(collection, 1, owner));
+    tx.onCommit(() => {
+      this.#versions.changed(collection.name, owner);
+      this.#counts.changed(collection, 1);
+    });
     const type = `${collection.name}.created`;
     return this.#events.append(tx, { type, source: "collections", payload: json, principal, owner }, now);
   }
@@ -54,12 +75,20 @@ export class RecordEffects {
     return this.#events.append(tx, event, now);
   }
 
-  /** @param row as it was. */
+  /** In the moment of the commit of a deletion, the records are gone that are in `deleted` by then. */
+  onDeleted(tx: Transactor, deleted: DeletedRecords): void {
+    tx.onCommit(() => {
+      for (const [collection, { n, owners }] of deleted) {
+        for (const owner of owners) this.#versions.changed(collection.name, owner);
+        this.#counts.changed(collection, -n);
+      }
+    });
+  }
+
+  /** The event of a deletion. @param row as it was. */
   deleted(tx: Transactor, { table, row, principal }: Omit<Written, "now" | "json">): Awaitable<unknown> {
     const { collection } = table;
-    // The record itself is not kept until then: a deletion may be one of very many.
     const { owner } = row;
-    tx.onCommit(() => this.#changed(collection, -1, owner));
     return this.#events.append(tx, {
       type: `${collection.name}.deleted`,
       source: "collections",
@@ -69,11 +98,5 @@ export class RecordEffects {
       previous: row.record,
       basis: basisOf(table, row, null),
     });
-  }
-
-  /** In the moment of the commit: there is one record more or less. */
-  #changed(collection: Collection, by: 1 | -1, owner: string | null): void {
-    this.#versions.changed(collection.name, owner);
-    this.#counts.changed(collection, by);
   }
 }

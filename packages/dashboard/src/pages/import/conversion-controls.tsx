@@ -3,16 +3,38 @@ import { Select, Stack, Text } from "@mantine/core";
 import type { CollectionEntry } from "@socle/protocol";
 import { text } from "../../texts/index.ts";
 import { takesDefault } from "./mapping/convert.ts";
-import { type Conversion, DATE_ORDERS, type FieldMapping, relationKeys } from "./mapping/mapping.ts";
+import { type Conversion, DATE_ORDERS, type FieldMapping, relationKeys, SEPARATORS } from "./mapping/mapping.ts";
 
 const ownZone = Intl.DateTimeFormat().resolvedOptions().timeZone;
 const zones = [...new Set(["UTC", ownZone, ...Intl.supportedValuesOf("timeZone")])];
 
-export function ConversionControls(props: {
+interface ConversionProps {
   mapping: FieldMapping;
   collections: readonly CollectionEntry[];
   onChange: (mapping: FieldMapping) => void;
-}) {
+}
+
+export function ConversionControls(props: ConversionProps) {
+  const { field, conversion } = props.mapping;
+  if (field.multiple !== true) return <ValueConversion {...props} />;
+  return (
+    <Stack gap={4}>
+      <Select
+        size="xs"
+        aria-label={text.import.separatorOf(field.name)}
+        allowDeselect={false}
+        data={SEPARATORS.map((separator) => ({ value: separator, label: text.import.separators[separator] }))}
+        value={conversion.separator}
+        onChange={(separator) =>
+          separator !== null && props.onChange({ ...props.mapping, conversion: { ...conversion, separator } })
+        }
+      />
+      {field.type === "relation" && <ValueConversion {...props} />}
+    </Stack>
+  );
+}
+
+function ValueConversion(props: ConversionProps) {
   const { mapping, collections, onChange } = props;
   const { field, conversion } = mapping;
   const set = (change: Partial<Conversion>): void => onChange({ ...mapping, conversion: { ...conversion, ...change } });

@@ -38,6 +38,7 @@ export function FieldRow(props: {
         <Group gap={6}>
           <Text size="xs" c="dimmed" ff="monospace">
             {field.type === "relation" ? `→ ${field.collection}` : field.type}
+            {field.multiple === true && "[]"}
           </Text>
           {field.required === true && <Mark label={text.import.requiredMark} />}
           {field.unique === true && <Mark label={text.import.uniqueMark} />}

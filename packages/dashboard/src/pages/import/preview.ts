@@ -39,10 +39,11 @@ export async function previewOf(
     const mapping = mapped[at];
     if (mapping === undefined || value === null || typeof value === "boolean") return null;
     const { field, conversion } = mapping;
-    if (field.type === "relation" && conversion.relationBy === "id") {
-      const key = { collection: field.collection ?? "", field: "id", value: String(value) };
-      if ((await resolve(key)) === null) return text.import.notFound(key.collection, "id", key.value);
-    }
+    if (field.type === "relation" && conversion.relationBy === "id")
+      for (const id of [value].flat()) {
+        const key = { collection: field.collection ?? "", field: "id", value: String(id) };
+        if ((await resolve(key)) === null) return text.import.notFound(key.collection, "id", key.value);
+      }
     if (field.unique !== true || plan.match !== null) return null;
     const values = seen.get(field.name) ?? new Set();
     seen.set(field.name, values);

@@ -110,7 +110,7 @@ function createCommand({ name, fields, permissions }: CollectionEntry): string {
   const shown = required.length > 0 ? required : fields.slice(0, 1);
   const values = shown.flatMap((field) => {
     const value = exampleOf(field);
-    return value === undefined ? [] : [[field.name, value] as const];
+    return value === undefined ? [] : [[field.name, field.multiple === true ? [value] : value] as const];
   });
   const isPublic = permissions === null || (permissions.create ?? permissions.read ?? "public") === "public";
   const token = isPublic ? "" : ' \\\n  -H "Authorization: Bearer $TOKEN"';

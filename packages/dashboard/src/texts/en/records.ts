@@ -44,6 +44,7 @@ export const records = {
   sortHint: (name: string) => `${name}: click to sort, Shift-click to sort by several columns`,
 
   emptyText: "empty",
+  noItems: "none",
   brokenTarget: "There is no such record any more.",
   openTarget: (name: string) => `Open ${name}`,
   selectRow: (name: string) => `Select record ${name}`,
@@ -99,6 +100,13 @@ export const records = {
     in: "is one of",
     isNull: "is null",
     isNotNull: "is not null",
+  },
+  itemOperators: {
+    "=": "has",
+    "!=": "has not",
+    "~": "has one with",
+    "!~": "has none with",
+    in: "has one of",
   },
   valueWanted: {
     string: "A text",

@@ -21,6 +21,7 @@ export const indexes = {
   becauseId: "every record has one",
   becauseUnique: "unique field",
   becauseRelation: "relation",
+  becauseMultiple: "several values",
   becauseOwner: "reading is by owner",
   owner: "owner",
 };
@@ -108,9 +109,12 @@ export const problems = {
   indexUnknown: (name: string) => `There is no field "${name}".`,
   indexDropped: (name: string) => `"${name}" will be dropped. Remove it here, too.`,
   indexJson: (name: string) => `"${name}" is JSON, which cannot be indexed.`,
+  indexMultiple: (name: string) => `"${name}" has several values, which an index of records cannot hold.`,
+  items: (n: number) => `From 1 to ${n} items are possible.`,
+  noDefaultItems: "The default needs an item, and only items that the field may have.",
   indexTwin: "Another index has the same fields.",
   manySearched: (n: number) => `At most ${n} fields can be searched.`,
-  noWords: (name: string) => `"${name}" is no string or text: only those have words.`,
+  noWords: (name: string) => `"${name}" is no single string or text: only those have words.`,
 };
 
 export const plan = {

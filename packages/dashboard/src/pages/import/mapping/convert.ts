@@ -17,6 +17,8 @@ export type Converted =
   /** The row says nothing about the field. */
   | { readonly kind: "absent" }
   | { readonly kind: "lookup"; readonly key: LookupKey }
+  /** Of a multiple relation, in the order of the items. */
+  | { readonly kind: "lookups"; readonly keys: readonly LookupKey[] }
   | { readonly kind: "problem"; readonly message: string };
 
 const value = (found: JsonValue): Converted => ({ kind: "value", value: found });
@@ -60,10 +62,35 @@ export function takesDefault(field: FieldDefinition): boolean {
   return field.required === true && field.default !== undefined;
 }
 
+/** The items of a multiple field: an array, its JSON, or texts with a separator between them, each once. */
+function convertItems(cell: JsonValue, field: FieldDefinition, conversion: Conversion): Converted {
+  const items = itemsIn(cell, conversion);
+  if (items === null) return unread(cell, text.import.notA.items);
+  const found = items.map((item) => convertValue(item, { ...field, multiple: false }, conversion));
+  const wrong = found.find((each) => each.kind === "problem");
+  if (wrong !== undefined) return wrong;
+  const keys = found.flatMap((each) => (each.kind === "lookup" ? [each.key] : []));
+  if (keys.length > 0) return { kind: "lookups", keys };
+  return value(found.flatMap((each) => (each.kind === "value" ? [each.value] : [])));
+}
+
+function itemsIn(cell: JsonValue, { separator }: Conversion): readonly JsonValue[] | null {
+  if (Array.isArray(cell)) return cell;
+  if (typeof cell === "object") return null;
+  const written = String(cell).trim();
+  if (written.startsWith("[")) {
+    const parsed = convertJson(written);
+    return parsed.kind === "value" && Array.isArray(parsed.value) ? parsed.value : null;
+  }
+  const parts = separator === "" ? [written] : written.split(separator).map((part) => part.trim());
+  return [...new Set(parts.filter((part) => part !== ""))];
+}
+
 function convertValue(cell: Cell, field: FieldDefinition, conversion: Conversion): Converted {
   if (cell === undefined) return { kind: "absent" };
   const isText = field.type === "string" || field.type === "text";
-  if (cell === null) return value(conversion.empty === "text" && isText ? "" : null);
+  if (field.multiple === true && cell !== null) return convertItems(cell, field, conversion);
+  if (cell === null) return value(conversion.empty === "text" && isText && field.multiple !== true ? "" : null);
   if (isText) return convertText(cell);
   if (field.type === "json") return typeof cell === "string" ? convertJson(cell) : value(cell);
   if (typeof cell === "string" && cell.trim() === "") return value(null);

@@ -5,7 +5,14 @@ import { readDate } from "./dates.ts";
 import { type Conversion, guessColumn, guessMapping, guessMatch } from "./mapping.ts";
 import { brokenRule } from "./rules.ts";
 
-const plain: Conversion = { empty: "null", decimalComma: false, dateOrder: "iso", timeZone: "UTC", relationBy: "id" };
+const plain: Conversion = {
+  empty: "null",
+  decimalComma: false,
+  dateOrder: "iso",
+  timeZone: "UTC",
+  relationBy: "id",
+  separator: ",",
+};
 const field = (type: FieldDefinition["type"], more: Partial<FieldDefinition> = {}): FieldDefinition => ({
   name: "f",
   type,
@@ -169,4 +176,32 @@ test("an empty cell of a required field with a default says nothing; of one that
   expect(convert("b", required, plain)).toEqual({ kind: "value", value: "b" });
   expect(convert("", { ...required, type: "integer", default: 1 }, plain)).toEqual({ kind: "absent" });
   expect(convert(null, field("string", { default: "a" }), plain)).toEqual({ kind: "value", value: null });
+});
+
+test("several items: JSON, or texts with a separator between them", () => {
+  const tags = field("string", { multiple: true });
+  const items = (cell: Parameters<typeof convert>[0], of = tags, how: Partial<Conversion> = {}) =>
+    convert(cell, of, { ...plain, ...how });
+  expect(items("a, b ,a,,c")).toEqual({ kind: "value", value: ["a", "b", "c"] });
+  expect(items("a, b;c", tags, { separator: ";" })).toEqual({ kind: "value", value: ["a, b", "c"] });
+  expect(items('["a, b","c"]')).toEqual({ kind: "value", value: ["a, b", "c"] });
+  expect(items(["a", "b"])).toEqual({ kind: "value", value: ["a", "b"] });
+  expect(items(null)).toEqual({ kind: "value", value: null });
+  expect(items('["a"').kind).toBe("problem");
+  expect(items({ a: 1 }).kind).toBe("problem");
+  const authors = field("relation", { multiple: true, collection: "authors" });
+  expect(items("ada; x", authors).kind).toBe("problem");
+  expect(items("ada,emile", authors, { relationBy: "name" })).toEqual({
+    kind: "lookups",
+    keys: ["ada", "emile"].map((value) => ({ collection: "authors", field: "name", value })),
+  });
+});
+
+test("bounds of several items count them, and each item obeys the rules of its kind", () => {
+  const tags = field("string", { multiple: true, min: 1, max: 2, values: ["a", "b", "c"] });
+  expect(brokenRule(tags, ["a", "b"])).toBeNull();
+  expect(brokenRule(tags, ["a", "b", "c"])).toContain("at most 2 items");
+  expect(brokenRule(tags, ["x"])).not.toBeNull();
+  expect(brokenRule(field("string", { multiple: true, required: true }), [])).not.toBeNull();
+  expect(brokenRule(field("string", { multiple: true, max: 2 }), ["longer than two"])).toBeNull();
 });

@@ -10,6 +10,10 @@ type FieldSource =
   | { readonly kind: "column"; readonly column: number }
   | { readonly kind: "constant"; readonly value: string };
 
+export const SEPARATORS = [",", ";", "|", ""] as const;
+/** The character between the items of a multiple field, in cells that are no JSON; "" where a cell is one item. */
+type Separator = (typeof SEPARATORS)[number];
+
 export const DATE_ORDERS = ["iso", "dmy", "mdy"] as const;
 /** How a date is written that is not in the order of ISO 8601, which is always understood. */
 export type DateOrder = (typeof DATE_ORDERS)[number];
@@ -25,6 +29,7 @@ export interface Conversion {
   readonly timeZone: string;
   /** Relations: `id`, or a unique field of the target by which the record is looked up. */
   readonly relationBy: string;
+  readonly separator: Separator;
 }
 
 export interface FieldMapping {
@@ -87,14 +92,20 @@ function hasDecimalComma(samples: readonly string[]): boolean {
 }
 
 function guessConversion(field: FieldDefinition, samples: readonly string[], keys: readonly string[]): Conversion {
-  const isId = samples.length === 0 || samples.some((sample) => /^(?:rec|usr)_/.test(sample));
+  const isId = samples.length === 0 || samples.some((sample) => /^(?:\[")?(?:rec|usr)_/.test(sample));
   return {
     empty: "null",
     decimalComma: field.type !== "float" && field.type !== "integer" ? false : hasDecimalComma(samples),
     dateOrder: guessDateOrder(samples),
     timeZone: "UTC",
     relationBy: isId ? "id" : (keys[1] ?? "id"),
+    separator: guessSeparator(samples),
   };
+}
+
+function guessSeparator(samples: readonly string[]): Separator {
+  const plain = samples.filter((sample) => !sample.trim().startsWith("["));
+  return SEPARATORS.find((separator) => plain.some((sample) => sample.includes(separator))) ?? "";
 }
 
 /** The first guess: columns by name, conversions by what stands in the sample. */

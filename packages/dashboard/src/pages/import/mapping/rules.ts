@@ -18,6 +18,7 @@ export function brokenRule(field: FieldDefinition, value: JsonValue | undefined)
   if (value === undefined) return field.required === true && !isGiven(field) ? text.import.required : null;
   if (value === null || (value === "" && field.required === true))
     return field.required === true && field.owner !== true ? text.import.required : null;
+  if (field.multiple === true && Array.isArray(value)) return brokenItems(field, value);
   const measure = typeof value === "string" ? [...value].length : typeof value === "number" ? value : null;
   if (measure !== null && (typeof value === "number" || field.type === "string" || field.type === "text")) {
     const unit = typeof value === "string" ? text.import.characters : String;
@@ -31,6 +32,15 @@ export function brokenRule(field: FieldDefinition, value: JsonValue | undefined)
     if (pattern !== null && !pattern.test(value)) return text.import.mustMatch(field.regex);
   }
   return null;
+}
+
+/** The same for the items of a multiple field, whose bounds count them. */
+function brokenItems(field: FieldDefinition, items: readonly JsonValue[]): string | null {
+  const { min, max, ...item } = field;
+  if (items.length === 0) return field.required === true ? text.import.required : null;
+  if (min !== undefined && items.length < min) return text.import.atLeast(text.import.items(min));
+  if (max !== undefined && items.length > max) return text.import.atMost(text.import.items(max));
+  return items.map((each) => brokenRule({ ...item, required: true }, each)).find((each) => each !== null) ?? null;
 }
 
 /** Null where the browser does not know the pattern. */

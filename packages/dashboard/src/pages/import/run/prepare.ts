@@ -42,6 +42,12 @@ export async function prepareRow(row: SourceRow, plan: ImportPlan, resolve: Reso
       const id = await resolve(found.key);
       if (id === null) problems.push({ field: name, message: notFound(found.key) });
       else values[name] = id;
+    } else if (found.kind === "lookups") {
+      const ids = await Promise.all(found.keys.map(resolve));
+      const missing = found.keys.filter((_, at) => ids[at] === null);
+      for (const key of missing) problems.push({ field: name, message: notFound(key) });
+      // Two keys may be of one record.
+      if (missing.length === 0) values[name] = [...new Set(ids.filter((id) => id !== null))];
     }
   }
   const { match } = plan;

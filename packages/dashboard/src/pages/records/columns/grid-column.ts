@@ -29,12 +29,7 @@ const widths: { readonly [type in FieldType]: number } = {
 const inlineTypes: readonly FieldType[] = ["string", "integer", "float", "boolean", "datetime", "relation"];
 
 export function isInline({ field, isSystem }: GridColumn): boolean {
-  return !isSystem && field.sequence === undefined && inlineTypes.includes(field.type);
-}
-
-/** A multiple field is shown as its JSON. */
-function shownField(field: FieldDefinition): FieldDefinition {
-  return field.multiple === true ? { ...field, type: "json" } : field;
+  return !isSystem && field.sequence === undefined && field.multiple !== true && inlineTypes.includes(field.type);
 }
 
 /** @param isNarrow the id, which stays in view, leaves room for the others then. */
@@ -53,7 +48,7 @@ export function gridColumns(
   });
   return [
     system("id", "string", isNarrow ? 88 : 128),
-    ...fields.map(shownField).map((field): GridColumn => {
+    ...fields.map((field): GridColumn => {
       const target = targets[field.name];
       const path = target === undefined || target.label === null ? field.name : `${field.name}.${target.label}`;
       return {
@@ -62,7 +57,7 @@ export function gridColumns(
         isSystem: false,
         // A long name needs room for its icon and its arrow.
         width: Math.max(widths[field.type], Math.min(260, field.name.length * 8 + 56)),
-        sortPath: field.type === "json" ? null : path,
+        sortPath: field.type === "json" || field.multiple === true ? null : path,
         target,
       };
     }),

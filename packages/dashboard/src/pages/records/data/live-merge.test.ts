@@ -1,7 +1,7 @@
 import { expect, test } from "bun:test";
 import type { StoredRecord } from "@socle/protocol";
 import { type Changes, collect, mergeChanges, type RowPage, withoutRows, withoutTargets } from "./live-merge.ts";
-import { shownJson, shownText, toRow } from "./rows.ts";
+import { expandedItem, shownJson, shownText, toRow } from "./rows.ts";
 
 const record = (id: string, more: object = {}): StoredRecord => ({
   id,
@@ -106,6 +106,14 @@ test("a long text is cut, and marked as such", () => {
   expect(shownJson({ a: [1, 2] }, false)).toBe('{"a":[1,2]}');
 });
 
+test("of a long list of items the first are held", () => {
+  const row = toRow(record("a", { tags: Array.from({ length: 200 }, (_, n) => `tag number ${n}`), few: ["x"] }));
+  expect(row.record["tags"]).toEqual(Array.from({ length: 20 }, (_, n) => `tag number ${n}`));
+  expect([...row.cut]).toEqual(["tags"]);
+  expect(row.record["few"]).toEqual(["x"]);
+  expect(shownJson(["a", "b"], true)).toBe('["a","b",…');
+});
+
 test("a cell shows one line", () => {
   expect(shownText("a\nb\tc")).toBe("a ⏎ b c");
   expect(shownText("x".repeat(5_000)).length).toBe(240);
@@ -124,4 +132,16 @@ test("a target that is deleted leaves the relations to it without a name, and th
   expect(page?.rows[0]?.record["expand"]).toEqual({ author: null });
   expect(page?.rows[1]).toBe(pages[0]?.rows[1]);
   expect(withoutTargets(pages, ["author"], new Set(["z"]))[0]).toBe(pages[0]);
+});
+
+test("of several targets, one that is deleted leaves the names of the others", () => {
+  const names = [
+    { id: "x", name: "X" },
+    { id: "y", name: "Y" },
+  ];
+  const row = toRow({ id: "a", tags: ["x", "y"], createdAt: "1", updatedAt: "1", expand: { tags: names } });
+  const [page] = withoutTargets([{ start: 0, rows: [row], nextCursor: null }], ["tags"], new Set(["x"]));
+  const left = page?.rows[0]?.record ?? row.record;
+  expect(expandedItem(left, "tags", "x")).toBeUndefined();
+  expect(expandedItem(left, "tags", "y")).toEqual({ id: "y", name: "Y" });
 });

@@ -1,5 +1,5 @@
 /** Changes that the socket brings, merged into the pages of the grid. */
-import type { StoredRecord } from "@socle/protocol";
+import type { JsonValue, StoredRecord } from "@socle/protocol";
 import { type Row, toRow } from "./rows.ts";
 
 export interface RowPage {
@@ -110,6 +110,10 @@ export function withoutRows(pages: readonly RowPage[], ids: ReadonlySet<string>)
   });
 }
 
+function idOf(item: JsonValue): string {
+  return typeof item === "object" && item !== null && "id" in item ? String(item["id"]) : "";
+}
+
 /**
  * The pages after records were deleted to which relations of theirs point: under `expand` there is no name any more.
  */
@@ -121,11 +125,16 @@ export function withoutTargets(
   return pages.map((page) => {
     let rows: Row[] | null = null;
     for (const [i, row] of page.rows.entries()) {
-      const broken = fields.filter((field) => gone.has(String(row.record[field])));
+      const broken = fields.filter((field) => [row.record[field]].flat().some((id) => gone.has(String(id))));
       if (broken.length === 0) continue;
       const before = row.record["expand"];
       const expand = typeof before === "object" && !Array.isArray(before) ? before : null;
-      const emptied = Object.fromEntries(broken.map((field) => [field, null]));
+      // Of several, those that are gone are not among the expanded ones.
+      const left = (field: string): JsonValue => {
+        const shown = expand?.[field];
+        return Array.isArray(shown) ? shown.filter((item) => !gone.has(idOf(item))) : null;
+      };
+      const emptied = Object.fromEntries(broken.map((field) => [field, left(field)]));
       rows ??= [...page.rows];
       rows[i] = { ...row, record: { ...row.record, expand: { ...expand, ...emptied } } };
     }

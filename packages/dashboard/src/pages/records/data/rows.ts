@@ -6,18 +6,25 @@ import { type Piece, piecesOf } from "./found.ts";
 const longestText = 1_000;
 /** A cell shows no more. */
 const longestShown = 240;
+/** Items of a multiple field that a row holds of a value that is long. */
+const mostItems = 20;
 
 export interface Row {
   readonly id: string;
   /** With the values of expanded relations under `expand`. */
   readonly record: StoredRecord;
-  /** The fields that are cut: `record` has their beginning as a text. */
+  /** The fields that are cut: `record` has their beginning, as a text or as the first items. */
   readonly cut: ReadonlySet<string>;
   /** By field, the text around what a search has found. */
   readonly found?: ReadonlyMap<string, readonly Piece[]>;
 }
 
 const nothingCut: ReadonlySet<string> = new Set();
+
+/** Whether a value may be one of several items, of which a cell shows the first. */
+function isItems(value: JsonValue): value is string[] {
+  return Array.isArray(value) && value.every((item) => typeof item === "string" && item.length <= longestText);
+}
 
 /** A JSON value in one line. */
 function oneLine(value: JsonValue): string {
@@ -33,7 +40,8 @@ export function toRow(record: StoredRecord): Row {
     if (text.length <= longestText) continue;
     if (held === record) held = { ...record };
     // The copy lets go of the long text; a slice alone would keep it in memory.
-    held[name] = JSON.parse(JSON.stringify(text.slice(0, longestShown).toWellFormed())) as string;
+    const shown = isItems(value) ? value.slice(0, mostItems) : text.slice(0, longestShown).toWellFormed();
+    held[name] = JSON.parse(JSON.stringify(shown)) as JsonValue;
     cut ??= new Set();
     cut.add(name);
   }
@@ -61,7 +69,24 @@ export function shownText(text: string): string {
 }
 
 export function shownJson(value: JsonValue, isCut: boolean): string {
-  return isCut && typeof value === "string" ? value : oneLine(value).slice(0, longestShown);
+  if (isCut && typeof value === "string") return value;
+  const line = oneLine(value).slice(0, longestShown);
+  return isCut ? `${line.replace(/]$/, ",")}…` : line;
+}
+
+/** The record of one item of a multiple relation from `expand`, or undefined. */
+export function expandedItem(
+  record: StoredRecord,
+  field: string,
+  id: string,
+): { [name: string]: JsonValue } | undefined {
+  const all = record["expand"];
+  const items = isObject(all) ? all[field] : undefined;
+  return Array.isArray(items) ? items.filter(isObject).find((item) => item["id"] === id) : undefined;
+}
+
+function isObject(value: JsonValue | undefined): value is { [name: string]: JsonValue } {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
 /** The record of a relation from `expand`, or undefined. */

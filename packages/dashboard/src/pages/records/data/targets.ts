@@ -5,6 +5,8 @@ export interface Target {
   readonly collection: string;
   /** The target's first text; null where it has none: then its id is shown. */
   readonly label: string | null;
+  /** Whether the relation points to several. */
+  readonly isMultiple: boolean;
 }
 
 export type Targets = { readonly [field: string]: Target };
@@ -15,13 +17,18 @@ const mostExpanded = 20;
 export function targetsOf(fields: readonly FieldDefinition[], collections: readonly CollectionEntry[]): Targets {
   const targets: { [field: string]: Target } = {};
   for (const { name, type, collection, multiple } of fields) {
-    if (type !== "relation" || collection === undefined || multiple === true) continue;
+    const isMultiple = multiple === true;
+    if (type !== "relation" || collection === undefined) continue;
     if (collection === "users") {
-      targets[name] = { collection, label: "email" };
+      targets[name] = { collection, label: "email", isMultiple };
       continue;
     }
     const target = collections.find((each) => each.name === collection);
-    targets[name] = { collection, label: target?.fields.find((each) => each.type === "string")?.name ?? null };
+    targets[name] = {
+      collection,
+      label: target?.fields.find((each) => each.type === "string" && each.multiple !== true)?.name ?? null,
+      isMultiple,
+    };
   }
   return targets;
 }
@@ -37,6 +44,10 @@ export function selectionOf(fields: readonly FieldDefinition[], targets: Targets
   const paths = Object.entries(targets)
     .slice(0, mostExpanded)
     // Without a name the id says at least whether the record is there.
-    .map(([field, { label }]) => `${field}.${label ?? "id"}`);
+    .flatMap(([field, { label, isMultiple }]) => [
+      `${field}.${label ?? "id"}`,
+      // Names of several are told apart by the ids.
+      ...(isMultiple && label !== null ? [`${field}.id`] : []),
+    ]);
   return paths.length === 0 ? undefined : ["*", ...paths].join(",");
 }

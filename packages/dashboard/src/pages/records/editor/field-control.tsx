@@ -10,6 +10,7 @@ import type { JsonControlProps } from "./controls/json-control.tsx";
 import { NumberControl } from "./controls/number-control.tsx";
 import { SequenceControl } from "./controls/sequence-control.tsx";
 import { StringControl } from "./controls/string-control.tsx";
+import { TagsControl } from "./controls/tags-control.tsx";
 import { ValuesControl } from "./controls/values-control.tsx";
 import classes from "./editor.module.css";
 import { fieldHint } from "./naming.ts";
@@ -22,11 +23,15 @@ const json = preloadable<JsonControlProps>(async () => (await import("./controls
 const relation = preloadable<ControlProps>(
   async () => (await import("./controls/relation-control.tsx")).RelationControl,
 );
+const relations = preloadable<ControlProps>(
+  async () => (await import("./controls/relations-control.tsx")).RelationsControl,
+);
 const file = preloadable<ControlProps>(async () => (await import("./controls/file-control.tsx")).FileControl);
+const files = preloadable<ControlProps>(async () => (await import("./controls/files-control.tsx")).FilesControl);
 
 /** Loads the controls ahead of the first field that needs them. */
 export async function preloadControls(): Promise<void> {
-  await Promise.all([datetime, json, relation, file].map(({ preload }) => preload()));
+  await Promise.all([datetime, json, relation, relations, file, files].map(({ preload }) => preload()));
 }
 
 export interface FieldControlProps {
@@ -75,7 +80,7 @@ export function FieldControl(props: FieldControlProps) {
 
 function controlOf(control: ControlProps, typed: string | undefined, onTyped: ((text: string) => void) | undefined) {
   if (control.field.sequence !== undefined) return <SequenceControl {...control} />;
-  if (control.field.multiple === true) return <json.Component {...control} typed={typed} onTyped={onTyped} />;
+  if (control.field.multiple === true) return controlOfItems(control);
   switch (control.field.type) {
     case "string":
     case "text":
@@ -94,6 +99,12 @@ function controlOf(control: ControlProps, typed: string | undefined, onTyped: ((
     case "file":
       return <file.Component {...control} />;
   }
+}
+
+/** The control for the items of a multiple field. */
+function controlOfItems(control: ControlProps) {
+  if (control.field.type === "relation") return <relations.Component {...control} />;
+  return control.field.type === "file" ? <files.Component {...control} /> : <TagsControl {...control} />;
 }
 
 /** The name with its mark, and the type and the rules as a quiet hint that is no part of the accessible name. */

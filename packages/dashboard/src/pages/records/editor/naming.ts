@@ -8,8 +8,10 @@ const maxPreviewed = 5;
 
 /** The field whose value calls a record by name; null where a collection has none. */
 export function nameField(fields: readonly FieldDefinition[]): FieldDefinition | null {
-  // One of a few values names no record.
-  const strings = fields.filter(({ type, values }) => type === "string" && values === undefined);
+  // One of a few values names no record, and neither do several.
+  const strings = fields.filter(
+    ({ type, values, multiple }) => type === "string" && values === undefined && multiple !== true,
+  );
   for (const name of usualNames) {
     const found = strings.find((field) => field.name.toLowerCase() === name);
     if (found !== undefined) return found;
@@ -66,13 +68,13 @@ export function isId(text: string, prefix: "rec" | "usr" | "fil"): boolean {
 /** The type and the rules of a field in few words: "string · 3–80 · unique". */
 export function fieldHint(field: FieldDefinition): string {
   const { min, max } = field;
-  const parts: string[] = [field.type === "relation" ? `→ ${field.collection ?? "?"}` : field.type];
+  const type = field.type === "relation" ? `→ ${field.collection ?? "?"}` : field.type;
+  const parts: string[] = [field.multiple === true ? `${type}[]` : type];
   if (min !== undefined && max !== undefined) parts.push(`${min}–${max}`);
   else if (min !== undefined) parts.push(`≥ ${min}`);
   else if (max !== undefined) parts.push(`≤ ${max}`);
   if (field.regex !== undefined) parts.push(`/${clip(field.regex, 40)}/`);
   if (field.values !== undefined) parts.push(clip(field.values.join(", "), 60));
-  if (field.multiple === true) parts.push("multiple");
   if (field.sequence !== undefined) parts.push("sequence");
   if (field.default !== undefined) parts.push(`default ${shortValue(field.default, 40)}`);
   if (field.unique === true) parts.push("unique");

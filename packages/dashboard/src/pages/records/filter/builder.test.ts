@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import type { FieldDefinition } from "@socle/protocol";
 import { writeLiteral } from "../../../kit/expression/tokens.ts";
-import { conditionFrom, emptyBuilder, fromBuilder, operatorOf, textOf, toBuilder } from "./builder.ts";
+import { conditionFrom, emptyBuilder, fromBuilder, operatorOf, operatorsFor, textOf, toBuilder } from "./builder.ts";
 import { parseExpression } from "./expression.ts";
 
 const fields: FieldDefinition[] = [
@@ -105,4 +105,10 @@ test("a comparison with null is an operator of its own", () => {
   expect(operatorOf(condition)).toBe("isNull");
   expect(fromBuilder({ ...emptyBuilder, conditions: [condition] }, fields)).toBe("views = null");
   expect(textOf(condition)).toBe("");
+});
+
+test("a field with several items is compared by some of them, and null is none", () => {
+  expect(operatorsFor({ name: "tags", type: "string", multiple: true })).toEqual(["=", "!=", "~", "!~", "in"]);
+  expect(operatorsFor({ name: "kinds", type: "string", values: ["a"], multiple: true })).toEqual(["=", "!=", "in"]);
+  expect(operatorsFor({ name: "links", type: "relation", multiple: true })).toEqual(["=", "!=", "in"]);
 });

@@ -108,6 +108,10 @@ export type Operator = Comparison | "in" | "isNull" | "isNotNull";
 const ordered: readonly Operator[] = ["=", "!=", ">", ">=", "<", "<=", "in", "isNull", "isNotNull"];
 const texts: readonly Operator[] = ["~", "!~", "=", "!=", "in", "isNull", "isNotNull"];
 
+/** The operators of multiple fields. Null is no item. */
+const items: readonly Operator[] = ["=", "!=", "in"];
+const itemTexts: readonly Operator[] = ["=", "!=", "~", "!~", "in"];
+
 /** The operators that make sense for values of a type, the most useful one first. */
 const operatorsOf: { readonly [type in FieldType]: readonly Operator[] } = {
   string: texts,
@@ -121,8 +125,9 @@ const operatorsOf: { readonly [type in FieldType]: readonly Operator[] } = {
   file: ["=", "!=", "isNull", "isNotNull"],
 };
 
-/** The same for a field, which may be one of some values, in their order. */
-export function operatorsFor({ type, values }: FieldDefinition): readonly Operator[] {
+/** The same for a field, which may be one of some values, in their order, or have several items, of which some are compared. */
+export function operatorsFor({ type, values, multiple }: FieldDefinition): readonly Operator[] {
+  if (multiple === true) return type === "string" && values === undefined ? itemTexts : items;
   return values === undefined ? operatorsOf[type] : ordered;
 }
 

@@ -72,7 +72,7 @@ export function ConditionForm(props: {
           label={text.records.operator}
           data={operators.map((each) => ({
             value: each,
-            label: text.records.operators[each],
+            label: operatorText(each, field),
           }))}
           value={operator}
           onChange={(next) => {
@@ -106,6 +106,12 @@ export function ConditionForm(props: {
       </Stack>
     </form>
   );
+}
+
+/** An operator in words. Of a field with several items it is about some of them, or none. */
+export function operatorText(operator: Operator, field: FieldDefinition | undefined): string {
+  const ofItems: { readonly [operator in Operator]?: string } = text.records.itemOperators;
+  return (field?.multiple === true ? ofItems[operator] : undefined) ?? text.records.operators[operator];
 }
 
 function firstOperator(field: FieldDefinition): Operator {

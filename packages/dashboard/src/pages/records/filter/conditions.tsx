@@ -4,7 +4,7 @@ import { IconFilter } from "@tabler/icons-react";
 import { useState } from "react";
 import { text } from "../../../texts/index.ts";
 import { type Condition, operatorOf, textOf } from "./builder.ts";
-import { ConditionForm } from "./condition-form.tsx";
+import { ConditionForm, operatorText } from "./condition-form.tsx";
 import classes from "./filter-bar.module.css";
 
 type FormProps = Pick<Parameters<typeof ConditionForm>[0], "fields" | "fieldOf">;
@@ -46,7 +46,10 @@ export function ConditionChip(
   const operator = operatorOf(condition);
   const isValueless = operator === "isNull" || operator === "isNotNull";
   const value = isValueless ? "" : textOf(condition).slice(0, 60) || '""';
-  const label = `${condition.path} ${text.records.operators[operator]} ${value}`.trim();
+  const { fields, fieldOf } = form;
+  const field = fields.find(({ name }) => name === condition.path) ?? fieldOf(condition.path);
+  const words = operatorText(operator, field);
+  const label = `${condition.path} ${words} ${value}`.trim();
   return (
     <span className={classes["chip"]}>
       <Popover opened={isOpen} onChange={setOpen} position="bottom-start" width={260} trapFocus shadow="md" returnFocus>
@@ -56,8 +59,7 @@ export function ConditionChip(
             onClick={() => setOpen(!isOpen)}
             aria-label={text.records.editCondition(label)}
           >
-            <span>{condition.path}</span>{" "}
-            <span className={classes["chipOperator"]}>{text.records.operators[operator]}</span>{" "}
+            <span>{condition.path}</span> <span className={classes["chipOperator"]}>{words}</span>{" "}
             {value !== "" && <span className={classes["chipValue"]}>{value}</span>}
           </UnstyledButton>
         </Popover.Target>

@@ -19,6 +19,7 @@ export function CellValue({ row, column }: { row: Row; column: PlacedColumn }) {
   const value: JsonValue = row.record[column.name] ?? null;
   if (value === null) return <span className={classes["null"]}>null</span>;
   const { field } = column;
+  if (field.multiple === true) return <ItemsCell row={row} column={column} value={value} />;
   const found = row.found?.get(column.name);
   switch (field.type) {
     case "integer":
@@ -51,6 +52,34 @@ export function CellValue({ row, column }: { row: Row; column: PlacedColumn }) {
         <Found pieces={found} />
       );
   }
+}
+
+/** Items that a cell shows; the others are counted. */
+const mostShown = 6;
+
+/** The first items of a multiple field, side by side. */
+function ItemsCell({ row, column, value }: { row: Row; column: PlacedColumn; value: JsonValue }) {
+  const items = Array.isArray(value) ? value.map(String) : [];
+  if (items.length === 0) return <span className={classes["null"]}>{text.records.noItems}</span>;
+  const isMore = items.length > mostShown || row.cut.has(column.name);
+  return (
+    <span className={classes["items"]}>
+      {items.slice(0, mostShown).map((item) => (
+        <Item key={item} row={row} column={column} item={item} />
+      ))}
+      {isMore && <span className={classes["null"]}>…</span>}
+    </span>
+  );
+}
+
+function Item({ row, column, item }: { row: Row; column: PlacedColumn; item: string }) {
+  if (column.field.type === "relation") return <RelationCell row={row} column={column} id={item} />;
+  if (column.field.type === "file") return <FileCell id={item} />;
+  return (
+    <span className={classes["chip"]} data-is-text>
+      <span className={classes["chipText"]}>{shownText(item)}</span>
+    </span>
+  );
 }
 
 /** The text around what a search has found. */

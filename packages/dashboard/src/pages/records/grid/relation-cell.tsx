@@ -8,14 +8,15 @@ import type { ReactNode } from "react";
 import { client } from "../../../service/client.ts";
 import { text } from "../../../texts/index.ts";
 import type { PlacedColumn } from "../columns/use-columns.ts";
-import { expanded, type Row, shownText } from "../data/rows.ts";
+import { expanded, expandedItem, type Row, shownText } from "../data/rows.ts";
 import type { Target } from "../data/targets.ts";
 import classes from "./cell.module.css";
 
 export function RelationCell({ row, column, id }: { row: Row; column: PlacedColumn; id: string }) {
   const { target } = column;
   if (target === undefined) return <span className={classes["text"]}>{id}</span>;
-  const found = expanded(row.record, column.name);
+  // Of several, a record that is gone is not among those that are expanded: its chip asks for it.
+  const found = target.isMultiple ? expandedItem(row.record, column.name, id) : expanded(row.record, column.name);
   if (found === null) return <Chip target={target} id={id} name={shortId(id)} isBroken />;
   if (target.label === null) return <Chip target={target} id={id} name={shortId(id)} />;
   if (found === undefined) return <LateChip target={{ ...target, label: target.label }} id={id} />;

@@ -44,6 +44,12 @@ function exampleNumber({ min, max }: FieldDefinition, wanted: number): number {
 
 /** An example; null for what an example cannot know: a record or a file. */
 export function exampleOf(field: FieldDefinition): JsonValue {
+  if (field.multiple === true) {
+    // The bounds count the items.
+    const { min, max, multiple, ...item } = field;
+    const value = exampleOf(item);
+    return value === null ? null : [value];
+  }
   switch (field.type) {
     case "string":
     case "text":

@@ -30,6 +30,19 @@ test("a good definition has no problems", () => {
   ).toEqual([]);
 });
 
+test("multiple fields", () => {
+  const tags: FieldDefinition = { name: "tags", type: "string", multiple: true };
+  expect(problems([{ ...tags, min: 1, max: 1_000, default: ["a"], values: ["a", "b"] }])).toEqual([]);
+  expect(parts([{ ...tags, max: 0 }])).toEqual(["#1 max"]);
+  expect(parts([{ ...tags, max: 1_001 }])).toEqual(["#1 max"]);
+  expect(parts([{ ...tags, min: 101 }])).toEqual(["#1 max"]);
+  expect(parts([{ ...tags, min: 1.5 }])).toEqual(["#1 min"]);
+  expect(parts([{ ...tags, default: [] }])).toEqual(["#1 default"]);
+  expect(parts([{ ...tags, values: ["a"], default: ["b"] }])).toEqual(["#1 default"]);
+  expect(parts([tags], { indexes: [["tags"]] })).toEqual(["#2 fields"]);
+  expect(parts([tags], { search: ["tags"] })).toEqual(["- search"]);
+});
+
 test("searched fields", () => {
   const fields: FieldDefinition[] = [
     { name: "title", type: "string" },

@@ -2,16 +2,8 @@
 import { FIELD_OPERATIONS, isReservedCollectionName, NAME_PATTERN, OPERATIONS } from "@socle/protocol";
 import { text } from "../../../texts/index.ts";
 import { hasDefault, isDefault } from "./defaults.ts";
-import {
-  type FieldDraft,
-  isText,
-  keptFields,
-  numberOf,
-  refName,
-  rulesOf,
-  type SchemaDraft,
-  valuesOf,
-} from "./draft.ts";
+import { type FieldDraft, keptFields, refName, type SchemaDraft } from "./draft.ts";
+import { isMultiple, isText, numberOf, rulesOf, valuesOf } from "./rules.ts";
 
 /** The part of a draft that a problem is about. */
 export type Part =
@@ -51,6 +43,9 @@ export const indexableTimes: readonly string[] = ["createdAt", "updatedAt"];
 const maxFields = 500;
 const maxValues = 200;
 const maxValueLength = 100;
+/** Items of a multiple field: the most that a bound may allow, and those without a bound. */
+const mostItems = 1_000;
+const usualItems = 100;
 export const maxIndexes = 20;
 export const maxIndexFields = 8;
 export const maxSearched = 10;
@@ -72,8 +67,9 @@ function collectionProblem(name: string, { collections, isNew }: Surroundings): 
 }
 
 function boundProblems(field: FieldDraft): Problem[] {
-  const { key, type, min, max } = field;
-  if (!rulesOf(type).bounds || valuesOf(field).length > 0) return [];
+  const { key, min, max } = field;
+  const { bounds } = rulesOf(field);
+  if (bounds === null) return [];
   const problems: Problem[] = [];
   for (const [part, typed] of [
     ["min", min],
@@ -82,11 +78,15 @@ function boundProblems(field: FieldDraft): Problem[] {
     if (typed.trim() === "") continue;
     const value = numberOf(typed);
     if (value === null) problems.push({ key, part, message: words.noNumber });
-    else if (isText(type) && (!Number.isSafeInteger(value) || value < 0))
+    else if (bounds !== "number" && (!Number.isSafeInteger(value) || value < 0))
       problems.push({ key, part, message: words.length });
   }
   const [least, most] = [numberOf(min), numberOf(max)];
-  if (least !== null && most !== null && least > most) problems.push({ key, part: "max", message: words.minOverMax });
+  const mostOf = bounds === "items" ? (most ?? usualItems) : most;
+  if (bounds === "items" && most !== null && (most < 1 || most > mostItems))
+    problems.push({ key, part: "max", message: words.items(mostItems) });
+  else if (least !== null && mostOf !== null && least > mostOf)
+    problems.push({ key, part: "max", message: words.minOverMax });
   return problems;
 }
 
@@ -100,8 +100,8 @@ function valuesProblem(field: FieldDraft): string | null {
 
 /** The service's patterns run in linear time; the browser knows syntax errors and the two things that they lack. */
 function regexProblem(field: FieldDraft): string | null {
-  const { type, regex } = field;
-  if (!rulesOf(type).regex || regex === "" || valuesOf(field).length > 0) return null;
+  const { regex } = field;
+  if (!rulesOf(field).regex || regex === "") return null;
   if (/\(\?(?:=|!|<=|<!)/.test(regex)) return words.lookaround;
   if (/(?:^|[^\\])(?:\\\\)*\\(?:[1-9]|k<)/.test(regex)) return words.backreference;
   try {
@@ -135,8 +135,9 @@ function fieldProblems(field: FieldDraft, draft: SchemaDraft, { collections }: S
   }
   report("values", valuesProblem(field));
   if (field.default !== null && hasDefault(field)) {
-    if (!isDefault(type, field.default, valuesOf(field))) report("default", words.noDefault[type]);
-    else if (field.isUnique && type !== "relation") report("default", words.sameDefault);
+    if (!isDefault(field, field.default, valuesOf(field)))
+      report("default", isMultiple(field) ? words.noDefaultItems : words.noDefault[type]);
+    else if (field.isUnique && rulesOf(field).unique && type !== "relation") report("default", words.sameDefault);
   }
   if (type === "relation") {
     if (field.onDelete === "clear" && field.isRequired) report("onDelete", words.clearRequired);
@@ -180,6 +181,7 @@ function indexProblems(draft: SchemaDraft): Problem[] {
       else if (field === undefined && !indexableTimes.includes(ref)) report(key, words.indexUnknown(name));
       else if (field?.isDropped === true) report(key, words.indexDropped(name));
       else if (field?.type === "json") report(key, words.indexJson(name));
+      else if (field !== undefined && isMultiple(field)) report(key, words.indexMultiple(name));
     }
     const same = refs.join(" ");
     if (refs.length > 0 && seen.has(same)) report(key, words.indexTwin);
@@ -200,7 +202,7 @@ function searchProblems(draft: SchemaDraft): Problem[] {
     if (draft.search.indexOf(ref) < i) report(words.indexTwice(name));
     else if (field === undefined) report(words.indexUnknown(name));
     else if (field.isDropped) report(words.indexDropped(name));
-    else if (!isText(field.type)) report(words.noWords(name));
+    else if (!isText(field.type) || isMultiple(field)) report(words.noWords(name));
   }
   return problems;
 }

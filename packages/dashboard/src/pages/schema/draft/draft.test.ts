@@ -83,6 +83,28 @@ test("a new field that goes is searched no more", () => {
   expect(draft.search).toEqual([]);
 });
 
+test("a multiple field keeps its bounds and its default, and loses them when it becomes single", () => {
+  const tickets: CollectionDefinition = {
+    name: "tickets",
+    fields: [
+      { name: "tags", type: "string", multiple: true, min: 1, max: 5, regex: "^[a-z]+$", default: ["new"] },
+      { name: "areas", type: "string", multiple: true, values: ["api", "ui"], max: 2 },
+      { name: "team", type: "relation", collection: "users", multiple: true, default: ["@user.id"], onDelete: "clear" },
+      { name: "files", type: "file", multiple: true },
+    ],
+  };
+  const draft = draftOf(tickets, true);
+  expect(definitionOf(draft)).toEqual(tickets);
+  const single = edited(draft, { edit: "changeField", key: "#1", patch: { isMultiple: false } });
+  expect(definitionOf(single).fields[0]).toEqual({ name: "tags", type: "string", regex: "^[a-z]+$" });
+  const retyped = edited(after({ edit: "addField", type: "integer" }), {
+    edit: "changeField",
+    key: "#7",
+    patch: { name: "n", isMultiple: true },
+  });
+  expect(definitionOf(retyped).fields.at(-1)).toEqual({ name: "n", type: "integer" });
+});
+
 test("a renamed field names its old name, a new one says that it is new", () => {
   const draft = after(rename("title", "headline"), { edit: "addField", type: "text" });
   const named = edited(draft, { edit: "changeField", key: "#7", patch: { name: "body" } });

@@ -17,6 +17,7 @@ import {
   type Rule,
 } from "@socle/protocol";
 import { defaultText, defaultValue, hasDefault } from "./defaults.ts";
+import { isMultiple, numberOf, rulesOf, valuesOf } from "./rules.ts";
 
 /** The rules of a field; null where it has none of its own. */
 type FieldPermissionDraft = { readonly [operation in FieldOperation]: Rule | null };
@@ -40,6 +41,8 @@ export interface FieldDraft {
   readonly regex: string;
   readonly collection: string;
   readonly isOwner: boolean;
+  /** Whether a value is an array of items. Means nothing on most types. */
+  readonly isMultiple: boolean;
   /** The texts that it may be, one a line. */
   readonly values: string;
   /** The fate of a record when the one that the relation points to goes; null leaves it as it is. */
@@ -95,39 +98,13 @@ const knownAttributes = [
   "unique",
   "collection",
   "owner",
+  "multiple",
   "values",
   "default",
   "onDelete",
   "permissions",
   "sequence",
 ];
-
-/** The attributes that a multiple field gives back as they came. */
-const ofItems = ["min", "max", "default"];
-
-export function isText(type: FieldType): boolean {
-  return type === "string" || type === "text";
-}
-
-interface Rules {
-  readonly bounds: boolean;
-  readonly regex: boolean;
-  readonly unique: boolean;
-  readonly target: boolean;
-  readonly values: boolean;
-}
-
-/** The rules that mean something for a type. The service refuses the others. */
-export function rulesOf(type: FieldType): Rules {
-  const isNumber = type === "integer" || type === "float";
-  return {
-    bounds: isText(type) || isNumber,
-    regex: isText(type),
-    unique: type !== "json",
-    target: type === "relation",
-    values: type === "string",
-  };
-}
 
 export function newField(key: string, type: FieldType = "string"): FieldDraft {
   return {
@@ -144,6 +121,7 @@ export function newField(key: string, type: FieldType = "string"): FieldDraft {
     regex: "",
     collection: "",
     isOwner: false,
+    isMultiple: false,
     values: "",
     onDelete: null,
     default: null,
@@ -156,11 +134,8 @@ export function newField(key: string, type: FieldType = "string"): FieldDraft {
 /** A field as the form holds it. */
 export function fieldDraft(key: string, field: FieldDefinition, stored: FieldDefinition | null): FieldDraft {
   const extra: { [attribute: string]: JsonValue } = {};
-  // The bounds of a multiple field, and its default, are not those of its type.
-  const isMultiple = field.multiple === true;
-  const known = isMultiple ? knownAttributes.filter((each) => !ofItems.includes(each)) : knownAttributes;
   for (const [attribute, value] of Object.entries<JsonValue>({ ...field }))
-    if (!known.includes(attribute) && attribute !== "renamedFrom") extra[attribute] = value;
+    if (!knownAttributes.includes(attribute) && attribute !== "renamedFrom") extra[attribute] = value;
   return {
     key,
     stored,
@@ -170,13 +145,17 @@ export function fieldDraft(key: string, field: FieldDefinition, stored: FieldDef
     isTypeChosen: true,
     isRequired: field.required === true,
     isUnique: field.unique === true,
-    min: field.min === undefined || isMultiple ? "" : String(field.min),
-    max: field.max === undefined || isMultiple ? "" : String(field.max),
+    min: field.min === undefined ? "" : String(field.min),
+    max: field.max === undefined ? "" : String(field.max),
     regex: field.regex ?? "",
     collection: field.collection ?? "",
     isOwner: field.owner === true,
+    isMultiple: field.multiple === true,
     values: (field.values ?? []).join("\n"),
-    default: field.default === undefined || isMultiple ? null : defaultText(field.type, field.default),
+    default:
+      field.default === undefined
+        ? null
+        : defaultText({ type: field.type, isMultiple: field.multiple === true }, field.default),
     onDelete: field.onDelete ?? null,
     permissions: { ...noFieldPermissions, ...field.permissions },
     sequence: field.sequence === undefined ? null : field.sequence === true ? [] : field.sequence,
@@ -211,11 +190,12 @@ export function isPlaceholder(field: FieldDraft): boolean {
 }
 
 function hasOptions(field: FieldDraft): boolean {
-  const { isRequired, isUnique, isOwner, min, max, regex, collection, values } = field;
+  const { isRequired, isUnique, isOwner, isMultiple: isSeveral, min, max, regex, collection, values } = field;
   return (
     isRequired ||
     isUnique ||
     isOwner ||
+    isSeveral ||
     field.default !== null ||
     hasRules(field) ||
     [min, max, regex, collection, values].some((value) => value !== "")
@@ -240,28 +220,14 @@ const scopeTypes: readonly FieldType[] = ["string", "integer", "boolean", "datet
 /** The names of the fields that a sequence may count by. */
 export function scopesIn(draft: SchemaDraft): string[] {
   return keptFields(draft)
-    .filter(({ type, sequence }) => scopeTypes.includes(type) && (type !== "integer" || sequence === null))
+    .filter((field) => scopeTypes.includes(field.type) && !isMultiple(field))
+    .filter(({ type, sequence }) => type !== "integer" || sequence === null)
     .map(({ name }) => name.trim());
-}
-
-/** The texts that a field may be; none where it may be any. */
-export function valuesOf({ type, values }: Pick<FieldDraft, "type" | "values">): string[] {
-  if (!rulesOf(type).values) return [];
-  return values
-    .split("\n")
-    .map((line) => line.trim())
-    .filter((line) => line !== "");
 }
 
 /** The fields that the definition will have. */
 export function keptFields(draft: SchemaDraft): readonly FieldDraft[] {
   return draft.fields.filter((field) => !field.isDropped && !isPlaceholder(field));
-}
-
-/** A number as it was typed; null for none and for what is no number. */
-export function numberOf(typed: string): number | null {
-  const value = Number(typed);
-  return typed.trim() === "" || !Number.isFinite(value) ? null : value;
 }
 
 /** The definition of a field, without the rules that mean nothing for its type. */
@@ -275,25 +241,23 @@ export function fieldOf(field: FieldDraft): FieldDefinition {
       ...(hasRules(field) && { permissions: rulesGiven(field) }),
       ...field.extra,
     };
-  const rules = rulesOf(field.type);
-  const { unique, target } = rules;
+  const { bounds, regex, unique, target, owner } = rulesOf(field);
   const [min, max] = [numberOf(field.min), numberOf(field.max)];
   const values = valuesOf(field);
-  // Other rules mean nothing beside a list of all values.
-  const [bounds, regex] = [rules.bounds && values.length === 0, rules.regex && values.length === 0];
   return {
     name: field.name.trim(),
     type: field.type,
     ...(target && field.collection !== "" && { collection: field.collection }),
-    ...(target && field.isOwner && field.collection === "users" && { owner: true }),
+    ...(owner && field.isOwner && { owner: true }),
     ...(target && field.onDelete !== null && { onDelete: field.onDelete }),
+    ...(isMultiple(field) && { multiple: true }),
     ...(field.isRequired && { required: true }),
     ...(unique && field.isUnique && { unique: true }),
-    ...(bounds && min !== null && { min }),
-    ...(bounds && max !== null && { max }),
+    ...(bounds !== null && min !== null && { min }),
+    ...(bounds !== null && max !== null && { max }),
     ...(regex && field.regex !== "" && { regex: field.regex }),
     ...(values.length > 0 && { values }),
-    ...(hasDefault(field) && field.default !== null && { default: defaultValue(field.type, field.default) }),
+    ...(hasDefault(field) && field.default !== null && { default: defaultValue(field, field.default) }),
     ...(hasRules(field) && { permissions: rulesGiven(field) }),
     ...field.extra,
   };

@@ -92,8 +92,14 @@ export function edited(draft: SchemaDraft, edit: Edit): SchemaDraft {
       const before = draft.fields.find((field) => field.key === key);
       const changed = changeField(draft, key, (field) => {
         const isOther = patch.type !== undefined && patch.type !== field.type;
-        // A default is one of the type.
-        return { ...field, ...(isOther && { default: null }), ...patch };
+        const isTurned = patch.isMultiple !== undefined && patch.isMultiple !== field.isMultiple;
+        return {
+          ...field,
+          // A default is one of the type, or of several; bounds measure a value, or count its items.
+          ...((isOther || isTurned) && { default: null }),
+          ...(isTurned && { min: "", max: "" }),
+          ...patch,
+        };
       });
       if (before === undefined || patch.name === undefined) return changed;
       return renameScopes(changed, before.name.trim(), patch.name.trim());

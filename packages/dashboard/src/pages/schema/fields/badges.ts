@@ -1,7 +1,8 @@
 /** The badges of a field: its rules in short, and how it differs from what is stored. */
 import { text } from "../../../texts/index.ts";
 import { hasDefault } from "../draft/defaults.ts";
-import { type FieldDraft, fieldDraft, fieldOf, hasRules, isText, rulesOf, valuesOf } from "../draft/draft.ts";
+import { type FieldDraft, fieldDraft, fieldOf, hasRules } from "../draft/draft.ts";
+import { isMultiple, rulesOf, valuesOf } from "../draft/rules.ts";
 
 export interface FieldBadge {
   readonly label: string;
@@ -21,7 +22,7 @@ export function fieldStatus(field: FieldDraft): "new" | "dropped" | "changed" | 
 /** A long pattern or name is cut by the page, a long number here. */
 export function badgesOf(field: FieldDraft, isNewCollection: boolean): readonly FieldBadge[] {
   const { type, stored } = field;
-  const { bounds, regex, unique, target } = rulesOf(type);
+  const { bounds, regex, unique, target, owner } = rulesOf(field);
   const badges: FieldBadge[] = [];
   const rule = (label: string): void => {
     badges.push({ label, tone: "rule" });
@@ -34,13 +35,11 @@ export function badgesOf(field: FieldDraft, isNewCollection: boolean): readonly 
     badges.push({ label: isRenamed ? words.renamed(stored.name) : words.changed, tone: "changed" });
   }
   if (target && field.collection !== "") rule(words.badges.target(field.collection));
-  if (target && field.isOwner && field.collection === "users") rule(words.badges.owner);
+  if (isMultiple(field)) rule(words.badges.multiple);
+  if (owner && field.isOwner) rule(words.badges.owner);
   if (target && field.onDelete !== null) rule(words.badges.onDelete[field.onDelete]);
   if (field.isRequired) rule(words.badges.required);
   if (unique && field.isUnique) rule(words.badges.unique);
-  const limits = isText(type)
-    ? ([words.badges.lengthMin, words.badges.lengthMax] as const)
-    : ([words.badges.min, words.badges.max] as const);
   if (field.default !== null && hasDefault(field)) rule(words.badges.default(field.default.slice(0, 20)));
   if (hasRules(field)) rule(words.badges.rules);
   if (type === "integer" && field.sequence !== null) {
@@ -48,12 +47,9 @@ export function badgesOf(field: FieldDraft, isNewCollection: boolean): readonly 
     return badges;
   }
   const values = valuesOf(field);
-  if (values.length > 0) {
-    rule(words.badges.values(values.length));
-    return badges;
-  }
-  if (bounds && field.min !== "") rule(limits[0](field.min));
-  if (bounds && field.max !== "") rule(limits[1](field.max));
+  if (values.length > 0) rule(words.badges.values(values.length));
+  if (bounds !== null && field.min !== "") rule(words.badges.min[bounds](field.min));
+  if (bounds !== null && field.max !== "") rule(words.badges.max[bounds](field.max));
   if (regex && field.regex !== "") rule(words.badges.pattern);
   return badges;
 }

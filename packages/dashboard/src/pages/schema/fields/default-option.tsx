@@ -1,9 +1,10 @@
 /** The default of a field: whether it has one, and which. */
-import { Select, Stack, Switch, TextInput } from "@mantine/core";
+import { MultiSelect, Select, Stack, Switch, TagsInput, TextInput } from "@mantine/core";
 import { text } from "../../../texts/index.ts";
-import { firstDefault } from "../draft/defaults.ts";
-import { type FieldDraft, valuesOf } from "../draft/draft.ts";
+import { defaultItems, firstDefault } from "../draft/defaults.ts";
+import type { FieldDraft } from "../draft/draft.ts";
 import type { FieldPatch } from "../draft/edits.ts";
+import { isMultiple, valuesOf } from "../draft/rules.ts";
 
 const words = text.schema.fields;
 
@@ -24,7 +25,7 @@ export function DefaultOption(props: DefaultOptionProps) {
         description={words.defaultHint}
         checked={typed !== null}
         onChange={(event) =>
-          onPatch({ default: event.currentTarget.checked ? firstDefault(type, valuesOf(field)) : null })
+          onPatch({ default: event.currentTarget.checked ? firstDefault(field, valuesOf(field)) : null })
         }
       />
       {typed !== null && type !== "relation" && <DefaultValue {...props} typed={typed} />}
@@ -35,6 +36,22 @@ export function DefaultOption(props: DefaultOptionProps) {
 function DefaultValue({ field, typed, problem, onPatch }: DefaultOptionProps & { typed: string }) {
   const { type } = field;
   const values = type === "boolean" ? ["true", "false"] : valuesOf(field);
+  if (isMultiple(field)) {
+    const items = defaultItems(field, typed);
+    const shared = {
+      size: "xs",
+      maw: 420,
+      "aria-label": words.defaultValue,
+      value: items,
+      error: problem,
+      onChange: (next: string[]) => onPatch({ default: JSON.stringify(next) }),
+    } as const;
+    return values.length > 0 ? (
+      <MultiSelect {...shared} data={[...new Set([...values, ...items])]} />
+    ) : (
+      <TagsInput {...shared} placeholder={items.length === 0 ? words.defaultItem : ""} />
+    );
+  }
   if (values.length > 0)
     return (
       <Select

@@ -5,8 +5,9 @@ import { memo, useState } from "react";
 import { text } from "../../../texts/index.ts";
 import type { Part, Problem } from "../draft/checks.ts";
 import { hasDefault } from "../draft/defaults.ts";
-import { type FieldDraft, isText, rulesOf, valuesOf } from "../draft/draft.ts";
+import type { FieldDraft } from "../draft/draft.ts";
 import type { FieldPatch } from "../draft/edits.ts";
+import { rulesOf } from "../draft/rules.ts";
 import { DefaultOption } from "./default-option.tsx";
 import { FieldRules } from "./field-rules.tsx";
 import classes from "./fields.module.css";
@@ -33,13 +34,9 @@ const words = text.schema.fields;
 
 export const FieldOptions = memo(function FieldOptions(props: FieldOptionsProps) {
   const { field, problems, targets, scopes, onPatch, onTarget, onTargetLeft, onAddLike } = props;
-  const rules = rulesOf(field.type);
-  const { unique, target } = rules;
-  const hasValues = valuesOf(field).length > 0;
-  const [bounds, regex] = [rules.bounds && !hasValues, rules.regex && !hasValues];
+  const { bounds, regex, unique, target, values, multiple } = rulesOf(field);
   const isNumbered = field.type === "integer" && field.sequence !== null;
   const problem = (part: Part): string | undefined => problems.find((each) => each.part === part)?.message;
-  const measure = isText(field.type) ? "text" : "number";
   return (
     <Stack gap="md" className={classes["options"]}>
       {target && (
@@ -53,6 +50,15 @@ export const FieldOptions = memo(function FieldOptions(props: FieldOptionsProps)
         />
       )}
       {field.type === "integer" && <SequenceOption field={field} scopes={scopes} onPatch={onPatch} />}
+      {multiple && (
+        <Switch
+          size="xs"
+          label={words.multiple}
+          description={words.multipleHint}
+          checked={field.isMultiple}
+          onChange={(event) => onPatch({ isMultiple: event.currentTarget.checked })}
+        />
+      )}
       {unique && !isNumbered && (
         <Switch
           size="xs"
@@ -62,11 +68,11 @@ export const FieldOptions = memo(function FieldOptions(props: FieldOptionsProps)
           onChange={(event) => onPatch({ isUnique: event.currentTarget.checked })}
         />
       )}
-      {bounds && !isNumbered && (
+      {bounds !== null && !isNumbered && (
         <SimpleGrid cols={2} spacing="md" maw={420}>
           <TextInput
             size="xs"
-            label={words.min[measure]}
+            label={words.min[bounds]}
             placeholder={words.noLimit}
             inputMode="decimal"
             value={field.min}
@@ -75,7 +81,7 @@ export const FieldOptions = memo(function FieldOptions(props: FieldOptionsProps)
           />
           <TextInput
             size="xs"
-            label={words.max[measure]}
+            label={words.max[bounds]}
             placeholder={words.noLimit}
             inputMode="decimal"
             value={field.max}
@@ -101,7 +107,7 @@ export const FieldOptions = memo(function FieldOptions(props: FieldOptionsProps)
           {field.regex !== "" && problem("regex") === undefined && <RegexTest pattern={field.regex} />}
         </SimpleGrid>
       )}
-      {rules.values && (
+      {values && (
         <Textarea
           size="xs"
           maw={420}
@@ -185,7 +191,7 @@ function TargetOptions(props: {
         error={problem("onDelete")}
         allowDeselect={false}
       />
-      {field.collection === "users" && (
+      {rulesOf(field).owner && (
         <Switch
           size="xs"
           mt={24}

@@ -1,6 +1,7 @@
 /** The indexes that the service makes without asking: ids, unique fields, relations, the owner where rules are by owner. */
 import { text } from "../../../texts/index.ts";
-import { keptFields, rulesOf, type SchemaDraft } from "../draft/draft.ts";
+import { keptFields, type SchemaDraft } from "../draft/draft.ts";
+import { isMultiple, rulesOf } from "../draft/rules.ts";
 import { effectiveRule } from "../permissions/rules.ts";
 
 export interface ImplicitIndex {
@@ -12,9 +13,11 @@ export function implicitIndexes(draft: SchemaDraft): readonly ImplicitIndex[] {
   const words = text.schema.indexes;
   const fields = keptFields(draft).filter(({ name }) => name.trim() !== "");
   const indexes: ImplicitIndex[] = [{ name: "id", reason: words.becauseId }];
-  for (const { name, type, isUnique } of fields) {
-    if (isUnique && rulesOf(type).unique) indexes.push({ name: name.trim(), reason: words.becauseUnique });
-    else if (type === "relation") indexes.push({ name: name.trim(), reason: words.becauseRelation });
+  for (const field of fields) {
+    const { name, type, isUnique } = field;
+    if (isUnique && rulesOf(field).unique) indexes.push({ name: name.trim(), reason: words.becauseUnique });
+    else if (type === "relation" || isMultiple(field))
+      indexes.push({ name: name.trim(), reason: isMultiple(field) ? words.becauseMultiple : words.becauseRelation });
   }
   const hasOwnerField = fields.some(
     ({ type, isOwner, collection }) => type === "relation" && isOwner && collection === "users",

@@ -6,6 +6,7 @@ import { text } from "../../../texts/index.ts";
 import { indexableTimes, maxIndexes, maxIndexFields, type Problem } from "../draft/checks.ts";
 import { type IndexDraft, keptFields, type SchemaDraft } from "../draft/draft.ts";
 import type { Edit } from "../draft/edits.ts";
+import { isMultiple } from "../draft/rules.ts";
 import { implicitIndexes } from "./implicit.ts";
 import { IndexFields } from "./index-fields.tsx";
 import classes from "./indexes.module.css";
@@ -88,7 +89,7 @@ function IndexRow(props: {
   const picker = useRef<HTMLInputElement>(null);
   const free = [
     ...keptFields(draft)
-      .filter(({ type, name }) => type !== "json" && name.trim() !== "")
+      .filter((field) => field.type !== "json" && !isMultiple(field) && field.name.trim() !== "")
       .map((field) => ({ value: field.key, label: field.name.trim() })),
     ...indexableTimes.map((name) => ({ value: name, label: name })),
   ].filter(({ value }) => !refs.includes(value));

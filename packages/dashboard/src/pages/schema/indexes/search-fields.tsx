@@ -3,15 +3,16 @@ import { MultiSelect, Text, Title } from "@mantine/core";
 import { text } from "../../../texts/index.ts";
 import { CodeText } from "../code-text.tsx";
 import { maxSearched } from "../draft/checks.ts";
-import { isText, keptFields, refName, type SchemaDraft } from "../draft/draft.ts";
+import { keptFields, refName, type SchemaDraft } from "../draft/draft.ts";
 import type { Edit } from "../draft/edits.ts";
+import { isMultiple, isText } from "../draft/rules.ts";
 
 const words = text.schema.search;
 
 export function SearchFields(props: { draft: SchemaDraft; apply: (edit: Edit) => void; problem: string | undefined }) {
   const { draft, apply, problem } = props;
   const texts = keptFields(draft)
-    .filter(({ type, name }) => isText(type) && name.trim() !== "")
+    .filter((field) => isText(field.type) && !isMultiple(field) && field.name.trim() !== "")
     .map(({ key, name }) => ({ value: key, label: name.trim() }));
   // A field that is dropped, or is no text any more, stays visible until it is taken out.
   const gone = [...new Set(draft.search)]

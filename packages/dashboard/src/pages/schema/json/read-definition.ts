@@ -36,7 +36,7 @@ interface JsonObject {
 
 const words = text.schema.json;
 const definitionKeys = ["$schema", "name", "fields", "permissions", "indexes", "search"];
-const booleans = ["required", "unique", "owner"] as const;
+const booleans = ["required", "unique", "owner", "multiple"] as const;
 const numbers = ["min", "max"] as const;
 const texts = ["regex", "collection"] as const;
 

@@ -91,6 +91,12 @@ function fieldStep(step: MigrationStep, context: PlanContext): StepWords | null 
         title: on ? words.unique(field) : words.notUnique(field),
         details: on ? [words.checked(records)] : [],
       };
+    case "multiple":
+      return {
+        tone: "change",
+        title: on ? words.multiple(field) : words.notMultiple(field),
+        details: [words.checked(records)],
+      };
     case "owner":
       return {
         tone: "change",
@@ -111,8 +117,6 @@ function fieldStep(step: MigrationStep, context: PlanContext): StepWords | null 
         title: words.onDelete(field),
         details: [words.changed("onDelete", old?.onDelete, next?.onDelete)],
       };
-    case "multiple":
-      return { tone: "change", title: on ? words.multiple(field) : words.notMultiple(field), details: [] };
     case "sequence":
       return {
         tone: "change",

@@ -37,7 +37,7 @@ export function ChosenFile({ id, isCompact = false, actions }: ChosenFileProps) 
   if (query.isPending) return <Skeleton height={48} mb="xs" />;
   const isGone = query.error instanceof SocleError && query.error.status === 404;
   return (
-    <Group gap="sm" wrap="nowrap" mb="xs">
+    <Group gap="sm" wrap="nowrap" className={classes["storedFile"]}>
       <div className={classes["picture"]}>
         {picture !== null && file !== undefined ? (
           <Image src={picture} alt={text.editor.imageOf(file.filename)} fit="cover" w={48} h={48} />

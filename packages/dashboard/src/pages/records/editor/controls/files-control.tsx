@@ -1,0 +1,133 @@
+/** The control for a multiple `file`: uploads several, one after the other, or picks stored ones, and keeps their order. */
+import { Button, FileButton, Group, Input, SegmentedControl, Text } from "@mantine/core";
+import { Dropzone } from "@mantine/dropzone";
+import "@mantine/dropzone/styles.css";
+import { MAX_FILE_SIZE, VISIBILITIES, type Visibility } from "@socle/protocol";
+import { IconUpload } from "@tabler/icons-react";
+import { useQueryClient } from "@tanstack/react-query";
+import { useRef, useState } from "react";
+import { formatBytes } from "../../../../kit/index.ts";
+import { text } from "../../../../texts/index.ts";
+import { useUploadVisibility } from "../upload-visibility.ts";
+import { ChosenFile, fileQuery } from "./chosen-file.tsx";
+import type { ControlProps } from "./control.ts";
+import classes from "./controls.module.css";
+import { ItemList } from "./item-list.tsx";
+import { hasRoom, itemsOf, withItem } from "./items.ts";
+import { Picker } from "./picker.tsx";
+import { searchFiles, UploadState, useUpload } from "./uploads.tsx";
+
+export function FilesControl({ field, value, onChange, error, label, size, autoFocus }: ControlProps) {
+  const queryClient = useQueryClient();
+  const items = itemsOf(value);
+  // An upload ends later, when other files may have come or gone.
+  const latest = useRef(items);
+  latest.current = items;
+  const add = (id: string): void => {
+    latest.current = withItem(latest.current, id);
+    onChange([...latest.current]);
+  };
+  const normal = useUploadVisibility();
+  const [visibility, setVisibility] = useState<Visibility>(normal.visibility);
+  const { upload, start, cancel, refuse } = useUpload(visibility, (file) => {
+    queryClient.setQueryData(fileQuery(file.id).queryKey, file);
+    add(file.id);
+  });
+  const waiting = useRef<File[]>([]);
+  /** Uploads what waits. A file that fails waits for the next try, with those behind it. */
+  const goOn = async (): Promise<void> => {
+    for (let [file] = waiting.current; file !== undefined; [file] = waiting.current) {
+      if (!(await start(file))) return;
+      waiting.current.shift();
+    }
+  };
+  const send = (files: readonly File[]): void => {
+    const tooLarge = files.find((file) => file.size > MAX_FILE_SIZE);
+    if (tooLarge !== undefined) {
+      refuse(text.editor.fileTooLarge(tooLarge.name, formatBytes(tooLarge.size)));
+      return;
+    }
+    waiting.current.push(...files);
+    if (upload.phase !== "sending") void goOn();
+  };
+  const stop = (): void => {
+    waiting.current = [];
+    cancel();
+  };
+  return (
+    <Input.Wrapper
+      label={label}
+      error={error}
+      size={size}
+      labelElement="div"
+      classNames={{ label: classes["label"] ?? "" }}
+    >
+      <Dropzone
+        className={classes["drop"] ?? ""}
+        onDrop={send}
+        onReject={([first]) => {
+          if (first !== undefined) refuse(text.editor.fileTooLarge(first.file.name, formatBytes(first.file.size)));
+        }}
+        maxSize={MAX_FILE_SIZE}
+        activateOnClick={false}
+        activateOnKeyboard={false}
+        inputProps={{ "aria-hidden": true, tabIndex: -1 }}
+        enablePointerEvents
+        data-empty={items.length === 0 || undefined}
+        data-invalid={error !== undefined || undefined}
+      >
+        <ItemList
+          name={field.name}
+          items={items}
+          onChange={(next) => onChange([...next])}
+          content={(id) => <ChosenFile id={id} />}
+        />
+        {upload.phase !== "sending" && hasRoom(field, items) && (
+          <>
+            <Group gap="xs" className={classes["uploadBar"]}>
+              <FileButton multiple onChange={send}>
+                {(button) => (
+                  <Button
+                    {...button}
+                    size="compact-xs"
+                    variant="default"
+                    leftSection={<IconUpload size={13} />}
+                    aria-label={`${text.editor.uploadFiles}: ${field.name}`}
+                  >
+                    {text.editor.uploadFiles}
+                  </Button>
+                )}
+              </FileButton>
+              <Text size="xs" c="dimmed">
+                {text.editor.uploadsAs}
+              </Text>
+              <SegmentedControl
+                size="xs"
+                aria-label={`${text.editor.visibility}: ${field.name}`}
+                value={visibility}
+                onChange={setVisibility}
+                data={VISIBILITIES.map((each) => ({ value: each, label: text.storage.visibilities[each] }))}
+              />
+              <Text size="xs" c="dimmed">
+                {text.editor.dropFilesHere}
+              </Text>
+            </Group>
+            <Picker
+              name={`${text.editor.chooseFile}: ${field.name}`}
+              chosen={null}
+              size="xs"
+              autoFocus={autoFocus}
+              isInvalid={error !== undefined}
+              isRequired={field.required === true}
+              emptyText={text.editor.chooseFile}
+              queryKey={["files"]}
+              search={searchFiles}
+              onPick={({ id }) => add(id)}
+            />
+          </>
+        )}
+        <UploadState upload={upload} onCancel={stop} onRetry={() => void goOn()} />
+      </Dropzone>
+    </Input.Wrapper>
+  );
+}

@@ -1,0 +1,31 @@
+/** The control for a multiple `string`: its texts as tags, typed freely or chosen from the field's values. */
+import { MultiSelect, TagsInput } from "@mantine/core";
+import { text } from "../../../../texts/index.ts";
+import { type ControlProps, inputOrder } from "./control.ts";
+import classes from "./controls.module.css";
+import { itemsOf } from "./items.ts";
+
+export function TagsControl({ field, value, onChange, error, label, size, autoFocus }: ControlProps) {
+  const items = [...itemsOf(value)];
+  const shared = {
+    label,
+    size,
+    error,
+    autoFocus,
+    "data-autofocus": autoFocus || undefined,
+    "aria-label": label === undefined ? field.name : undefined,
+    "aria-required": field.required === true || undefined,
+    value: items,
+    onChange: (next: string[]) => onChange(next),
+    inputWrapperOrder: inputOrder,
+    classNames: { label: classes["label"] ?? "" },
+    ...(field.max !== undefined && (field.values === undefined ? { maxTags: field.max } : { maxValues: field.max })),
+  };
+  if (field.values === undefined)
+    return <TagsInput {...shared} placeholder={items.length === 0 ? text.editor.typeTag : ""} />;
+  // A value that the definition has lost meanwhile stays visible until it is taken out.
+  const data = [...new Set([...field.values, ...items])];
+  return (
+    <MultiSelect {...shared} data={data} placeholder={items.length === 0 ? text.editor.choose : ""} hidePickedOptions />
+  );
+}
