@@ -140,10 +140,11 @@ export class Scripts {
   /** Loads the files and starts waiting runs. Without schedules, jobs run by hand alone. */
   async start({ hasSchedules = true }: { hasSchedules?: boolean } = {}): Promise<void> {
     this.#loaded = fingerprint(this.#root());
-    await this.functions.start();
-    await this.#host.load();
+    // Before anything is loaded that could write.
     this.#service.records.hookWith(this.functions.hooks);
     this.#service.auth.hookWith(this.functions.hooks);
+    await this.functions.start();
+    await this.#host.load();
     if (hasSchedules) await this.jobs.start();
     this.#tell("Loaded");
   }
