@@ -38,6 +38,10 @@ const faults: { readonly [name: string]: readonly [code: string, reason: RegExp]
     "await new Promise((_, reject) => Bun.connect({ hostname: '127.0.0.1', port: context.record.n, socket: { data() {}, close: reject } }));",
     /longer than its timeout of 0.3 s/,
   ],
+  inlined: [
+    "const missing: any = (context.record as any).nothing;\n  const text = 'a';\n  return missing[text];",
+    /missing\[text\].*inlined\/inlined\.ts:5:/,
+  ],
   throwsNothing: ["throw undefined;", /undefined was thrown, which is no Error/],
   throwsProxy: ["throw new Proxy({}, { get() { throw new Error('trap'); } });", /./],
   deepError: ["throw Object.assign(new Error('x'.repeat(5_000_000)), { cause: 'y' });", /^x+… \(5000000 characters\)/],
