@@ -1,6 +1,6 @@
 /**
  * Benchmark of writes that belong together, and of what reads many records at once: `BENCH_ONLY=writes npm run bench`. Batches against
- * single creates, an import, creates of searched records, searches and groups.
+ * single creates, an import, a cascade, creates of searched records, searches and groups.
  */
 import { mkdir } from "node:fs/promises";
 import type { ImportReport } from "@socle/protocol";
@@ -36,6 +36,22 @@ const definitions = [
   },
 ];
 
+/** Records that one deletion takes along: the most of `limits.cascade`. */
+const cascaded = 100_000;
+const cascading = [
+  { name: "parents", fields: [{ name: "title", type: "string" }] },
+  {
+    name: "children",
+    fields: [
+      { name: "title", type: "string" },
+      { name: "body", type: "text" },
+      { name: "parent", type: "relation", collection: "parents", onDelete: "cascade" },
+      // Each child is asked for those that point to it, in vain.
+      { name: "next", type: "relation", collection: "children", onDelete: "cascade" },
+    ],
+  },
+];
+
 const texts = [
   { name: "title", type: "string" },
   { name: "body", type: "text" },
@@ -65,10 +81,14 @@ function article(n: number): object {
   return { title: `Article ${n} of ${wordAt(n, 99)}`, body, status: ["todo", "doing", "review", "done"][n % 4] };
 }
 
+const note = {
+  body: "A text of a hundred characters or so, as a note or a comment might have it, with an é and a 漢字.",
+};
+
 function item(n: number): object {
   return {
     title: `Item number ${n}`,
-    body: "A text of a hundred characters or so, as a note or a comment might have it, with an é and a 漢字.",
+    ...note,
     count: n,
     score: n / 7,
   };
@@ -91,7 +111,7 @@ export async function measureWrites(
 ): Promise<string> {
   const { folder, rounds, seconds } = options;
   await mkdir(`${folder}/collections`, { recursive: true });
-  for (const definition of [...definitions, ...searched, ...labelled])
+  for (const definition of [...definitions, ...searched, ...labelled, ...cascading])
     await Bun.write(`${folder}/collections/${definition.name}.json`, JSON.stringify(definition));
   await Bun.write(
     `${folder}/config.json`,
@@ -113,6 +133,7 @@ export async function measureWrites(
       `creates at ${connections} connections: ${whole(single)} records/s one by one, ${whole(batch)} in batches of ${batchSize}: ${((batch ?? 0) / (single ?? 1)).toFixed(1)} times`,
       await waitBeside(server),
       await importCities(server),
+      await cascade(server),
       await searchedCreates(server, options),
       await labelledCreates(server, options),
       await reads(server),
@@ -138,6 +159,38 @@ async function waitBeside(server: ServerProcess): Promise<string> {
   await batches;
   times.sort((a, b) => a - b);
   return `a create beside batches of 1,000: median ${median(times).toFixed(0)} ms, longest ${(times.at(-1) ?? 0).toFixed(0)} ms`;
+}
+
+/** The deletion of a record with all that points to it, and the times that lists wait meanwhile. */
+async function cascade(server: ServerProcess): Promise<string> {
+  const headers = await adminHeaders(server);
+  const parent = (await (await post(server, "/api/parents", "{}")).json()) as { id: string };
+  const lines = Array.from({ length: cascaded }, (_, n) =>
+    JSON.stringify({ ...note, title: `Child ${n}`, parent: parent.id }),
+  );
+  const type = { "Content-Type": "application/x-ndjson" };
+  await fetch(`${server.url}/api/children/import`, {
+    method: "POST",
+    headers: { ...headers, ...type },
+    body: lines.join("\n"),
+  });
+  const before = server.resident();
+  let [most, longest, isDone] = [before, 0, false];
+  const start = performance.now();
+  const deletion = (async () => {
+    const { status } = await fetch(`${server.url}/api/parents/${parent.id}`, { method: "DELETE", headers });
+    isDone = true;
+    if (status !== 204) throw new Error(`The cascade was answered with ${status}`);
+    return performance.now() - start;
+  })();
+  while (!isDone) {
+    const from = performance.now();
+    await (await fetch(`${server.url}/api/parents?limit=1`)).arrayBuffer();
+    longest = Math.max(longest, performance.now() - from);
+    most = Math.max(most, server.resident());
+  }
+  const ms = await deletion;
+  return `a cascade to ${whole(cascaded)} records: ${(ms / 1_000).toFixed(1)} s; a list waits ${longest.toFixed(0)} ms at most; resident ${before.toFixed(0)} MiB before, ${most.toFixed(0)} MiB at most`;
 }
 
 /** Creates of records whose words are searched against those of records whose words are not, in turns. */

@@ -83,8 +83,9 @@ function parseOperation(given: unknown, refuse: Refuse): Operation | null {
   }
   const known = keysOf[method];
   // Null says as much as nothing.
-  for (const [key, value] of Object.entries(given).slice(0, 20))
-    if (!known.includes(key) && value !== null) refuse(key, "unknown", `${quote(key)} is not a part of a ${method}`);
+  for (const key of Object.keys(given).slice(0, 20))
+    if (!known.includes(key) && given[key] !== null)
+      refuse(key, "unknown", `${quote(key)} is not a part of a ${method}`);
   const textOf = (key: "collection" | "ifMatch"): string | null => {
     const value = given[key] ?? null;
     if (typeof value === "string") return value;

@@ -22,6 +22,7 @@ export function referenceOf(value: unknown): number | null {
 /** The references of a body, also deep in its JSON. It is walked without recursion: a body may nest as deep as it likes. */
 export function referencesIn(body: Record<string, unknown>): Reference[] {
   const found: Reference[] = [];
+  if (!Object.values(body).some((value) => typeof value === "object" && value !== null)) return found;
   const open: { holder: Record<string, unknown> | unknown[]; field: string | null }[] = [{ holder: body, field: null }];
   for (let next = open.pop(); next !== undefined; next = open.pop()) {
     const { holder } = next;

@@ -15,17 +15,22 @@ import type { HookFailure, WriteHooks } from "./write-hooks.ts";
 /** Records that a batch changes, as they are and as they were, wait in memory for the flush: about so many bytes of them. */
 const maxHeldBytes = 64 * 1024 ** 2;
 
-/** The result of one operation, whose body is JSON already. */
+/** The result of one operation. */
 interface Result {
+  readonly id: string;
   readonly status: BatchResult["status"];
+  /** The JSON of its body. */
   readonly json: string;
+  /** About the bytes that it holds. */
+  readonly weight: number;
 }
 
 export class Batch {
   readonly #operations: readonly Operation[];
   readonly #changes: RecordChanges;
   readonly #hooks: WriteHooks | null;
-  readonly #results: Result[] = [];
+  /** The JSON of each result. */
+  readonly #results: string[] = [];
   /** The ids of the records of the operations. An operation that failed has one that no record has. */
   readonly #ids: string[] = [];
   readonly #failed = new Set<number>();
@@ -57,31 +62,36 @@ export class Batch {
   async run(tx: Transactor, caller: Principal): Promise<JsonText> {
     const turns = new LoopTurns();
     for (const [index, operation] of this.#operations.entries()) {
-      await this.#try(index, operation, () => this.#apply(tx, caller, operation));
+      if (this.#hooks !== null) this.#hooks.part = index;
+      try {
+        this.#prepare(operation);
+        const { method, collection, body } = operation;
+        if (method === "create") {
+          const made = await this.#changes.create(tx, caller, { collection, body, hooks: this.#hooks });
+          this.#done({ id: made.record.id, status: 201, json: made.json.text, weight: made.weight });
+        } else await this.#change(tx, caller, operation);
+      } catch (thrown) {
+        this.#fail(index, operation, thrown);
+      }
       // Reads and answers go on meanwhile.
       if (turns.isDue) await turns.next();
     }
     if (this.#failed.size > 0) throw invalidBatch(this.#problems);
-    return JsonText.from(
-      `[${this.#results.map(({ status, json }) => `{"status":${status},"body":${json}}`).join(",")}]`,
-    );
+    return JsonText.from(`[${this.#results.join(",")}]`);
   }
 
-  async #try(index: number, operation: Operation, work: () => Promise<Result & { id: string }>): Promise<void> {
-    if (this.#hooks !== null) this.#hooks.part = index;
-    try {
-      // Without the record that it is about, nothing can be said about it.
-      if (typeof operation.id === "number" && this.#failed.has(operation.id)) throw lostTarget();
-      resolve(operation.references, this.#ids);
-      const { id, ...result } = await work();
-      this.#ids.push(id);
-      this.#results.push(result);
-    } catch (thrown) {
-      if (!(thrown instanceof AppError) || thrown.code === "unavailable") throw thrown;
-      this.#refuse(index, operation, thrown);
-      this.#failed.add(index);
-      this.#ids.push(newId("rec", Date.now()));
-    }
+  /** The ids of earlier records stand in the body from now on. */
+  #prepare({ id, references }: Operation): void {
+    // Without the record that it is about, nothing can be said about it.
+    if (typeof id === "number" && this.#failed.has(id)) throw lostTarget();
+    if (references.length > 0) resolve(references, this.#ids);
+  }
+
+  #fail(index: number, operation: Operation, thrown: unknown): void {
+    if (!(thrown instanceof AppError) || thrown.code === "unavailable") throw thrown;
+    this.#refuse(index, operation, thrown);
+    this.#failed.add(index);
+    this.#ids.push(newId("rec", Date.now()));
   }
 
   /** @throws AppError the refusal that ends the batch. */
@@ -102,23 +112,20 @@ export class Batch {
     }
   }
 
-  async #apply(tx: Transactor, caller: Principal, operation: Operation): Promise<Result & { id: string }> {
+  async #change(tx: Transactor, caller: Principal, operation: Operation): Promise<void> {
     const { method, collection, ifMatch, body } = operation;
-    const hooks = this.#hooks;
-    if (method === "create") {
-      const { record, json, weight } = await this.#changes.create(tx, caller, { collection, body, hooks });
-      this.#hold(weight);
-      return { id: record.id, status: 201, json: json.text };
-    }
     const id = typeof operation.id === "number" ? (this.#ids[operation.id] ?? "") : operation.id;
-    const target = { collection, id, ifMatch, hooks };
+    const target = { collection, id, ifMatch, hooks: this.#hooks };
     if (method === "update") {
       const { json, weight } = await this.#changes.update(tx, caller, { ...target, body });
-      this.#hold(weight);
-      return { id, status: 200, json: json.text };
-    }
-    this.#hold(await this.#changes.delete(tx, caller, target));
-    return { id, status: 204, json: "null" };
+      this.#done({ id, status: 200, json: json.text, weight });
+    } else this.#done({ id, status: 204, json: "null", weight: await this.#changes.delete(tx, caller, target) });
+  }
+
+  #done({ id, status, json, weight }: Result): void {
+    this.#hold(weight);
+    this.#ids.push(id);
+    this.#results.push(`{"status":${status},"body":${json}}`);
   }
 
   #hold(bytes: number): void {
