@@ -153,7 +153,7 @@ describe("what is wrong is told with its position, and what was expected", () =>
   test("a collection of which the caller may read nothing is not looked into", () => {
     expect(refused("vault.code = 'x'")).toMatchObject({ code: "forbidden" });
     // Its id is a value of the record itself.
-    expect(toSql(parseExpression("vault = 'x'", posts), "p").text).toBe('(p."vault" = ?)'.slice(1, -1));
+    expect(toSql(parseExpression("vault = 'x'", posts), "p").text).toBe('(p."vault" = +?)'.slice(1, -1));
   });
 });
 
@@ -284,7 +284,7 @@ describe("whatever the text", () => {
   test("what looks like SQL is a value", () => {
     const text = `x' OR 1=1; DROP TABLE posts; -- " \\`;
     const { text: sql, values } = toSql(parseExpression(`title = ${JSON.stringify(text)}`, posts), "p");
-    expect(sql).toBe('p."title" = ?');
+    expect(sql).toBe('p."title" = +?');
     expect(values).toEqual([{ type: "value", value: text, valueType: "text" }]);
   });
 });

@@ -97,7 +97,8 @@ function after(key: KeyPlan, value: Value): SqlPart[] {
 
 /** The records with the same value of a key. */
 function tie({ text, values }: KeyPlan, value: Value): SqlPart {
-  return value === null ? { text: `${text} IS NULL`, values } : { text: `${text} = ?`, values: [...values, value] };
+  // The sign: see `parameter` of expressions.
+  return value === null ? { text: `${text} IS NULL`, values } : { text: `${text} = +?`, values: [...values, value] };
 }
 
 function allOf(parts: readonly SqlPart[]): SqlPart {
