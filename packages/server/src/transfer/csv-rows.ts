@@ -22,6 +22,8 @@ export class CsvRows implements RowReader {
   readonly #maxLength: number;
   #rest = "";
   #line = 1;
+  /** Whether the line that has begun is longer than it may be: the rest of it is dropped as it comes. */
+  #isTooLong = false;
   #delimiter: string | null = null;
   #columns: readonly string[] | null = null;
 
@@ -41,12 +43,16 @@ export class CsvRows implements RowReader {
   }
 
   #parse(text: string, isLast: boolean): Row[] {
+    if (this.#isTooLong) {
+      const end = text.indexOf("\n");
+      if (end < 0) return [];
+      this.#isTooLong = false;
+      this.#line += 1;
+      return this.#parse(text.slice(end + 1), isLast);
+    }
     const input = this.#rest + text;
     this.#delimiter ??= delimiterOf(input, isLast);
-    if (this.#delimiter === null) {
-      this.#keep(input);
-      return [];
-    }
+    if (this.#delimiter === null) return this.#keep(input);
     const delimiter = this.#delimiter;
     const found: CsvRow[] = [];
     let from = 0;
@@ -56,18 +62,25 @@ export class CsvRows implements RowReader {
       from = meta.cursor;
     };
     if (input !== "") new Papa.Parser({ delimiter, newline: "\n", step }).parse(input, 0, !isLast);
-    this.#keep(isLast ? "" : input.slice(from));
-    return found.flatMap((row) => this.#rowOf(row));
+    const rows = found.flatMap((row) => this.#rowOf(row));
+    return [...rows, ...this.#keep(isLast ? "" : input.slice(from))];
   }
 
-  /** @throws AppError where a row does not end: a quote that nobody has closed would take in the rest of the file. */
-  #keep(rest: string): void {
+  /**
+   * Keeps the beginning of a row for the next piece. One that is too long is refused, and dropped up to the end of its line.
+   * @throws AppError where a quote may have begun that nobody has closed: it would take in the rest of the file.
+   */
+  #keep(rest: string): Row[] {
     this.#rest = rest;
-    if (rest.length <= this.#maxLength) return;
-    throw new AppError(
-      "bad_request",
-      `The row that begins in line ${this.#line} is longer than ${this.#maxLength} characters: is a quote not closed?`,
-    );
+    if (rest.length <= this.#maxLength) return [];
+    if (this.#columns === null || rest.includes('"'))
+      throw new AppError(
+        "bad_request",
+        `The row that begins in line ${this.#line} is longer than ${this.#maxLength} characters: is a quote not closed?`,
+      );
+    this.#rest = "";
+    this.#isTooLong = true;
+    return [{ line: this.#line, values: `it is longer than ${this.#maxLength} characters` }];
   }
 
   #rowOf({ raw, cells }: CsvRow): Row[] {

@@ -225,6 +225,14 @@ describe("CSV", () => {
     expect(await found()).toEqual([...cells.slice(0, 2), [null, null]]);
   });
 
+  test("a row without quotes that is too long is dropped as it comes; the next is read", async () => {
+    await clear("rows");
+    const long = "x".repeat(3 * 1024 ** 2);
+    const { body } = await send(`s,t\na,1\nb,${long}\r\nc,x,y\nd,2\ne,${long}`, csv);
+    expect([body.imported, problemsOf(body)]).toEqual([2, ["3::type", "4::type", "6::type"]]);
+    expect((await all()).map(({ s }) => s)).toEqual(["d", "a"]);
+  });
+
   test("semicolons and tabs are told from commas by the first row", async () => {
     await clear("rows");
     expect((await send("s;t\na;x,y\n", csv)).body.imported).toBe(1);
@@ -255,6 +263,7 @@ describe("CSV", () => {
   test.each([
     ["a name that is no field", "s,titel\na,b\n", '"titel"'],
     ["a name twice", "s,s\na,b\n", '"s" twice'],
+    ["a first row that does not end", "s".repeat(2 * 1024 ** 2), "longer than"],
     ["a quote that nobody closes", `s,t\na,"${"x\n".repeat(1024 ** 2)}`, "quote"],
   ])("%s refuses the file", async (_name, content, message) => {
     await clear("rows");

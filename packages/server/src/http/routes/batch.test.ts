@@ -301,6 +301,11 @@ describe("refused", () => {
     expect([answer.status, problemsOf(answer)]).toEqual([400, ["0:title:required", "3:n:min"]]);
   });
 
+  test("a reference behind a failed operation leads to the operation that it names", async () => {
+    const answer = await refused([create({ title: null }), create({ title: "b" }), update({ $ref: 1 }, { n: -1 })]);
+    expect([answer.status, problemsOf(answer)]).toEqual([400, ["0:title:required", "2:n:min"]]);
+  });
+
   test.each<[string, unknown, number, string, string]>([
     ["an unknown collection", create({}, "nothing"), 404, "not_found", "1:collection:refused"],
     ["a missing record", update("rec_00000000-0000-7000-8000-000000000000", {}), 404, "not_found", "1:id:refused"],
