@@ -1,6 +1,7 @@
 import { expect, test } from "bun:test";
 import fc from "fast-check";
 import { quietLogger, temporaryFolder } from "../../test/kit.ts";
+import { randomSeed } from "../../test/random.ts";
 import { type Database, SqliteDatabase } from "../database/index.ts";
 import type { EvaluationContext } from "./expression.ts";
 import { expression, idsByPredicate, idsBySql, literal, severalPath, text, world } from "./test-expressions.ts";
@@ -16,8 +17,7 @@ function openDatabase(): Database {
 
 test("SQL and predicate agree, whatever the records and the expression", async () => {
   const database = openDatabase();
-  const seed = Date.now() & 0x7fffffff;
-  console.log(`agreement: seed ${seed}`);
+  const seed = randomSeed("agreement");
   let matched = 0;
   const property = fc.asyncProperty(
     world,
@@ -57,8 +57,7 @@ test("and on numbers in JSON that have more digits than a number has", async () 
 
 test("a multiple field is a set of items: some fulfils = and ~, none != and !~, and null is no item", async () => {
   const database = openDatabase();
-  const seed = Date.now() & 0x7fffffff;
-  console.log(`multiple: seed ${seed}`);
+  const seed = randomSeed("multiple");
   const property = fc.asyncProperty(
     world,
     fc.array(fc.tuple(severalPath, text.map(literal), text.map(literal)), { minLength: 1, maxLength: 10 }),

@@ -1,5 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
+import { randomSeed } from "../../test/random.ts";
 import { AppError } from "../kernel/index.ts";
 import { ownColumnsIn } from "./expression.ts";
 import { ExpressionError } from "./expression-error.ts";
@@ -257,8 +258,7 @@ describe("whatever the text", () => {
   );
 
   test("it is an expression, or refused as one; what it says never gets into the SQL", () => {
-    const seed = Date.now() & 0x7fffffff;
-    console.log(`parser: seed ${seed}`);
+    const seed = randomSeed("parse");
     let understood = 0;
     fc.assert(
       fc.property(written, (text) => {

@@ -154,12 +154,11 @@ function forAnyItem(left: Operand, make: (left: Operand) => Predicate): Predicat
   if (left.type !== "path" || !left.members.includes(null)) return make(left);
   return (record, surroundings) =>
     valuesOf(left, record, surroundings).some((value) => {
-      // One item, in place of the field that holds the array.
+      // One item, in place of the field that holds the array. It stands before all others, so the right side finds its own.
+      const outer = [{ item: value }, ...(surroundings.outer ?? [])];
       const field = { ...left.field, name: "item" };
-      const item: Path = { ...left, up: 1, hops: [], field, members: [] };
-      const outer = [...(surroundings.outer ?? []), { item: value }];
-      const moved = make(item);
-      return moved(record, { ...surroundings, outer });
+      const item: Path = { ...left, up: outer.length, hops: [], field, members: [] };
+      return make(item)(record, { ...surroundings, outer });
     });
 }
 

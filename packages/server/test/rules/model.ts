@@ -242,7 +242,9 @@ export class Model {
     for (const hop of hops)
       ends = ends.flatMap(({ collection, record }) => {
         const next = this.target(collection, hop);
-        const ids = record === null ? [null] : itemsIn(record[hop]);
+        // Without a record, a multiple relation has no items.
+        const none = this.field(collection, hop)?.multiple === true ? [] : [null];
+        const ids = record === null ? none : itemsIn(record[hop]);
         return ids.map((id): End => {
           const found = this.record(next, id);
           return { collection: next, record: found !== null && enters(next, found) ? found : null };

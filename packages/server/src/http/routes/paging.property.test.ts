@@ -2,6 +2,7 @@ import { expect, test } from "bun:test";
 import type { JsonValue, RecordPage } from "@socle/protocol";
 import fc from "fast-check";
 import { type Answer, openApi } from "../../../test/kit.ts";
+import { randomSeed } from "../../../test/random.ts";
 import { compareText } from "../../kernel/index.ts";
 
 /** Orders that an index gives (`b`, `a`+`c`), and others; `e` is required, so never null. */
@@ -62,8 +63,7 @@ function valueAt(row: Row | undefined, name: string, byId: ReadonlyMap<string, R
 }
 
 test("pages by cursor: every record that was there all along comes once and in order, whatever comes and goes", async () => {
-  const seed = Date.now() & 0x7fffffff;
-  console.log(`paging: seed ${seed}`);
+  const seed = randomSeed("paging");
   const property = fc.asyncProperty(
     fc.array(values, { minLength: 1, maxLength: 25 }),
     keys,
