@@ -1,5 +1,6 @@
 /** Types and names that go over the wire. The package imports nothing, so that a server and any client can share it. */
 export * from "./admin.ts";
+export * from "./admin-scripts.ts";
 export * from "./auth.ts";
 export * from "./batch.ts";
 export * from "./collections.ts";
