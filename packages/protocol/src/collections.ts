@@ -55,7 +55,6 @@ const reservedCollectionNames = [
   "openapi",
   "batch",
   // A table of this name would hide the function of SQLite that conditions and lists of ids use.
-  "json_each",
 ];
 
 /** Whether the service keeps the name for itself, in any case of its letters. */

@@ -44,9 +44,11 @@ export function queryTableOf({ table, definition }: Collection): QueryTable | nu
   return { table, aliases: Object.fromEntries(named.map((field) => [field.name, columnName(field)])) };
 }
 
-/** SQLite keeps names that start with `sqlite_` for itself. */
+/** SQLite keeps names that start with `sqlite_` for itself; a table `json_each` would hide the function that statements call. */
+const taken = /^(sqlite_|json_each$)/i;
+
 export function tableName(collection: string): string {
-  return collection.toLowerCase().startsWith("sqlite_") ? `_${collection}` : collection;
+  return taken.test(collection) ? `_${collection}` : collection;
 }
 
 /** The column that holds a field. */

@@ -14,7 +14,6 @@ const refused: [unknown, RegExp][] = [
   [{ name: "posts" }, /"fields" must be an array/],
   [{ name: "users", fields: [] }, /"users" is a reserved collection name/],
   [{ name: "Batch", fields: [] }, /reserved/],
-  [{ name: "json_each", fields: [] }, /reserved/],
   [{ name: "_x", fields: [] }, /is not a collection name: a name starts with a letter/],
   [{ name: "a-b", fields: [] }, /is not a collection name/],
   [{ name: "x".repeat(64), fields: [] }, /at most 63/],

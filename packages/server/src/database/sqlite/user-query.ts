@@ -152,6 +152,6 @@ export class UserQueries {
 }
 
 function isInternal(table: string): boolean {
-  // A collection whose name starts with sqlite_ lives in a table with an underscore before it.
-  return table.startsWith("_") && !table.toLowerCase().startsWith("_sqlite_");
+  // A collection whose name SQLite has taken lives in a table with an underscore before it.
+  return table.startsWith("_") && !/^_(sqlite_|json_each$)/i.test(table);
 }
