@@ -65,7 +65,10 @@ interface Asked {
 }
 
 /** The keys of a list; null where its conditions give none, or no index answers it for a key. */
-export function keysOfList({ collection, table, sort, options }: Asked, conditions: readonly Expression[]): Keys | null {
+export function keysOfList(
+  { collection, table, sort, options }: Asked,
+  conditions: readonly Expression[],
+): Keys | null {
   const terms = conditions.flatMap((condition) => (condition.type === "and" ? condition.items : [condition]));
   for (const term of terms) {
     const keyed = keysOf(term, options);
