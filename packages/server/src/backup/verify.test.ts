@@ -1,9 +1,14 @@
 /** The references that `socle verify` looks at: single ids, ids in arrays, and owners. */
 import { expect, test } from "bun:test";
-import { openApi } from "../../test/kit.ts";
+import { openApi, type TestApi } from "../../test/kit.ts";
 import { dataPathsOf } from "../app/index.ts";
 import { system } from "../kernel/index.ts";
 import { verifyData } from "./verify.ts";
+
+async function referencesIn({ config }: TestApi): Promise<string[]> {
+  const findings = await verifyData(dataPathsOf(config), { isRepair: false });
+  return findings.filter(({ subject }) => subject === "references").map(({ text }) => text);
+}
 
 test("an id that leads nowhere is found, alone and in an array", async () => {
   const to = { type: "relation", collection: "labels" };
@@ -21,10 +26,7 @@ test("an id that leads nowhere is found, alone and in an array", async () => {
     ],
   });
   const { records } = api.service;
-  const texts = async (): Promise<string[]> =>
-    (await verifyData(dataPathsOf(api.config), { isRepair: false }))
-      .filter(({ subject }) => subject === "references")
-      .map(({ text }) => text);
+  const texts = () => referencesIn(api);
   const make = async (name: string, body: object) => (await records.create(name, system, { ...body })).record.id;
   const [one, two] = [await make("labels", {}), await make("labels", {})];
   await make("tasks", { first: one, all: [two, one], tags: ["no id"] });
@@ -37,5 +39,31 @@ test("an id that leads nowhere is found, alone and in an array", async () => {
   expect(await texts()).toEqual([
     "tasks.first: 1 record with an id that is not in labels",
     "tasks.all: 2 records with an id that is not in labels",
+  ]);
+});
+
+test("names that a table or a column cannot have as they are", async () => {
+  const to = { type: "relation", collection: "sqlite_labels" };
+  const api = await openApi({
+    collections: [
+      { name: "sqlite_labels", fields: [] },
+      {
+        name: "target",
+        fields: [
+          { name: "rowid", ...to },
+          { name: "oid", ...to, multiple: true },
+        ],
+      },
+    ],
+  });
+  const { records } = api.service;
+  const texts = () => referencesIn(api);
+  const label = (await records.create("sqlite_labels", system, {})).record.id;
+  await records.create("target", system, { rowid: label, oid: [label] });
+  expect(await texts()).toEqual(["every id points to something"]);
+  await records.delete("sqlite_labels", system, label);
+  expect(await texts()).toEqual([
+    "target.rowid: 1 record with an id that is not in sqlite_labels",
+    "target.oid: 1 record with an id that is not in sqlite_labels",
   ]);
 });

@@ -1,6 +1,7 @@
 /** Verifying the data of a service, running or not: the database, the ids in it that point nowhere, and the files. */
 import { existsSync, mkdirSync } from "node:fs";
 import { join } from "node:path";
+import { plainColumn, tableName } from "../collections/index.ts";
 import { DatabaseFile, DatabaseLock, identifier } from "../database/index.ts";
 import { typeNamed } from "../fields/index.ts";
 import { count, isObject, messageOf, SetupError } from "../kernel/index.ts";
@@ -83,6 +84,7 @@ function damageOf(database: DatabaseFile): Finding[] {
 interface Reference {
   readonly collection: string;
   readonly field: string;
+  /** Unquoted, like the table of the target. */
   readonly column: string;
   readonly target: string;
   /** Whether the column holds the JSON of several ids. */
@@ -100,23 +102,29 @@ function referencesOf(database: DatabaseFile): Reference[] {
     const fields = isObject(parsed) && Array.isArray(parsed["fields"]) ? parsed["fields"] : [];
     for (const field of fields) {
       if (!isObject(field) || typeof field["name"] !== "string" || field["owner"] === true) continue;
-      const { name: column, type, collection, multiple } = field;
+      const { name: fieldName, type, collection, multiple } = field;
       const reference = typeNamed(type)?.reference ?? null;
-      const target = reference === "file" ? "_files" : collection === "users" ? "_users" : collection;
-      if (reference !== null && typeof target === "string")
-        found.push({ collection: name, field: column, column, target, isMultiple: multiple === true });
+      const target = reference === "file" ? "_files" : collection === "users" ? "_users" : tableOf(collection);
+      const isMultiple = multiple === true;
+      if (reference !== null && target !== null)
+        found.push({ collection: name, field: fieldName, column: plainColumn(fieldName), target, isMultiple });
     }
   }
   return found;
+}
+
+function tableOf(collection: unknown): string | null {
+  return typeof collection === "string" ? tableName(collection) : null;
 }
 
 /** Ids that point nowhere: a record or file may be deleted while others point to it. */
 function references(database: DatabaseFile): Finding[] {
   const findings: Finding[] = [];
   for (const { collection, field, column, target, isMultiple } of referencesOf(database)) {
-    const [table, name] = [identifier(collection), `${identifier(collection)}.${identifier(column)}`];
+    const table = identifier(tableName(collection));
+    const name = `${table}.${identifier(column)}`;
     const isGone = (id: string): string =>
-      `${id} IS NOT NULL AND NOT EXISTS (SELECT 1 FROM ${identifier(target)} AS target WHERE target.id = ${id})`;
+      `${id} IS NOT NULL AND NOT EXISTS (SELECT 1 FROM ${identifier(target)} AS _target WHERE _target.id = ${id})`;
     const condition = isMultiple
       ? `EXISTS (SELECT 1 FROM json_each(${name}) AS _item WHERE ${isGone("_item.value")})`
       : isGone(name);

@@ -1,6 +1,6 @@
 /** Collections: definitions and their validation, plans and migrations, definition files. */
 
-export { type Collection, columnName, columnsOf, orderColumn } from "./collection.ts";
+export { type Collection, columnName, columnsOf, orderColumn, plainColumn, tableName } from "./collection.ts";
 export { Collections } from "./collections.ts";
 export { type Counter, counterKey, keepNumber, lastNumber } from "./counter-table.ts";
 export type { ParsedDefinition } from "./definition.ts";

@@ -9,6 +9,7 @@ import type { SchemaSource, UserTable } from "./expression-schema.ts";
 import { type CollectionPlan, type PlanStep, planMigration, successorOf } from "./plan.ts";
 import { givenRuleAt, withRule } from "./rule-sites.ts";
 import { checkRules, type FieldRenames, type RenamedRule, RuleError, renamedRules, ruleSource } from "./rules.ts";
+import { searchNamesake } from "./search-table.ts";
 
 /** Definitions by name. */
 export type Definitions = ReadonlyMap<string, CollectionDefinition>;
@@ -102,6 +103,7 @@ function planDefinitions({ define, drop }: SchemaChange, current: Definitions): 
     plans.push(naming(definition.name, () => planMigration(before, item)));
   }
   for (const definition of future.values()) refuseDanglingRelations(definition, future, drop);
+  refuseSearchNamesakes([...future.values()].filter(({ search }) => search !== undefined).map(({ name }) => name));
   return plans;
 }
 
@@ -133,6 +135,17 @@ function refuseTwin(name: string, names: Iterable<string>): void {
   for (const other of names)
     if (other.toLowerCase() === name.toLowerCase())
       throw new MigrationError(name, `collections "${other}" and "${name}" differ only in case`);
+}
+
+function refuseSearchNamesakes(searched: readonly string[]): void {
+  for (const name of searched) {
+    const other = searchNamesake(name, searched);
+    if (other === null) continue;
+    throw new MigrationError(
+      name,
+      `collections "${other}" and "${name}" cannot both be searched: the words of "${other}" are kept in a table of the name that "${name}" needs`,
+    );
+  }
 }
 
 function refuseDanglingRelations(

@@ -20,6 +20,16 @@ export function searchColumn(position: number): string {
   return `c${position}`;
 }
 
+/** FTS5 keeps a search table in tables of its own, whose names end like this. */
+const shadows = ["data", "idx", "content", "docsize", "config"];
+
+/** The searched collection whose search table has a table of the name that the one of `collection` would have; null where none has. */
+export function searchNamesake(collection: string, searched: readonly string[]): string | null {
+  const nameOf = (each: string): string => searchTableName(each).toLowerCase();
+  const takenBy = (other: string): boolean => shadows.some((end) => `${nameOf(other)}_${end}` === nameOf(collection));
+  return searched.find(takenBy) ?? null;
+}
+
 export class SearchTable {
   readonly #tx: Transactor;
   readonly #records: string;

@@ -104,6 +104,11 @@ test.each([
   ["t", { filter: "meta.size = 1" }],
   ["t", { filter: "next.a = 1" }],
   ["t", { filter: "a = b" }],
+  // A function of a field has another value for each row.
+  ["t", { filter: "slug = lower(slug)" }],
+  ["t", { filter: "a = length(slug)" }],
+  ["t", { filter: 'slug in (lower(slug), "x")' }],
+  ["t", { filter: "c > length(slug)", sort: "c" }],
   ["t", { filter: "a = 1", count: "exact" }],
   ["t", { offset: "2000" }],
   ["t", { limit: "1000" }],

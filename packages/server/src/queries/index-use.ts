@@ -7,7 +7,7 @@
  * one on a reader thread.
  */
 import { type Collection, columnsOf, tableIndexes } from "../collections/index.ts";
-import { columnOf, type Expression, isNull, type Operand, type Path } from "../expressions/index.ts";
+import { columnOf, type Expression, isConstant, isNull, type Operand, type Path } from "../expressions/index.ts";
 import type { Sort } from "./sort.ts";
 
 /** Records that may be skipped on the event loop. */
@@ -84,7 +84,7 @@ function compare(condition: Expression, compared: Compared): boolean {
       return condition.items.every((item) => compare(item, compared));
     case "in": {
       const { left, items } = condition;
-      if (!isOwnColumn(left) || items.some((item) => item.type === "path" || isNull(item))) return false;
+      if (!isOwnColumn(left) || !items.every((item) => isConstant(item) && !isNull(item))) return false;
       compared.points.add(columnOf(left));
       compared.listed.add(columnOf(left));
       return true;
@@ -102,7 +102,8 @@ function compareColumn(
 ): boolean {
   const path = isOwnColumn(left) ? left : isOwnColumn(right) ? right : null;
   const constant = path === left ? right : left;
-  if (path === null || constant.type === "path") return false;
+  // A function of a field, such as lower(name), is asked for each row.
+  if (path === null || !isConstant(constant)) return false;
   const column = columnOf(path);
   if (operator === "=") {
     // A second comparison of the same column is looked at row by row.

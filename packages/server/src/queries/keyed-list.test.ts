@@ -14,6 +14,17 @@ const api = await openApi({
       fields: [relation("workspace", "workspaces"), relation("user", "users"), text("role")],
       permissions: { read: "admin" },
     },
+    {
+      name: "rooms",
+      fields: [text("name")],
+      permissions: { read: "invitations(room).email = @user.email" },
+    },
+    {
+      name: "invitations",
+      fields: [relation("room", "rooms"), text("email")],
+      permissions: { read: "admin" },
+      indexes: [["email"]],
+    },
     { name: "projects", fields: [text("name"), relation("workspace", "workspaces")] },
     {
       name: "issues",
@@ -205,6 +216,15 @@ describe("a list by keys", () => {
     expect(onThreads).not.toHaveBeenCalled();
     expect(await names("workspaces", { limit: "50" }, many.accessToken)).toHaveLength(70);
     expect(onThreads).toHaveBeenCalled();
+  });
+
+  test("by the address of the caller, as it is now", async () => {
+    const room = await make("rooms", { name: "room" });
+    await make("invitations", { room, email: "few@x.org" });
+    expect(await names("rooms", { limit: "5" }, few.accessToken)).toEqual(["room"]);
+    expect(await names("rooms", { limit: "5" }, many.accessToken)).toEqual([]);
+    expect(await names("rooms", { limit: "5" }, undefined)).toEqual([]);
+    expect(onThreads).not.toHaveBeenCalled();
   });
 
   test("with the records beside its own, by the rules there", async () => {

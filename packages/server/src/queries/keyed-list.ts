@@ -20,6 +20,7 @@ import {
   isOwn,
   keysOf,
   ownPath,
+  type SqlOptions,
 } from "../expressions/index.ts";
 import { BoundedMap } from "../kernel/index.ts";
 import { indexUseOf } from "./index-use.ts";
@@ -60,13 +61,17 @@ interface Asked {
   /** The quoted SQL name of its table. */
   readonly table: string;
   readonly sort: Sort;
+  readonly options: SqlOptions;
 }
 
 /** The keys of a list; null where its conditions give none, or no index answers it for a key. */
-export function keysOfList({ collection, table, sort }: Asked, conditions: readonly Expression[]): Keys | null {
+export function keysOfList(
+  { collection, table, sort, options }: Asked,
+  conditions: readonly Expression[],
+): Keys | null {
   const terms = conditions.flatMap((condition) => (condition.type === "and" ? condition.items : [condition]));
   for (const term of terms) {
-    const keyed = keysOf(term);
+    const keyed = keysOf(term, options);
     if (keyed === null) continue;
     const left = ownPath(keyed.field);
     const right = { type: "value", value: "", valueType: "text" } as const;

@@ -106,8 +106,9 @@ export function parseListQuery(collection: Collection, text: QueryText, scope: R
     isCounted: hasTotal && !isOnLoop,
   };
   const mayBeKeyed = !isOnLoop && !isSearched && isSmall && !hasTotal && offset === 0;
-  const keys = mayBeKeyed ? keysOfList({ collection, table: source.table, sort }, conditions) : null;
   const onLoop: SqlOptions = { users: scope.users.table };
+  const asked = { collection, table: source.table, sort, options: onLoop };
+  const keys = mayBeKeyed ? keysOfList(asked, conditions) : null;
   const keyed = keys && {
     ...keys,
     plan: {

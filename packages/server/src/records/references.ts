@@ -3,7 +3,7 @@ import type { ErrorDetail, FieldDefinition, JsonValue, StoredRecord } from "@soc
 import type { Collections } from "../collections/index.ts";
 import { isUniqueViolation, type Reader, type Transactor, type Value } from "../database/index.ts";
 import { typeOf } from "../fields/index.ts";
-import { AppError, type Awaitable, allOf, type Principal, quote } from "../kernel/index.ts";
+import { AppError, type Awaitable, allOf, LoopTurns, type Principal, quote } from "../kernel/index.ts";
 import { type RecordTable, recordTableOf } from "./record-table.ts";
 import type { ValidatedBody } from "./validate.ts";
 
@@ -82,9 +82,12 @@ export class References {
     { value, former, problems }: { value: string; former: JsonValue; problems: ErrorDetail[] },
   ): Promise<void> {
     const known = new Set(Array.isArray(former) ? former : []);
+    // The lookup of a file may ask read rules, and there may be hundreds of items.
+    const turns = new LoopTurns();
     let missing = 0;
     // A stored value is the JSON of an array of ids.
     for (const [item, id] of (JSON.parse(value) as string[]).entries()) {
+      if (turns.isDue) await turns.next();
       const problem = known.has(id) ? null : await this.#problemOf(tx, { field, principal }, id);
       if (problem === null) continue;
       missing += 1;

@@ -200,7 +200,9 @@ function callerPath(term: Expression): Path | null {
   if (term.type !== "compare" || term.operator !== "=") return null;
   const { left, right } = term;
   const path = isCallerId(right) ? left : isCallerId(left) ? right : null;
-  return path?.type === "path" && path.up === 0 && path.hops.length === 0 && path.members.length === 0 ? path : null;
+  // JSON holds the id in quotes.
+  const isColumn = path?.type === "path" && path.up === 0 && path.hops.length === 0 && path.valueType !== "json";
+  return isColumn ? path : null;
 }
 
 function isCallerId(operand: Operand): boolean {
