@@ -48,6 +48,12 @@ export interface RowReader extends Reader {
   some<T>(statement: { sql: string; values: readonly Value[] }, isLast: (row: T) => boolean): T[];
 }
 
+/** The reader of the event loop. */
+export interface LoopReader extends RowReader {
+  /** Runs reads, and answers null when their stop probes (`stopProbe`) have met more than `most` rows: then they are for a thread. */
+  within<T>(most: number, work: () => T): T | null;
+}
+
 /** A reader over many turns of the event loop; see `Database.longRead`. */
 export interface LongRead extends RowReader {
   /** To be called once nothing more is read. */
@@ -183,7 +189,7 @@ export interface Database {
   readonly meter: DatabaseMeter;
   readonly reader: Reader;
   /** Reads on the event loop, for reads that an index answers in a moment. */
-  readonly rows: RowReader;
+  readonly rows: LoopReader;
   /** Whether a migration runs or waits: writes may have to wait for long then. */
   readonly isMigrating: boolean;
   /** Bytes of the log that no checkpoint has copied into the database file yet. */

@@ -85,10 +85,12 @@ export function parseListQuery(collection: Collection, text: QueryText, scope: R
   if (filter !== null) scope.note(filter);
   const isByMatch = isSearched && text.sort === undefined;
   const search = parseSearchText(text, { collection, source, isAlone: isByMatch && where === null });
+  const onLoop: SqlOptions = { users: scope.users.table };
   const plan: PagePlan = {
     type: "records",
     search,
-    selection: parsed.plan(options),
+    // On the event loop, too: the rules of expansions may look at many records.
+    selection: parsed.plan({ ...onLoop, isProbed: true }),
     where,
     keyed: null,
     sort: {
@@ -106,14 +108,12 @@ export function parseListQuery(collection: Collection, text: QueryText, scope: R
     isCounted: hasTotal && !isOnLoop,
   };
   const mayBeKeyed = !isOnLoop && !isSearched && isSmall && !hasTotal && offset === 0;
-  const onLoop: SqlOptions = { users: scope.users.table };
   const asked = { collection, table: source.table, sort, options: onLoop };
   const keys = mayBeKeyed ? keysOfList(asked, conditions) : null;
   const keyed = keys && {
     ...keys,
     plan: {
       ...plan,
-      selection: parsed.plan(onLoop),
       where: keys.rest.length === 0 ? null : allOf(keys.rest, source.table, onLoop),
       sort: { ...plan.sort, isIndexed: keys.isOrdered },
     },

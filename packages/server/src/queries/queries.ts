@@ -43,6 +43,8 @@ const maxQueries = 1_500;
 const maxCharacters = 1_000;
 /** Records of a page of a whole list. */
 const wholePageSize = 200;
+/** Records of other collections that the rules of expansions may look at on the event loop; a query that needs more runs on a thread. */
+const maxVisits = 5_000;
 /** How often a query is begun anew because a migration came in between, and how long it waits before that. */
 const maxAttempts = 5;
 const attemptMs = 5;
@@ -215,7 +217,7 @@ export class Queries {
       const scope = this.#scope(principal);
       const parsed = parseSelection(scope.source(current), text, scope);
       const site = parsed.leadsToMany ? "thread" : "event-loop";
-      const selection = parsed.plan({ isProbed: site === "thread", users: scope.users.table });
+      const selection = parsed.plan({ isProbed: true, users: scope.users.table });
       const input: RecordInput = { type: "record", selection, id, ...this.#basics(request) };
       return { input, site, entered: scope.entered };
     };
@@ -286,10 +288,13 @@ export class Queries {
     const { database } = this.#options;
     const { input, site, keyed = null } = plan();
     // The outcome of an input is of its type.
-    if (site === "event-loop") return runQuery(database.rows, input, false) as Reported<T>;
-    const page = keyed && this.#keyedLists.page(database.rows, keyed, input.context);
-    if (page !== null && input.type === "page")
-      return runQuery(database.rows, { ...input, plan: page }, false) as Reported<T>;
+    const { rows } = database;
+    const runHere = (here: QueryInput) =>
+      rows.within(maxVisits, () => runQuery(rows, here, false)) as Reported<T> | null;
+    let reported = site === "event-loop" ? runHere(input) : null;
+    const page = keyed && this.#keyedLists.page(rows, keyed, input.context);
+    if (page !== null && input.type === "page") reported = runHere({ ...input, plan: page });
+    if (reported !== null) return reported;
     const waiter = { principal, caller, signal: signal() };
     for (let attempt = 1; ; attempt++) {
       let entered: Planned<QueryInput>["entered"] = new Map();
@@ -300,8 +305,8 @@ export class Queries {
         return JSON.stringify(planned.input);
       };
       try {
-        const reported = await database.task<Reported<T>>(makeInput, waiter);
-        if (this.#isAllowedStill(entered)) return reported;
+        const outcome = await database.task<Reported<T>>(makeInput, waiter);
+        if (this.#isAllowedStill(entered)) return outcome;
       } catch (thrown) {
         if (!(thrown instanceof SchemaChanged)) throw thrown;
       }

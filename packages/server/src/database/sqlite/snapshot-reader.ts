@@ -1,6 +1,6 @@
 /** Snapshot reader: the reads of the event loop, all of one turn from one snapshot. */
 import type { AppError } from "../../kernel/index.ts";
-import type { PausableReads, RowReader, Value } from "../store.ts";
+import type { LoopReader, PausableReads, Value } from "../store.ts";
 import type { Connection } from "./connection.ts";
 import { OldState, SqliteLongRead } from "./long-read.ts";
 
@@ -9,8 +9,10 @@ import { OldState, SqliteLongRead } from "./long-read.ts";
  * costs more than most reads do. The snapshot ends with the turn, and with each commit of the writer: a read sees all
  * commits before it.
  */
-export class SnapshotReader implements RowReader, PausableReads {
+export class SnapshotReader implements LoopReader, PausableReads {
   readonly #openConnection: () => Connection;
+  /** Rows that stop probes may still meet. */
+  #probesLeft = Number.POSITIVE_INFINITY;
   readonly #longReads = new Set<SqliteLongRead>();
   readonly #oldStates = new Set<OldState>();
   readonly #endTurn = (): void => this.end();
@@ -22,9 +24,10 @@ export class SnapshotReader implements RowReader, PausableReads {
   /** Opened with a hold, for the reads after a migration. */
   #next: Connection | null = null;
 
-  constructor(openConnection: () => Connection) {
-    this.#openConnection = openConnection;
-    this.#connection = openConnection();
+  /** @param openConnection gets what stop probes are to call for each row. */
+  constructor(openConnection: (onProbe: () => void) => Connection) {
+    this.#openConnection = () => openConnection(() => this.#probe());
+    this.#connection = this.#openConnection();
   }
 
   get<T>(sql: string, ...values: Value[]): T | null {
@@ -40,6 +43,18 @@ export class SnapshotReader implements RowReader, PausableReads {
   some<T>(statement: { sql: string; values: readonly Value[] }, isLast: (row: T) => boolean): T[] {
     this.#begin();
     return this.#connection.some(statement, isLast);
+  }
+
+  within<T>(most: number, work: () => T): T | null {
+    this.#probesLeft = most;
+    try {
+      return work();
+    } catch (thrown) {
+      if (this.#probesLeft >= 0) throw thrown;
+      return null;
+    } finally {
+      this.#probesLeft = Number.POSITIVE_INFINITY;
+    }
   }
 
   /** Begins reads that belong together over many turns. */
@@ -115,6 +130,11 @@ export class SnapshotReader implements RowReader, PausableReads {
     this.#connection.run("BEGIN");
     this.#isOpen = true;
     setImmediate(this.#endTurn);
+  }
+
+  #probe(): void {
+    this.#probesLeft -= 1;
+    if (this.#probesLeft < 0) throw new Error("Reads on the event loop have met too many rows");
   }
 
   #replace(): void {

@@ -8,11 +8,11 @@ import type {
   Database,
   HeldState,
   LongRead,
+  LoopReader,
   MigrationSite,
   ModuleSchema,
   PausableReads,
   Reader,
-  RowReader,
   ScratchConnection,
   TransactOptions,
   Transactor,
@@ -117,9 +117,9 @@ export class SqliteDatabase implements Database {
       const writer = openWriter(path);
       this.#writeConnection = writer;
       this.#closers.push(() => writer.close());
-      this.#reader = new SnapshotReader(() => {
+      this.#reader = new SnapshotReader((onProbe) => {
         const connection = openReader(path);
-        addFunctions(connection, () => undefined);
+        addFunctions(connection, onProbe);
         return connection;
       });
       this.#closers.push(() => this.#reader.close());
@@ -164,7 +164,7 @@ export class SqliteDatabase implements Database {
   /**
    * Reads on the event loop, for reads that an index answers in a moment. All reads of one turn are of one snapshot.
    */
-  get rows(): RowReader {
+  get rows(): LoopReader {
     return this.#reader;
   }
 
