@@ -137,14 +137,15 @@ export class UserQueries {
 
   /** The positions of some columns in the rows of their table, or in the entries of an index. */
   #readable({ type, name, tbl_name }: Root, columns: readonly string[]): ReadonlySet<number> {
+    // Pragmas as statements: their table-valued form is shadowed by a collection of that name.
     const rows =
       type === "table"
-        ? this.#connection.all<{ position: number; name: string | null }>(
-            `SELECT cid AS position, name FROM pragma_table_info(${literal(tbl_name)}, 'main')`,
-          )
-        : this.#connection.all<{ position: number; name: string | null }>(
-            `SELECT seqno AS position, name FROM pragma_index_xinfo(${literal(name)}, 'main')`,
-          );
+        ? this.#connection
+            .all<{ cid: number; name: string | null }>(`PRAGMA main.table_info(${literal(tbl_name)})`)
+            .map((row) => ({ name: row.name, position: row.cid }))
+        : this.#connection
+            .all<{ seqno: number; name: string | null }>(`PRAGMA main.index_xinfo(${literal(name)})`)
+            .map((row) => ({ name: row.name, position: row.seqno }));
     // An index entry ends with the row's number, which has no name there.
     const isReadable = (column: string | null): boolean => column === null || columns.includes(column);
     return new Set(rows.filter((row) => isReadable(row.name)).map(({ position }) => position));
