@@ -2,7 +2,7 @@
 import { afterAll, describe, expect, test } from "bun:test";
 import { randomNumbers, randomSeed } from "../packages/server/test/random.ts";
 import { post, type Running, serve, until } from "./kit.ts";
-import { collection, scriptProcesses, scriptProject } from "./scripts-kit.ts";
+import { collection, killScripts, scriptProject } from "./scripts-kit.ts";
 
 interface Named {
   readonly title: string;
@@ -56,7 +56,7 @@ test("killed while hooks decide: a write is whole or refused with 503, and the s
     const writers = Array.from({ length: 8 }, () => write(server.url, () => isOver));
     for (let kills = 0; kills < 6; kills++) {
       await Bun.sleep(random() * 150);
-      for (const pid of await scriptProcesses(server)) process.kill(pid, "SIGKILL");
+      await killScripts(server);
     }
     const before = written.size;
     // The next process answers.

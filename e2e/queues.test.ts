@@ -4,7 +4,7 @@ import { expect, test } from "bun:test";
 import { join } from "node:path";
 import { randomNumbers, randomSeed } from "../packages/server/test/random.ts";
 import { serve, until } from "./kit.ts";
-import { collection, scriptProcesses, scriptProject } from "./scripts-kit.ts";
+import { collection, killScripts, scriptProject } from "./scripts-kit.ts";
 
 const admin = { email: "listener@example.com", password: "correct horse" };
 const json = { "Content-Type": "application/json" };
@@ -61,7 +61,7 @@ test("killed while runs are enqueued and made: none is lost, and none with one k
     };
     const sending = [send(), send(), send(), send()];
     await Bun.sleep(200 + random() * 400);
-    for (const pid of await scriptProcesses(server)) process.kill(pid, "SIGKILL");
+    await killScripts(server);
     await Bun.sleep(random() * 300);
     server.signal("SIGKILL");
     isOver = true;

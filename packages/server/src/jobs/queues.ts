@@ -265,19 +265,20 @@ export class Queues {
     runId: string,
     transact: (work: (tx: Transactor) => Promise<void>) => Promise<void>,
   ): Promise<void> {
-    const { id } = await this.#find(this.#options.database.reader, name, runId);
-    if (!this.#dispatcher.withhold(id))
-      throw new AppError(
-        "bad_request",
-        "The run is under way. It can be deleted when it waits, or has failed for good.",
-      );
+    const { id, failedAt } = await this.#find(this.#options.database.reader, name, runId);
+    const underWay = (): AppError =>
+      new AppError("bad_request", "The run is under way. It can be deleted when it waits, or has failed for good.");
+    // One that has failed for good does not start, unless it is retried meanwhile.
+    const hasFailed = failedAt !== null;
+    if (!hasFailed && !this.#dispatcher.withhold(id)) throw underWay();
     try {
       await transact(async (tx) => {
         const row = await this.#find(tx, name, runId);
+        if (hasFailed && row.failedAt === null) throw underWay();
         await this.#table.discard(tx, row, this.#queueOf(name).path);
       });
     } finally {
-      this.#dispatcher.release(id);
+      if (!hasFailed) this.#dispatcher.release(id);
     }
   }
 
