@@ -253,7 +253,8 @@ describe("CSV", () => {
     await clear("rows");
     const { body } = await send('s,t\na,"x" y"\nb,"12" wide\nc,"z"\nd,"e"\n', csv);
     const refused = body.problems.map(({ line, details }) => `${line}: ${details[0]?.message}`);
-    const message = "the row is refused: text follows a closing quote; a quote inside of a quoted cell is written twice";
+    const message =
+      "the row is refused: text follows a closing quote; a quote inside of a quoted cell is written twice";
     expect(refused).toEqual([`2: ${message}`, `3: ${message}`]);
     expect((await all()).map(({ s }) => s)).toEqual(["d"]);
   });
