@@ -280,8 +280,17 @@ describe("hooks decide about the changes of", () => {
           'export const beforeCreate = ({ record }) => record.title === "c" ? { slug: "b" } : {}; export const beforeUpdate = () => {};',
       },
     });
-    const post = (title: string, slug: string): object => ({ method: "create", collection: "posts", body: { title, slug } });
-    const move = (n: number): object => ({ method: "update", collection: "posts", id: { $ref: n }, body: { slug: "b" } });
+    const post = (title: string, slug: string): object => ({
+      method: "create",
+      collection: "posts",
+      body: { title, slug },
+    });
+    const move = (n: number): object => ({
+      method: "update",
+      collection: "posts",
+      id: { $ref: n },
+      body: { slug: "b" },
+    });
     const body = { operations: [post("a", "a"), post("b", "a"), post("c", "a"), post("d", "b"), move(0), move(1)] };
     const answer = await api.request<{ results: { body: object }[] }>("POST", "/api/batch", { body });
     expect(answer.status).toBe(200);
