@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import { cpSync, existsSync } from "node:fs";
+import { cpSync, existsSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import packageJson from "../package.json" with { type: "json" };
 import { executable, post, project, serve, socle, temporaryFolder } from "./kit.ts";
@@ -63,6 +63,11 @@ describe("socle init", () => {
     expect(existsSync(join(here, "config.json"))).toBe(true);
     const again = await socle(["init", "app"], { cwd: folder });
     expect([again.code, again.stderr]).toEqual([2, expect.stringContaining("config.json")]);
+    writeFileSync(join(folder, "file"), "");
+    for (const path of ["file", "file/app"]) {
+      const refused = await socle(["init", path], { cwd: folder });
+      expect([refused.code, refused.stderr]).toEqual([2, expect.stringMatching(/^socle: .*file.* cannot be made: /)]);
+    }
   });
 });
 

@@ -1,10 +1,10 @@
 /**
  * The types of the client: `npm run check` fails where a line below a `@ts-expect-error` is accepted. And what it says in a
- * runtime without a WebSocket.
+ * runtime without a WebSocket, and for the answers of endpoints.
  */
-import { expect, test } from "bun:test";
+import { afterAll, expect, test } from "bun:test";
 import type { SystemFields } from "@socle/protocol";
-import { type NewRecord, SocleClient } from "./index.ts";
+import { type NewRecord, SocleClient, SocleError } from "./index.ts";
 
 interface Post extends SystemFields {
   title: string;
@@ -78,4 +78,39 @@ test("without a WebSocket, subscribe says what to pass", () => {
   } finally {
     globalThis.WebSocket = own;
   }
+});
+
+const answers: Record<string, () => Response> = {
+  service: () =>
+    Response.json({ error: { code: "validation_error", message: "no", details: [{ field: "a" }] } }, { status: 400 }),
+  text: () => new Response("There is no such order\n", { status: 404 }),
+  json: () => Response.json({ reason: "sold out" }, { status: 409 }),
+  odd: () => Response.json({ error: "sold out" }, { status: 422 }),
+  nothing: () => Response.json(null, { status: 403 }),
+  page: () => new Response("<h1>Bad gateway</h1>", { status: 502, headers: { "Content-Type": "text/html" } }),
+  long: () => new Response("x".repeat(2_000), { status: 400 }),
+  empty: () => new Response(null, { status: 429, headers: { "Retry-After": "7" } }),
+};
+const server = Bun.serve({
+  port: 0,
+  fetch: ({ url }) => answers[url.slice(url.lastIndexOf("/") + 1)]?.() ?? new Response(null, { status: 500 }),
+});
+afterAll(() => server.stop(true));
+
+test.each([
+  ["service", 400, "validation_error", "no", { error: expect.objectContaining({ message: "no" }) }],
+  ["text", 404, "not_found", "There is no such order", "There is no such order\n"],
+  ["json", 409, "conflict", "HTTP 409", { reason: "sold out" }],
+  ["odd", 422, "bad_request", "HTTP 422", { error: "sold out" }],
+  ["nothing", 403, "forbidden", "HTTP 403", null],
+  ["page", 502, "unavailable", "HTTP 502", "<h1>Bad gateway</h1>"],
+  ["long", 400, "bad_request", "HTTP 400", "x".repeat(2_000)],
+  ["empty", 429, "rate_limited", "HTTP 429", ""],
+])("the error of an endpoint: %s", async (path, status, code, message, body) => {
+  const client = new SocleClient({ baseUrl: server.url.origin });
+  const thrown: unknown = await client.function(path).catch((error: unknown) => error);
+  expect(thrown).toBeInstanceOf(SocleError);
+  expect(thrown).toMatchObject({ status, code, message });
+  expect((thrown as SocleError).body).toEqual(body);
+  expect((thrown as SocleError).details).toHaveLength(path === "service" ? 1 : 0);
 });

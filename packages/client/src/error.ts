@@ -11,12 +11,15 @@ export class SocleError extends Error {
   readonly retryAfter: number | null;
   /** Names the request in the server's log. */
   readonly requestId: string | null;
+  /** The body as it came, for answers of endpoints: JSON where it is JSON, else the text. */
+  readonly body: unknown;
 
-  constructor(response: Response, body: ErrorBody["error"]) {
-    super(body.message);
+  constructor(response: Response, error: ErrorBody["error"], body: unknown = { error }) {
+    super(error.message);
     this.status = response.status;
-    this.code = body.code;
-    this.details = body.details ?? [];
+    this.code = error.code;
+    this.details = error.details ?? [];
+    this.body = body;
     const retryAfter = response.headers.get("retry-after");
     this.retryAfter = retryAfter === null ? null : Number(retryAfter);
     this.requestId = response.headers.get("x-request-id");

@@ -1,5 +1,5 @@
 /** Transport of the client: sends requests with the tokens of one user and renews the tokens. */
-import type { Credentials, ErrorBody, TokenResponse, User } from "@socle/protocol";
+import type { Credentials, ErrorBody, ErrorCode, TokenResponse, User } from "@socle/protocol";
 import { SocleError } from "./error.ts";
 import { canTellProgress, sendWithProgress } from "./progress.ts";
 import type { WebSocketConstructor } from "./socket.ts";
@@ -137,19 +137,46 @@ export class Transport {
           ...(signal !== undefined && { signal }),
         })
       : sendWithProgress(url, { method, headers, content, signal, onProgress }));
-    if (!response.ok) throw new SocleError(response, await readError(response));
+    if (!response.ok) throw await errorOf(response);
     return response;
   }
 }
 
-/** Something between client and server (a proxy) may answer with a body of its own. */
-async function readError(response: Response): Promise<ErrorBody["error"]> {
+/** Codes of answers that are not of the service itself: of an endpoint, or of something in between (a proxy). */
+const codes: { readonly [status: number]: ErrorCode } = {
+  401: "unauthorized",
+  403: "forbidden",
+  404: "not_found",
+  405: "method_not_allowed",
+  409: "conflict",
+  412: "conflict",
+  413: "payload_too_large",
+  429: "rate_limited",
+};
+/** A plain text up to this length is the message of an error. */
+const longestMessage = 1_000;
+
+/** An endpoint may answer with a body of its own, and so may something between client and server (a proxy). */
+async function errorOf(response: Response): Promise<SocleError> {
+  const { status, headers } = response;
   const text = await response.text();
+  let body: unknown = text;
   try {
-    const body = JSON.parse(text) as Partial<ErrorBody>;
-    if (body.error !== undefined) return body.error;
+    body = JSON.parse(text);
+    if (isErrorBody(body)) return new SocleError(response, body.error, body);
   } catch {
-    // Not JSON: the status says what there is to say.
+    // Not JSON: the text and the status say what there is to say.
   }
-  return { code: response.status >= 500 ? "unavailable" : "bad_request", message: `HTTP ${response.status}` };
+  const isMessage = headers.get("content-type")?.startsWith("text/plain") === true && text.trim() !== "";
+  const message = isMessage && text.length <= longestMessage ? text.trim() : `HTTP ${status}`;
+  return new SocleError(
+    response,
+    { code: codes[status] ?? (status >= 500 ? "unavailable" : "bad_request"), message },
+    body,
+  );
+}
+
+function isErrorBody(body: unknown): body is ErrorBody {
+  const { code, message } = (body as Partial<ErrorBody> | null)?.error ?? {};
+  return typeof code === "string" && typeof message === "string";
 }

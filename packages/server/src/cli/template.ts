@@ -95,5 +95,6 @@ test("only the author changes a note", async () => {
 node_modules/
 .socle/
 .env
+.env.test
 `,
 };

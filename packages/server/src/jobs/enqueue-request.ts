@@ -35,7 +35,7 @@ export function enqueueRequest(payload: string, given: unknown, maxPayload: numb
 function known(given: Record<string, unknown>): Record<string, unknown> {
   const other = Object.keys(given).find((name) => !options.includes(name));
   if (other === undefined) return given;
-  throw new AppError("bad_request", `${quote(other)} is no option; allowed: ${options.join(", ")}.`);
+  throw new AppError("bad_request", `${quote(other)} is no option beside the payload; allowed: ${options.join(", ")}.`);
 }
 
 function timeOf(at: unknown): number {

@@ -392,7 +392,7 @@ describe("bounds", () => {
     expect(await tell("1", { key: "" })).toBe('bad_request: "key" must be a text of 1 to 200 characters, not "".');
     expect(await tell("1", { key: "x".repeat(201) })).toStartWith('bad_request: "key" must be');
     expect(await tell("1", { at: "tomorrow" })).toStartWith('bad_request: "at" must be a Date, or a text such as');
-    expect(await tell("1", { att: 1 })).toBe('bad_request: "att" is no option; allowed: at, key.');
+    expect(await tell("1", { att: 1 })).toBe('bad_request: "att" is no option beside the payload; allowed: at, key.');
     expect(await tell("1", [])).toStartWith("bad_request: The options must be an object");
     expect(await refusal(queues.enqueue("mial", { payload: "1", options: null }, system))).toBe(
       'not_found: There is no queue "mial". Did you mean mail?',

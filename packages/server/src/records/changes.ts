@@ -141,8 +141,9 @@ export class RecordChanges {
       () => this.#references.duplicates(tx, table, { id, values, createdAt, updatedAt }),
     );
     if (writing instanceof Promise) await writing;
-    if (hooks?.isPending === true) return pendingAnswer(record);
+    // Also while hooks are pending: the next record of the same write gets the next number.
     if (table.sequences.length > 0) await keepNumbers(tx, table, { values, record });
+    if (hooks?.isPending === true) return pendingAnswer(record);
     const json = JsonText.of(record);
     const following = this.#effects.created(tx, { table, row: { record, owner }, principal, now, json });
     if (following instanceof Promise) await following;
@@ -185,8 +186,8 @@ export class RecordChanges {
     if (writing instanceof Promise) await writing;
     const record = table.changed(row.record, values);
     record.updatedAt = updatedAt;
-    if (hooks?.isPending === true) return pendingAnswer(record);
     if (table.sequences.length > 0) await keepNumbers(tx, table, { values, record });
+    if (hooks?.isPending === true) return pendingAnswer(record);
     const json = JsonText.of(record);
     const following = this.#effects.updated(tx, { table, row: { record, owner }, principal, now, json }, row);
     if (following instanceof Promise) await following;

@@ -10,10 +10,11 @@ import type { Row, RowReader } from "./row.ts";
 
 const delimiters = [",", ";", "\t"] as const;
 
-/** A row as it stands in the text, and its cells. */
+/** A row as it stands in the text, its cells, and what the parser has found wrong with its quotes. */
 interface CsvRow {
   readonly raw: string;
   readonly cells: readonly string[];
+  readonly faults: readonly string[];
 }
 
 export class CsvRows implements RowReader {
@@ -56,9 +57,11 @@ export class CsvRows implements RowReader {
     const delimiter = this.#delimiter;
     const found: CsvRow[] = [];
     let from = 0;
-    const step = ({ data, meta }: ParseResult<string[]>): void => {
+    const step = ({ data, meta, errors }: ParseResult<string[]>): void => {
+      const faults = errors.map(({ code }) => code);
       // A newline at the end of the file begins no row.
-      if (from < input.length) found.push(rowOf(input.slice(from, meta.cursor), data[0] ?? [], delimiter));
+      if (from < input.length)
+        found.push(rowOf({ raw: input.slice(from, meta.cursor), cells: data[0] ?? [], faults }, delimiter));
       from = meta.cursor;
     };
     if (input !== "") new Papa.Parser({ delimiter, newline: "\n", step }).parse(input, 0, !isLast);
@@ -83,8 +86,11 @@ export class CsvRows implements RowReader {
     return [{ line: this.#line, values: `it is longer than ${this.#maxLength} characters` }];
   }
 
-  #rowOf({ raw, cells }: CsvRow): Row[] {
+  /** @throws AppError where the file ends inside of quotes, and where the first row is wrong. */
+  #rowOf({ raw, cells, faults }: CsvRow): Row[] {
     const line = this.#line;
+    if (faults.includes("MissingQuotes"))
+      throw new AppError("bad_request", `The row that begins in line ${line} does not end: a quote is not closed.`);
     this.#line += raw.split("\n").length - 1;
     if (this.#columns === null) {
       this.#columns = this.#checkColumns(cells);
@@ -92,6 +98,8 @@ export class CsvRows implements RowReader {
     }
     if (cells.length === 1 && cells[0]?.trim() === "" && !raw.includes('"')) return [];
     const columns = this.#columns;
+    if (faults.length > 0)
+      return [{ line, values: "text follows a closing quote; a quote inside of a quoted cell is written twice" }];
     if (cells.length !== columns.length)
       return [{ line, values: `it has ${count(cells.length, "cell")}, and the first row ${columns.length}` }];
     const empties = raw.includes('""') ? quotedEmpties(raw, cells, this.#delimiter ?? ",") : null;
@@ -124,14 +132,15 @@ export class CsvRows implements RowReader {
  * A row of a file whose lines end with a line feed, some or all of them with a carriage return before it. The parser leaves the
  * carriage return in a last cell that has no quotes.
  */
-function rowOf(raw: string, cells: readonly string[], delimiter: string): CsvRow {
+function rowOf(row: CsvRow, delimiter: string): CsvRow {
+  const { raw, cells } = row;
   const last = cells.at(-1) ?? "";
-  if (!last.endsWith("\r")) return { raw, cells };
+  if (!last.endsWith("\r")) return row;
   const line = raw.endsWith("\n") ? raw.slice(0, -1) : raw;
   // Without quotes, a cell is the text from its delimiter to the end of the line.
   const before = line.at(-last.length - 1);
-  if (!line.endsWith(last) || (before !== undefined && before !== delimiter)) return { raw, cells };
-  return { raw, cells: [...cells.slice(0, -1), last.slice(0, -1)] };
+  if (!line.endsWith(last) || (before !== undefined && before !== delimiter)) return row;
+  return { ...row, cells: [...cells.slice(0, -1), last.slice(0, -1)] };
 }
 
 /** The character between the cells of a file; null while its first line has not ended. */

@@ -249,6 +249,16 @@ describe("CSV", () => {
     expect((await all()).map(({ s }) => s)).toEqual(["f", "a\nb"]);
   });
 
+  test("a row with text behind a closing quote is refused, and no other row is lost in silence", async () => {
+    await clear("rows");
+    const { body } = await send('s,t\na,"x" y"\nb,"12" wide\nc,"z"\nd,"e"\n', csv);
+    const refused = body.problems.map(({ line, details }) => `${line}: ${details[0]?.message}`);
+    const message =
+      "the row is refused: text follows a closing quote; a quote inside of a quoted cell is written twice";
+    expect(refused).toEqual([`2: ${message}`, `3: ${message}`]);
+    expect((await all()).map(({ s }) => s)).toEqual(["d"]);
+  });
+
   test("a multiple field is a JSON array, or its only item", async () => {
     await clear("rows");
     const { body } = await send('s,m\na,"[""x"",""y""]"\nb,x\nc,\nd,[x\ne,"[5]"\nf,"[""x"",""x""]"\n', csv);
@@ -265,6 +275,8 @@ describe("CSV", () => {
     ["a name twice", "s,s\na,b\n", '"s" twice'],
     ["a first row that does not end", "s".repeat(2 * 1024 ** 2), "longer than"],
     ["a quote that nobody closes", `s,t\na,"${"x\n".repeat(1024 ** 2)}`, "quote"],
+    ["an end inside of quotes", 's,t\na,b\nc,"d\ne,f\n', "line 3 does not end: a quote is not closed"],
+    ["a first row that does not end", '"s', "line 1 does not end"],
   ])("%s refuses the file", async (_name, content, message) => {
     await clear("rows");
     const { status, body } = await send(content, csv);

@@ -2,7 +2,7 @@
 import { existsSync } from "node:fs";
 import { mkdir, writeFile } from "node:fs/promises";
 import { dirname, join, resolve } from "node:path";
-import { SetupError } from "../../kernel/index.ts";
+import { messageOf, SetupError } from "../../kernel/index.ts";
 import type { Command } from "../command.ts";
 import { programFrom, shellCommand } from "../shell.ts";
 import { template } from "../template.ts";
@@ -15,7 +15,12 @@ export const init: Command = {
   async run({ args: [dir = "."], terminal }) {
     const folder = resolve(dir);
     const taken = Object.keys(template).filter((file) => existsSync(join(folder, file)));
-    if (taken.length > 0) throw new SetupError(`${folder}: ${taken.join(", ")} is already there; nothing was written`);
+    const are = taken.length === 1 ? "is" : "are";
+    if (taken.length > 0)
+      throw new SetupError(`${folder}: ${taken.join(", ")} ${are} already there; nothing was written`);
+    await mkdir(folder, { recursive: true }).catch((error: unknown) => {
+      throw new SetupError(`${folder} cannot be made: ${messageOf(error)}`);
+    });
     for (const [file, content] of Object.entries(template)) {
       const path = join(folder, file);
       await mkdir(dirname(path), { recursive: true });

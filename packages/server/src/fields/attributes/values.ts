@@ -46,7 +46,7 @@ function shownValues(all: readonly string[]): string {
 /** The end of a sentence that says that a text is none of the values; null where it is one. */
 export function valuesProblem(all: readonly string[], text: Value): string | null {
   if (all.includes(String(text))) return null;
-  const near = nearest(String(text), all);
+  const near = all.length === 1 ? null : nearest(String(text), all);
   const hint = near === null ? "" : `; did you mean ${quote(near)}?`;
   return `must be ${shownValues(all)}${hint}`;
 }
