@@ -12,7 +12,7 @@ const dashboard = await openDashboard({
   collections: [{ name: "posts", fields: [{ name: "title", type: "string" }] }],
   files: {
     "functions/posts/greet.ts": failing,
-    "functions/posts/check.ts": `export const beforeCreate = ({ record }: any) => {
+    "functions/posts/check.ts": `export const beforeCreate: BeforeCreate<"posts"> = ({ record }) => {
   if (record.title === "refused") throw new Refusal("No such title");
 };
 `,

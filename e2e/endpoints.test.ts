@@ -41,7 +41,7 @@ const faults: { readonly [name: string]: readonly [code: string, statuses: reado
   calls: ["for (;;) context.db.collection('done').list().catch(() => {});", [504, 502]],
   fakes: ["return Object.create(Response.prototype);", [500]],
   thenable: [
-    "return { then(resolve: any) { resolve(new Response('first')); resolve(new Response('second')); } };",
+    "return { then(resolve: (value: Response) => void) { resolve(new Response('first')); resolve(new Response('second')); } };",
     [200],
   ],
   twice: ["const response = new Response('x'); await response.text(); return response;", [500]],
@@ -71,7 +71,7 @@ const files: Record<string, string> = {
 };
 for (const [name, [code]] of Object.entries(faults))
   files[`endpoints/bad/${name}.ts`] =
-    `${hasty}export const GET = async (_request: Request, context: any) => {\n  ${code}\n};\n`;
+    `${hasty}export const GET: Endpoint = async (_request, context) => {\n  ${code}\n};\n`;
 
 const collections = ["items", "done"].map(collection);
 const cwd = await scriptProject({ collections, files, scripts: { memory: "256MiB" } });

@@ -105,12 +105,15 @@ const faults: { readonly [name: string]: readonly [code: string, statuses: reado
   unhooks: ["process.removeAllListeners('message'); process.send = undefined; await new Promise(() => {});", [503]],
   text: ["return 'yes';", [503]],
   list: ["return [];", [503]],
-  circle: ["const a: any = {}; a.a = a; return a;", [503]],
+  circle: ["const a: { a?: object } = {}; a.a = a; return a;", [503]],
   huge: ["return { title: 'x'.repeat(50_000_000) };", [503]],
   throwsNothing: ["throw undefined;", [503]],
   throwsProxy: ["throw new Proxy({}, { get() { throw new Error('trap'); } });", [503]],
   falseRefusal: ["throw Object.assign(Object.create(Refusal.prototype), { status: 201, message: 5 });", [400, 503]],
-  thenable: ["return { then(resolve: any) { resolve({}); resolve(5); throw new Error('after'); } };", [201]],
+  thenable: [
+    "return { then(resolve: (value: unknown) => void) { resolve({}); resolve(5); throw new Error('after'); } };",
+    [201],
+  ],
   rejection: ["Promise.reject(new Error('nobody')); await Bun.sleep(100);", [201, 503]],
   later: ["setTimeout(() => { throw new Error('later'); }, 20); await Bun.sleep(100);", [201, 503]],
   prototype: ['return JSON.parse(\'{ "__proto__": { "n": 5 } }\');', [201, 400]],
@@ -123,7 +126,8 @@ describe("a hook that misbehaves", async () => {
     "endpoints/ok.ts": 'export const access = "public";\nexport const GET = () => new Response("ok");\n',
   };
   for (const [name, [code]] of Object.entries(faults))
-    files[`functions/${name}/a.ts`] = `export const beforeCreate = async (context: any) => {\n  ${code}\n};\n`;
+    files[`functions/${name}/a.ts`] =
+      `export const beforeCreate: BeforeCreate<"${name}"> = async (context) => {\n  ${code}\n};\n`;
   const collections = ["plain", "good", ...Object.keys(faults)].map(collection);
   const scripts = { memory: "256MiB", hookTimeout: "500ms" };
   const server = await serve(await scriptProject({ collections, files, scripts }));

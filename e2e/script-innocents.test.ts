@@ -126,7 +126,7 @@ test("what a run was for is forgotten when it is over", async () => {
   await until(() => events.of("function.completed", "functions/heavy/none.ts").length === 500);
   // Kept, they would be 400 MB.
   expect(await peakMiB(server)).toBeLessThan(300);
-}, 120_000);
+});
 
 test("links that lead nowhere or in a circle are passed over; a file that is not there may be a hook, and closes its collection", async () => {
   const cwd = await scriptProject({

@@ -145,10 +145,13 @@ describe("a run is deleted", () => {
     await Bun.file(`${opened.folder}/mended`)
       .delete()
       .catch(() => undefined);
+    while ((await counts()).running > 0) await Bun.sleep(1);
+    const before = await counts();
     const runId = await add({ payload: { fail: true } });
     while ((await queue("?status=failed")).total === 0) await Bun.sleep(3);
     expect((await remove(runId)).status).toBe(204);
-    expect((await counts()).failed).toBe(0);
+    while ((await counts()).running > 0) await Bun.sleep(1);
+    expect(await counts()).toEqual({ ...before, failed: 0 });
     expect((await request("POST", `${jobs}/mail/queue/${runId}/retry`, { token })).status).toBe(404);
     // Its attempts stay in the history.
     const { body } = await request("GET", `${jobs}/mail/runs`, { token });
@@ -183,6 +186,15 @@ describe("a run is deleted", () => {
     while ((await counts()).running > 0) await Bun.sleep(1);
     const isMade = (n: number): boolean => log.some((line) => line.startsWith(`INFO sent "mark ${n}."`));
     expect(outcomes.filter(([n, status]) => isMade(n) === (status === 204))).toEqual([]);
+    // Both ends of the race, whatever the machine does: before it can start, and after it is over.
+    const early = await add({ payload: "mark early.", at: far });
+    expect((await remove(early)).status).toBe(204);
+    const late = await add({ payload: "mark late." });
+    await until(() => log.some((line) => line.startsWith('INFO sent "mark late."')));
+    await idle();
+    await scripts.jobs.settled();
+    expect((await remove(late)).status).toBe(404);
+    expect(log.filter((line) => line.includes("mark early."))).toEqual([]);
     expect(await counts()).toEqual(before);
     const open = await opened.service.database.reader.get("SELECT count(*) AS n FROM _job_queue WHERE notBefore = 0");
     expect(open).toEqual({ n: 0 });
