@@ -24,3 +24,19 @@ test.each(["posts", "pragma_table_info", "pragma_index_xinfo"])(
     driver.close();
   },
 );
+
+test.each([
+  ["_sqlite_notes", true],
+  ["_json_each", true],
+  ["_json_each_other", false],
+  ["_sessions", false],
+])("a table %s, whose name a collection may have, is readable: %p", (table, isReadable) => {
+  const path = `${temporaryFolder()}/test.db`;
+  const driver = new Driver(path);
+  for (const sql of ["PRAGMA journal_mode = WAL", `CREATE TABLE ${table} (id TEXT)`]) driver.run(sql);
+  const queries = new UserQueries(path, []);
+  const read = (): string => queries.run(`SELECT count(*) AS n FROM ${table}`, []);
+  if (isReadable) expect(read()).toBe('[{"n":0}]');
+  else expect(read).toThrow();
+  driver.close();
+});

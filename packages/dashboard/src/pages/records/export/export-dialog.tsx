@@ -5,8 +5,8 @@ import { IconAlertTriangle, IconCircleCheck, IconDownload } from "@tabler/icons-
 import { useQuery } from "@tanstack/react-query";
 import { useState } from "react";
 import { formatNumber, messageOf } from "../../../kit/index.ts";
-import { client } from "../../../service/client.ts";
 import { text } from "../../../texts/index.ts";
+import { countQuery } from "../data/record-query.ts";
 import { columnsOf, EXPORT_FORMATS, type ExportColumn, type ExportFormat } from "./format.ts";
 import { type ExportRequest, useExport } from "./use-export.ts";
 
@@ -27,17 +27,7 @@ export function ExportDialog(props: ExportDialogProps) {
   const { state, start, stop } = useExport();
   const isPartial = filter !== undefined || search !== undefined;
   const found = useQuery({
-    queryKey: ["export count", collection.name, filter, search],
-    queryFn: async () => {
-      const query = {
-        count: "exact" as const,
-        limit: 1,
-        fields: "id",
-        ...(filter !== undefined && { filter }),
-        ...(search !== undefined && { search }),
-      };
-      return (await client.collection(collection.name).page(query)).total ?? null;
-    },
+    ...countQuery({ collection: collection.name, filter, search }),
     enabled: ids === undefined && isPartial,
   });
   // Where all are exported, the collection says how many there are: counting them again would read all.

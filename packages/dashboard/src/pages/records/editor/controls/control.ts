@@ -22,3 +22,17 @@ export function isCompact({ size }: Pick<ControlProps, "size">): boolean {
 
 /** Order of the parts of an input: a note stands below it. */
 export const inputOrder: ("label" | "input" | "description" | "error")[] = ["label", "input", "description", "error"];
+
+/** The props of an input that every control of one gives it: its label, its accessible name, its error and its focus. */
+export function inputProps(props: Pick<ControlProps, "field" | "label" | "size" | "error" | "autoFocus">) {
+  const { field, label, size, error, autoFocus } = props;
+  return {
+    label,
+    size,
+    error,
+    autoFocus,
+    "data-autofocus": autoFocus || undefined,
+    "aria-label": label === undefined ? field.name : undefined,
+    "aria-required": field.required === true || undefined,
+  };
+}

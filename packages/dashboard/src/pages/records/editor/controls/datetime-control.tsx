@@ -10,7 +10,7 @@ import { text } from "../../../../texts/index.ts";
 import { isDateOnly, parseDateTime, writeDateTime, type Zone, zoneName } from "../datetimes.ts";
 import { Calendar, isZone } from "./calendar.tsx";
 import { ClearButton, canClear } from "./clear-button.tsx";
-import { type ControlProps, inputOrder, isCompact } from "./control.ts";
+import { type ControlProps, inputOrder, inputProps, isCompact } from "./control.ts";
 import classes from "./controls.module.css";
 
 /** All controls show the same zone; the choice is kept in the browser. */
@@ -26,7 +26,7 @@ function useZone(): [Zone, (zone: Zone) => void] {
 }
 
 export function DatetimeControl(props: ControlProps) {
-  const { field, value, onChange, error, label, size, autoFocus, onInvalid } = props;
+  const { field, value, onChange, error, onInvalid } = props;
   const [zone, setZone] = useZone();
   const [isOpen, setOpen] = useState(false);
   const written = typeof value === "string" ? writeDateTime(value, zone) : "";
@@ -79,13 +79,7 @@ export function DatetimeControl(props: ControlProps) {
   );
   return (
     <TextInput
-      label={label}
-      size={size}
-      error={error ?? problem}
-      autoFocus={autoFocus}
-      data-autofocus={autoFocus || undefined}
-      aria-label={label === undefined ? field.name : undefined}
-      aria-required={field.required === true || undefined}
+      {...inputProps({ ...props, error: error ?? problem ?? undefined })}
       autoComplete="off"
       value={shown}
       placeholder={field.required === true ? text.editor.timePlaceholder : text.editor.notSet}

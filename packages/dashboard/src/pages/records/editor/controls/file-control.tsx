@@ -1,8 +1,6 @@
 /** The control for `file`: uploads one, or picks one that is stored, and shows which it is. */
 import { Button, FileButton, Group, Input, SegmentedControl, Text } from "@mantine/core";
-import { Dropzone } from "@mantine/dropzone";
-import "@mantine/dropzone/styles.css";
-import { MAX_FILE_SIZE, type StoredFile, VISIBILITIES, type Visibility } from "@socle/protocol";
+import { type StoredFile, VISIBILITIES, type Visibility } from "@socle/protocol";
 import { IconUpload } from "@tabler/icons-react";
 import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
 import { useState } from "react";
@@ -14,6 +12,7 @@ import { ChosenFile, fileQuery } from "./chosen-file.tsx";
 import { ClearButton } from "./clear-button.tsx";
 import { type ControlProps, isCompact } from "./control.ts";
 import classes from "./controls.module.css";
+import { DropFrame } from "./drop-frame.tsx";
 import { Picker } from "./picker.tsx";
 import { searchFiles, UploadState, useUpload } from "./uploads.tsx";
 
@@ -78,76 +77,64 @@ export function FileControl(props: ControlProps) {
   };
   const state = <UploadState upload={upload} onCancel={cancel} onRetry={start} />;
   return (
-    <Input.Wrapper
+    <DropFrame
       label={label}
       error={error}
       size={size}
-      labelElement="div"
-      classNames={{ label: classes["label"] ?? "" }}
+      isEmpty={id === null}
+      multiple={false}
+      onDrop={onDrop}
+      onReject={(rejected) => {
+        const [first] = rejected;
+        if (rejected.length > 1 || first === undefined) refuse(text.editor.oneFile);
+        else refuse(text.editor.fileTooLarge(first.file.name, formatBytes(first.file.size)));
+      }}
     >
-      <Dropzone
-        className={classes["drop"] ?? ""}
-        onDrop={onDrop}
-        onReject={(rejected) => {
-          const [first] = rejected;
-          if (rejected.length > 1 || first === undefined) refuse(text.editor.oneFile);
-          else refuse(text.editor.fileTooLarge(first.file.name, formatBytes(first.file.size)));
-        }}
-        maxSize={MAX_FILE_SIZE}
-        multiple={false}
-        activateOnClick={false}
-        activateOnKeyboard={false}
-        inputProps={{ "aria-hidden": true, tabIndex: -1 }}
-        enablePointerEvents
-        data-empty={id === null || undefined}
-        data-invalid={error !== undefined || undefined}
-      >
-        {id !== null && (
-          <ChosenFile id={id} actions={field.required !== true && <ClearButton field={field} onChange={onChange} />} />
-        )}
-        {upload.phase === "sending" ? (
-          state
-        ) : (
-          <>
-            <Group gap="xs" className={classes["uploadBar"]}>
-              <FileButton onChange={(file) => file !== null && void start(file)}>
-                {(button) => (
-                  <Button
-                    {...button}
-                    size="compact-xs"
-                    variant="default"
-                    leftSection={<IconUpload size={13} />}
-                    aria-label={`${id === null ? text.editor.upload : text.editor.replace}: ${field.name}`}
-                  >
-                    {id === null ? text.editor.upload : text.editor.replace}
-                  </Button>
-                )}
-              </FileButton>
-              <Text size="xs" c="dimmed">
-                {present === undefined ? text.editor.uploadAs : text.editor.fileIs}
-              </Text>
-              <SegmentedControl
-                size="xs"
-                aria-label={`${present === undefined ? text.editor.visibility : text.editor.fileVisibility}: ${field.name}`}
-                value={visibility}
-                onChange={choose}
-                disabled={change.isPending}
-                data={VISIBILITIES.map((each) => ({ value: each, label: text.storage.visibilities[each] }))}
-              />
-              {id === null && (
-                <Text size="xs" c="dimmed">
-                  {text.editor.dropHere}
-                </Text>
+      {id !== null && (
+        <ChosenFile id={id} actions={field.required !== true && <ClearButton field={field} onChange={onChange} />} />
+      )}
+      {upload.phase === "sending" ? (
+        state
+      ) : (
+        <>
+          <Group gap="xs" className={classes["uploadBar"]}>
+            <FileButton onChange={(file) => file !== null && void start(file)}>
+              {(button) => (
+                <Button
+                  {...button}
+                  size="compact-xs"
+                  variant="default"
+                  leftSection={<IconUpload size={13} />}
+                  aria-label={`${id === null ? text.editor.upload : text.editor.replace}: ${field.name}`}
+                >
+                  {id === null ? text.editor.upload : text.editor.replace}
+                </Button>
               )}
-            </Group>
-            <Text size="xs" c="dimmed" mb={8}>
-              {text.storage.visibilityHints[visibility]} {visibility === normal.visibility && normal.reason}
+            </FileButton>
+            <Text size="xs" c="dimmed">
+              {present === undefined ? text.editor.uploadAs : text.editor.fileIs}
             </Text>
-            {picker}
-            {state}
-          </>
-        )}
-      </Dropzone>
-    </Input.Wrapper>
+            <SegmentedControl
+              size="xs"
+              aria-label={`${present === undefined ? text.editor.visibility : text.editor.fileVisibility}: ${field.name}`}
+              value={visibility}
+              onChange={choose}
+              disabled={change.isPending}
+              data={VISIBILITIES.map((each) => ({ value: each, label: text.storage.visibilities[each] }))}
+            />
+            {id === null && (
+              <Text size="xs" c="dimmed">
+                {text.editor.dropHere}
+              </Text>
+            )}
+          </Group>
+          <Text size="xs" c="dimmed" mb={8}>
+            {text.storage.visibilityHints[visibility]} {visibility === normal.visibility && normal.reason}
+          </Text>
+          {picker}
+          {state}
+        </>
+      )}
+    </DropFrame>
   );
 }

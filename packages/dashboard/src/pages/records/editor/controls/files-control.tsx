@@ -1,7 +1,5 @@
 /** The control for a multiple `file`: uploads several, one after the other, or picks stored ones, and keeps their order. */
-import { Button, FileButton, Group, Input, SegmentedControl, Text } from "@mantine/core";
-import { Dropzone } from "@mantine/dropzone";
-import "@mantine/dropzone/styles.css";
+import { Button, FileButton, Group, SegmentedControl, Text } from "@mantine/core";
 import { MAX_FILE_SIZE, VISIBILITIES, type Visibility } from "@socle/protocol";
 import { IconUpload } from "@tabler/icons-react";
 import { useQueryClient } from "@tanstack/react-query";
@@ -12,6 +10,7 @@ import { useUploadVisibility } from "../upload-visibility.ts";
 import { ChosenFile, fileQuery } from "./chosen-file.tsx";
 import type { ControlProps } from "./control.ts";
 import classes from "./controls.module.css";
+import { DropFrame } from "./drop-frame.tsx";
 import { ItemList } from "./item-list.tsx";
 import { hasRoom, itemsOf, withItem } from "./items.ts";
 import { Picker } from "./picker.tsx";
@@ -55,79 +54,68 @@ export function FilesControl({ field, value, onChange, error, label, size, autoF
     cancel();
   };
   return (
-    <Input.Wrapper
+    <DropFrame
       label={label}
       error={error}
       size={size}
-      labelElement="div"
-      classNames={{ label: classes["label"] ?? "" }}
+      isEmpty={items.length === 0}
+      multiple
+      onDrop={send}
+      onReject={([first]) => {
+        if (first !== undefined) refuse(text.editor.fileTooLarge(first.file.name, formatBytes(first.file.size)));
+      }}
     >
-      <Dropzone
-        className={classes["drop"] ?? ""}
-        onDrop={send}
-        onReject={([first]) => {
-          if (first !== undefined) refuse(text.editor.fileTooLarge(first.file.name, formatBytes(first.file.size)));
-        }}
-        maxSize={MAX_FILE_SIZE}
-        activateOnClick={false}
-        activateOnKeyboard={false}
-        inputProps={{ "aria-hidden": true, tabIndex: -1 }}
-        enablePointerEvents
-        data-empty={items.length === 0 || undefined}
-        data-invalid={error !== undefined || undefined}
-      >
-        <ItemList
-          name={field.name}
-          items={items}
-          onChange={(next) => onChange([...next])}
-          content={(id) => <ChosenFile id={id} />}
-        />
-        {upload.phase !== "sending" && hasRoom(field, items) && (
-          <>
-            <Group gap="xs" className={classes["uploadBar"]}>
-              <FileButton multiple onChange={send}>
-                {(button) => (
-                  <Button
-                    {...button}
-                    size="compact-xs"
-                    variant="default"
-                    leftSection={<IconUpload size={13} />}
-                    aria-label={`${text.editor.uploadFiles}: ${field.name}`}
-                  >
-                    {text.editor.uploadFiles}
-                  </Button>
-                )}
-              </FileButton>
-              <Text size="xs" c="dimmed">
-                {text.editor.uploadsAs}
-              </Text>
-              <SegmentedControl
-                size="xs"
-                aria-label={`${text.editor.visibility}: ${field.name}`}
-                value={visibility}
-                onChange={setVisibility}
-                data={VISIBILITIES.map((each) => ({ value: each, label: text.storage.visibilities[each] }))}
-              />
-              <Text size="xs" c="dimmed">
-                {text.editor.dropFilesHere}
-              </Text>
-            </Group>
-            <Picker
-              name={`${text.editor.chooseFile}: ${field.name}`}
-              chosen={null}
+      <ItemList
+        name={field.name}
+        items={items}
+        onChange={(next) => onChange([...next])}
+        content={(id) => <ChosenFile id={id} />}
+      />
+      {upload.phase !== "sending" && hasRoom(field, items) && (
+        <>
+          <Group gap="xs" className={classes["uploadBar"]}>
+            <FileButton multiple onChange={send}>
+              {(button) => (
+                <Button
+                  {...button}
+                  size="compact-xs"
+                  variant="default"
+                  leftSection={<IconUpload size={13} />}
+                  aria-label={`${text.editor.uploadFiles}: ${field.name}`}
+                >
+                  {text.editor.uploadFiles}
+                </Button>
+              )}
+            </FileButton>
+            <Text size="xs" c="dimmed">
+              {text.editor.uploadsAs}
+            </Text>
+            <SegmentedControl
               size="xs"
-              autoFocus={autoFocus}
-              isInvalid={error !== undefined}
-              isRequired={field.required === true}
-              emptyText={text.editor.chooseFile}
-              queryKey={["files"]}
-              search={searchFiles}
-              onPick={({ id }) => add(id)}
+              aria-label={`${text.editor.visibility}: ${field.name}`}
+              value={visibility}
+              onChange={setVisibility}
+              data={VISIBILITIES.map((each) => ({ value: each, label: text.storage.visibilities[each] }))}
             />
-          </>
-        )}
-        <UploadState upload={upload} onCancel={stop} onRetry={() => void goOn()} />
-      </Dropzone>
-    </Input.Wrapper>
+            <Text size="xs" c="dimmed">
+              {text.editor.dropFilesHere}
+            </Text>
+          </Group>
+          <Picker
+            name={`${text.editor.chooseFile}: ${field.name}`}
+            chosen={null}
+            size="xs"
+            autoFocus={autoFocus}
+            isInvalid={error !== undefined}
+            isRequired={field.required === true}
+            emptyText={text.editor.chooseFile}
+            queryKey={["files"]}
+            search={searchFiles}
+            onPick={({ id }) => add(id)}
+          />
+        </>
+      )}
+      <UploadState upload={upload} onCancel={stop} onRetry={() => void goOn()} />
+    </DropFrame>
   );
 }

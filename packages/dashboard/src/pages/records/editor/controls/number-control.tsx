@@ -5,7 +5,7 @@ import { type KeyboardEvent, useEffect, useState } from "react";
 import { text } from "../../../../texts/index.ts";
 import { parseNumber, stepNumber } from "../numbers.ts";
 import { ClearButton, canClear } from "./clear-button.tsx";
-import { type ControlProps, inputOrder, isCompact } from "./control.ts";
+import { type ControlProps, inputOrder, inputProps, isCompact } from "./control.ts";
 import classes from "./controls.module.css";
 
 function written(value: JsonValue): string {
@@ -19,7 +19,7 @@ function boundProblem({ min, max }: FieldDefinition, value: number): string | nu
 }
 
 export function NumberControl(props: ControlProps) {
-  const { field, value, onChange, error, label, size, autoFocus, onInvalid } = props;
+  const { field, value, onChange, error, onInvalid } = props;
   const type = field.type === "integer" ? "integer" : "float";
   const [typed, setTyped] = useState(written(value));
   const parsed = parseNumber(typed, type);
@@ -55,13 +55,7 @@ export function NumberControl(props: ControlProps) {
   const isRounded = "value" in current && !current.isExact;
   return (
     <TextInput
-      label={label}
-      size={size}
-      error={error ?? problem}
-      autoFocus={autoFocus}
-      data-autofocus={autoFocus || undefined}
-      aria-label={label === undefined ? field.name : undefined}
-      aria-required={field.required === true || undefined}
+      {...inputProps({ ...props, error: error ?? problem ?? undefined })}
       inputMode={type === "integer" ? "numeric" : "decimal"}
       autoComplete="off"
       value={shown}

@@ -3,12 +3,12 @@ import { Text, Textarea, TextInput } from "@mantine/core";
 import { type ReactNode, useState } from "react";
 import { text } from "../../../../texts/index.ts";
 import { ClearButton, canClear } from "./clear-button.tsx";
-import { type ControlProps, inputOrder, isCompact } from "./control.ts";
+import { type ControlProps, inputOrder, inputProps, isCompact } from "./control.ts";
 import classes from "./controls.module.css";
 import { isLargeText, LargeText } from "./large-text.tsx";
 
 export function StringControl(props: ControlProps) {
-  const { field, value, onChange, error, label, size, autoFocus } = props;
+  const { field, value, onChange, error, label } = props;
   const [isForced, force] = useState(false);
   const [wasLarge] = useState(() => typeof value === "string" && isLargeText(value));
   const content = typeof value === "string" ? value : "";
@@ -16,13 +16,7 @@ export function StringControl(props: ControlProps) {
     return <LargeText content={content} field={field} label={label} error={error} onEdit={() => force(true)} />;
   }
   const shared = {
-    label,
-    size,
-    error,
-    autoFocus,
-    "data-autofocus": autoFocus || undefined,
-    "aria-label": label === undefined ? field.name : undefined,
-    "aria-required": field.required === true || undefined,
+    ...inputProps(props),
     value: content,
     placeholder: value === null ? (field.required === true ? "" : text.editor.notSet) : text.editor.empty,
     description: lengthNote(content, field.max),

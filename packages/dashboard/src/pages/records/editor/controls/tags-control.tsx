@@ -1,20 +1,15 @@
 /** The control for a multiple `string`: its texts as tags, typed freely or chosen from the field's values. */
 import { MultiSelect, TagsInput } from "@mantine/core";
 import { text } from "../../../../texts/index.ts";
-import { type ControlProps, inputOrder } from "./control.ts";
+import { type ControlProps, inputOrder, inputProps } from "./control.ts";
 import classes from "./controls.module.css";
 import { itemsOf } from "./items.ts";
 
-export function TagsControl({ field, value, onChange, error, label, size, autoFocus }: ControlProps) {
+export function TagsControl(props: ControlProps) {
+  const { field, value, onChange } = props;
   const items = [...itemsOf(value)];
   const shared = {
-    label,
-    size,
-    error,
-    autoFocus,
-    "data-autofocus": autoFocus || undefined,
-    "aria-label": label === undefined ? field.name : undefined,
-    "aria-required": field.required === true || undefined,
+    ...inputProps(props),
     value: items,
     onChange: (next: string[]) => onChange(next),
     inputWrapperOrder: inputOrder,

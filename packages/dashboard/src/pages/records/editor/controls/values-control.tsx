@@ -1,23 +1,18 @@
 /** The control for a `string` with `values`: a choice of them, in their order. */
 import { Select } from "@mantine/core";
 import { text } from "../../../../texts/index.ts";
-import { type ControlProps, inputOrder } from "./control.ts";
+import { type ControlProps, inputOrder, inputProps } from "./control.ts";
 import classes from "./controls.module.css";
 
-export function ValuesControl({ field, value, onChange, error, label, size, autoFocus }: ControlProps) {
+export function ValuesControl(props: ControlProps) {
+  const { field, value, onChange } = props;
   const values = field.values ?? [];
   const chosen = typeof value === "string" ? value : null;
   // A value that the definition has lost meanwhile stays visible until another is chosen.
   const all = chosen === null || values.includes(chosen) ? values : [...values, chosen];
   return (
     <Select
-      label={label}
-      size={size}
-      error={error}
-      autoFocus={autoFocus}
-      data-autofocus={autoFocus || undefined}
-      aria-label={label === undefined ? field.name : undefined}
-      aria-required={field.required === true || undefined}
+      {...inputProps(props)}
       data={[...all]}
       value={chosen}
       onChange={onChange}
