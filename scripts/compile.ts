@@ -65,6 +65,9 @@ export async function compile(outfile: string, target?: Target): Promise<void> {
         "--compile",
         "--minify",
         "--sourcemap=inline",
+        // Modules that are imported when they are needed are chunks of their own: the start reads none of them.
+        "--splitting",
+        "--format=esm",
         // The user's functions import packages and use the paths of their project; nothing else of the place decides anything.
         "--compile-autoload-package-json",
         "--compile-autoload-tsconfig",

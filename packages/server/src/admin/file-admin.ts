@@ -71,7 +71,7 @@ export class FileAdmin {
    */
   async uses(id: string, { waiter, limit, offset }: Page): Promise<{ items: FileUse[]; total: number }> {
     await this.get(id);
-    const caller = { principal: waiter.principal ?? null, caller: waiter.caller, signal: () => waiter.signal };
+    const caller = { principal: waiter.principal ?? null, caller: () => waiter.caller, signal: () => waiter.signal };
     return this.#queries.fileUses(id, { limit, offset }, caller);
   }
 }

@@ -92,7 +92,7 @@ export class RuleTrials {
     principal: Principal,
     { id, search, waiter }: AskedTrial & { waiter: Waiter },
   ): Promise<Outcome> {
-    const caller = { principal, caller: waiter.caller, signal: () => waiter.signal };
+    const caller = { principal, caller: () => waiter.caller, signal: () => waiter.signal };
     if (id === null) {
       const page = async (): Promise<string> => {
         collection.policies.read.admit(principal);

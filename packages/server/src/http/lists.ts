@@ -58,7 +58,7 @@ export class Lists {
 
   async #whole(exchange: Exchange, { collection, principal, tag, keep, keepable }: ListRequest): Promise<Response> {
     const signal = (): AbortSignal => exchange.request.signal;
-    const waiter = { caller: exchange.callerKey(principal), signal };
+    const waiter = { caller: () => exchange.callerKey(principal), signal };
     const pages = await this.#queries.whole(collection, principal, waiter);
     const { rest } = pages;
     if (rest === null)
@@ -77,7 +77,7 @@ export class Lists {
   async #page(exchange: Exchange, asked: ListRequest): Promise<Response> {
     const { collection, principal, list } = asked;
     const signal = (): AbortSignal => exchange.request.signal;
-    const caller = exchange.callerKey(principal);
+    const caller = (): string => exchange.callerKey(principal);
     return this.#once(exchange, asked, await this.#queries.page(collection, list, { principal, caller, signal }));
   }
 

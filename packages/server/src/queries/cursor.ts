@@ -1,9 +1,9 @@
 /**
  * Cursors: the position of a record in one list of one caller, as text. A cursor holds the id of the record and the values that
- * the list is sorted by, encrypted and bound to its list (AES-256-GCM): the rank of a search depends on words of records that the
- * caller may not read.
+ * the list is sorted by, and is signed together with its list (HMAC-SHA256). It holds nothing that its caller may not read: no list is
+ * sorted by a hidden value, and the rank of a search counts the words of readable records alone.
  */
-import { createCipheriv, createDecipheriv } from "node:crypto";
+import { timingSafeEqual } from "node:crypto";
 import type { Value } from "../database/index.ts";
 import { refuseParameter } from "./query-text.ts";
 
@@ -18,9 +18,8 @@ export interface CursorPosition {
 
 /** Longer values stay out of the cursor, which is part of an address; the record is read again instead. */
 const maxCharacters = 1_000;
-const algorithm = "aes-256-gcm";
-const nonceBytes = 12;
-const tagBytes = 16;
+/** Characters of a signature: 132 bits in base64url. */
+const signatureLength = 22;
 
 export function digestOf(values: readonly Value[]): string {
   return Bun.SHA256.hash(JSON.stringify(values), "base64url").slice(0, 22);
@@ -28,9 +27,9 @@ export function digestOf(values: readonly Value[]): string {
 
 export class Cursors {
   readonly #key: () => string;
-  #cipherKey: Buffer | null = null;
+  #knownKey: string | null = null;
 
-  /** @param key the secret of the encryption; asked for when it is needed. */
+  /** @param key the secret of the signatures; asked for once, when it is needed. */
   constructor(key: () => string) {
     this.#key = key;
   }
@@ -39,52 +38,31 @@ export class Cursors {
   write({ id, values }: { id: string; values: readonly Value[] }, list: string): string {
     const json = JSON.stringify(values);
     const text = JSON.stringify(json.length <= maxCharacters ? [id, values] : [id, null, digestOf(values)]);
-    // A nonce from the content gives an unchanged list the same text again.
-    const nonce = this.#digest(`${text}\n${list}`).subarray(0, nonceBytes);
-    const cipher = createCipheriv(algorithm, this.#encryptionKey, nonce, { authTagLength: tagBytes });
-    cipher.setAAD(Buffer.from(list));
-    const encrypted = Buffer.concat([cipher.update(text), cipher.final()]);
-    return Buffer.concat([nonce, cipher.getAuthTag(), encrypted]).toString("base64url");
+    return this.#signature(text, list) + Buffer.from(text).toString("base64url");
   }
 
   /** @throws AppError `bad_request` for a cursor that was changed, or belongs to another list. */
   read(cursor: string, list: string): CursorPosition {
-    const bytes = Buffer.from(cursor, "base64url");
+    const [signature, content] = [cursor.slice(0, signatureLength), cursor.slice(signatureLength)];
+    const text = Buffer.from(content, "base64url").toString();
+    const expected = Buffer.from(this.#signature(text, list));
+    const given = Buffer.from(signature);
+    const isSigned = given.length === expected.length && timingSafeEqual(given, expected);
     // Decoders are lenient: one cursor could be written in several ways.
-    const isExact = bytes.length > nonceBytes + tagBytes && bytes.toString("base64url") === cursor;
-    const text = isExact ? this.#decrypt(bytes, list) : null;
-    if (text === null)
+    if (!isSigned || Buffer.from(text).toString("base64url") !== content)
       throw refuseParameter(
         "cursor",
         "it is none that this list gave: collection, filter, sort and caller must be those of the page before, and the text as it was",
       );
-    // The tag proves that the function above wrote the text.
+    // The signature proves that the function above wrote the text.
     const [id, values, digest = null] = JSON.parse(text) as [string, Value[] | null, string?];
     return { id, values, digest };
   }
 
-  /** The content of a cursor; null where it was changed, or belongs to another list. */
-  #decrypt(bytes: Buffer, list: string): string | null {
-    const nonce = bytes.subarray(0, nonceBytes);
-    const decipher = createDecipheriv(algorithm, this.#encryptionKey, nonce, { authTagLength: tagBytes });
-    decipher.setAAD(Buffer.from(list));
-    decipher.setAuthTag(bytes.subarray(nonceBytes, nonceBytes + tagBytes));
-    const text = decipher.update(bytes.subarray(nonceBytes + tagBytes));
-    try {
-      return Buffer.concat([text, decipher.final()]).toString();
-    } catch {
-      // The tag does not fit; there is no other reason to throw.
-      return null;
-    }
-  }
-
-  get #encryptionKey(): Buffer {
-    this.#cipherKey ??= this.#digest("key");
-    return this.#cipherKey;
-  }
-
-  #digest(text: string): Buffer {
-    const digest = new Bun.CryptoHasher("sha256", this.#key()).update(text).digest();
-    return Buffer.from(digest.buffer, digest.byteOffset, digest.byteLength);
+  /** @param text without a line break, as JSON has none: it separates the text from the list. */
+  #signature(text: string, list: string): string {
+    this.#knownKey ??= this.#key();
+    const digest = new Bun.CryptoHasher("sha256", this.#knownKey).update(`${text}\n${list}`).digest("base64url");
+    return digest.slice(0, signatureLength);
   }
 }

@@ -81,14 +81,14 @@ export interface ListState {
 /** The caller of a query. */
 export interface QueryCaller {
   readonly principal: Principal;
-  /** A user id or an address: the share of the reader threads counts by it. */
-  readonly caller: string;
+  /** A user id or an address: the share of the reader threads counts by it. Asked for only where a thread runs the query. */
+  readonly caller: () => string;
   /** Aborted when nobody waits for the answer any more. Asked for only when that may take a while. */
   readonly signal: () => AbortSignal;
 }
 
 /** For reads of the service itself. */
-const forService = { caller: "service", signal: (): AbortSignal => new AbortController().signal };
+const forService = { caller: (): string => "service", signal: (): AbortSignal => new AbortController().signal };
 
 /** The input of a run, with the place where it runs, and the collections whose rights it rests on. */
 interface Planned<T extends QueryInput> extends Pick<ListQuery, "site" | "entered"> {
@@ -192,7 +192,7 @@ export class Queries {
     const cursor = next === null ? null : this.#cursors.write(next, listOf(query, principal));
     const total = query.countsAll ? await this.#options.records.count(query.collection) : outcome.total;
     const end = total === null ? "" : `,"total":${total}`;
-    return `{"items":${outcome.items},"nextCursor":${JSON.stringify(cursor)}${end}}`;
+    return `{"items":${outcome.items},"nextCursor":${cursor === null ? null : `"${cursor}"`}${end}}`;
   }
 
   /**
@@ -295,7 +295,7 @@ export class Queries {
     const page = keyed && this.#keyedLists.page(rows, keyed, input.context);
     if (page !== null && input.type === "page") reported = runHere({ ...input, plan: page });
     if (reported !== null) return reported;
-    const waiter = { principal, caller, signal: signal() };
+    const waiter = { principal, caller: caller(), signal: signal() };
     for (let attempt = 1; ; attempt++) {
       let entered: Planned<QueryInput>["entered"] = new Map();
       // As JSON: a text is sent to a thread in a sixth of the time of an object.

@@ -198,7 +198,11 @@ export class Visibility {
     const file = await this.#storage.find(event.subject ?? "");
     if (file === null) return null;
     // An admin may have said otherwise since, and a record may point to it now.
-    const caller = { principal: listener, caller: listener?.userId ?? "", signal: () => new AbortController().signal };
+    const caller = {
+      principal: listener,
+      caller: (): string => listener?.userId ?? "",
+      signal: () => new AbortController().signal,
+    };
     const isShown = file.visibility === "record" && (await this.#storage.mayDownload(file, caller));
     return event.toText(isShown ? undefined : reducedFor(listener, event, file.visibility));
   }

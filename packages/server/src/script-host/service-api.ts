@@ -109,7 +109,7 @@ export class ServiceApi {
         const parameters = text(search, "query");
         const list = this.#lists.prepare(collection, principal, parameters);
         if (list.query === null) throw new AppError("bad_request", `${quote(parameters)} has no parameter of a list.`);
-        await part(await this.#lists.page(collection, list, { principal, caller: "functions", signal: neverAborted }));
+        await part(await this.#lists.page(collection, list, { principal, caller: byFunctions, signal: neverAborted }));
         return null;
       },
       "db.get": async (principal, [name, id]) => {
@@ -227,6 +227,11 @@ export class ServiceApi {
         ),
     };
   }
+}
+
+/** The share of the reader threads that functions have together. */
+function byFunctions(): string {
+  return "functions";
 }
 
 /** A run that has ended leaves its queries to their limit of time. */

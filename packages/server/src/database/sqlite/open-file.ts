@@ -124,7 +124,7 @@ export function openWriter(path: string): Connection {
 export function openReader(path: string): Connection {
   const connection = new Connection(path, { readonly: true });
   connection.execute("PRAGMA busy_timeout = 5000");
-  connection.execute("PRAGMA cache_size = -2000");
+  connection.execute("PRAGMA cache_size = -8000");
   return connection;
 }
 

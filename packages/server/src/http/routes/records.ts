@@ -84,7 +84,7 @@ export function recordRoutes(options: {
             return answerRecord(exchange, principal, { json: JsonText.of(record), tag });
           }
           const signal = (): AbortSignal => exchange.request.signal;
-          const caller = exchange.callerKey(principal);
+          const caller = (): string => exchange.callerKey(principal);
           const found = await queries.one(collection, id, { search, principal, caller, signal });
           return answerRecord(exchange, principal, found);
         },

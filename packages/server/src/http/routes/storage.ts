@@ -46,7 +46,7 @@ export function storageRoutes(options: { storage: Storage; rates: RateLimiter; m
     if (file?.visibility === "public") return file;
     const principal = await exchange.principal();
     if (file === null) throw missingFile();
-    const caller = exchange.callerKey(principal);
+    const caller = (): string => exchange.callerKey(principal);
     await storage.authorize(file, { principal, caller, signal: () => exchange.request.signal });
     return file;
   }
