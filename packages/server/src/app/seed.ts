@@ -152,7 +152,7 @@ class Seeder {
     );
     const { record } = await this.#service.records.createIn(tx, principal, { collection, body });
     if (alias !== null) this.#call(alias, record.id);
-    if (this.#turns.isDue) await this.#turns.next();
+    if (this.#turns.isDue()) await this.#turns.next();
     return 1;
   }
 

@@ -74,7 +74,7 @@ export class Batch {
         this.#fail(index, operation, thrown);
       }
       // Reads and answers go on meanwhile.
-      if (turns.isDue) await turns.next();
+      if (turns.isDue()) await turns.next();
     }
     if (this.#failed.size > 0) throw invalidBatch(this.#problems);
     return JsonText.from(`[${this.#results.join(",")}]`);

@@ -244,7 +244,7 @@ export class RecordChanges {
     if (isReadable !== true || collection.fieldPolicies !== null)
       return this.#partAnswer(tx, target, { ...whole, isReadable });
     const { json, weight } = whole;
-    return { record, tag: recordTag(collection, record), weight, json };
+    return { record, tag: () => recordTag(collection, record), weight, json };
   }
 
   async #partAnswer(
@@ -263,7 +263,7 @@ export class RecordChanges {
     const whole = shown === record ? json : JsonText.of(shown);
     return {
       record,
-      tag: recordTag(table.collection, shown),
+      tag: () => recordTag(table.collection, shown),
       weight,
       json: hasAll ? whole : answerWithout(shown, body),
     };
@@ -278,5 +278,5 @@ function otherValues(returned: Body, record: Body): Body {
 
 /** Of a transaction that is taken back, nobody gets the answer. */
 function pendingAnswer(record: StoredRecord): SavedRecord {
-  return { record, tag: "", json: JsonText.of({}), weight: 0 };
+  return { record, tag: () => "", json: JsonText.of({}), weight: 0 };
 }

@@ -78,7 +78,7 @@ class Work {
 
   /** To be called for each record that is looked at, also where nothing points to it. */
   turn(): Promise<void> | undefined {
-    return this.#turns.isDue ? this.#turns.next() : undefined;
+    return this.#turns.isDue() ? this.#turns.next() : undefined;
   }
 }
 

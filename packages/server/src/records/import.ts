@@ -34,7 +34,7 @@ export async function createAll(
       if (!(thrown instanceof AppError) || thrown.code !== "validation_error") throw thrown;
       rejections.push({ position, details: thrown.details ?? [] });
     }
-    if (turns.isDue) await turns.next();
+    if (turns.isDue()) await turns.next();
   }
   return rejections;
 }

@@ -54,6 +54,8 @@ export class RecordTable {
   readonly byId: string;
   readonly byIdWithOwner: string;
   readonly exists: string;
+  /** Of the ids in a JSON array, those that no record has, as `value`. */
+  readonly missing: string;
   /** The owner of a record, as `OwnedRow` has it. */
   readonly owner: string;
   /** The id and the time of the newest record. */
@@ -98,6 +100,7 @@ export class RecordTable {
     this.newest = `SELECT id, createdAt FROM ${this.sqlName} ORDER BY _seq DESC LIMIT 1`;
     this.owner = `SELECT ${ownerColumn} AS owner FROM ${this.sqlName} WHERE id = ?`;
     this.exists = `SELECT 1 FROM ${this.sqlName} WHERE id = ?`;
+    this.missing = `SELECT _item.value FROM json_each(?) _item WHERE NOT EXISTS (SELECT 1 FROM ${this.sqlName} WHERE ${this.sqlName}.id = _item.value)`;
     this.count = `SELECT count(*) AS n FROM ${this.sqlName}`;
     this.seqOfId = `SELECT _seq AS seq FROM ${this.sqlName} WHERE id = ?`;
     this.#longFields = this.fields.filter((field) => typeOf(field).mayBeLong(field)).map(({ name }) => name);

@@ -211,8 +211,8 @@ export class Records {
 
   /** A deletion may take records of other collections along. */
   #isHooked(collection: string, operation: HookedOperation): boolean {
-    if (this.#hooks === null) return false;
-    return operation === "delete" ? this.#hooks.hasAny(operation) : this.#hooks.has(collection, operation);
+    if (this.#hooks === null || !this.#hooks.hasAny(operation)) return false;
+    return operation === "delete" || this.#hooks.has(collection, operation);
   }
 
   /** Makes a write in one transaction, once its hooks have seen it. @throws AppError also of hooks, and `conflict`. */

@@ -82,25 +82,41 @@ export class References {
     { value, former, problems }: { value: string; former: JsonValue; problems: ErrorDetail[] },
   ): Promise<void> {
     const known = new Set(Array.isArray(former) ? former : []);
-    // The lookup of a file may ask read rules, and there may be hundreds of items.
-    const turns = new LoopTurns();
-    let missing = 0;
     // A stored value is the JSON of an array of ids.
-    for (const [item, id] of (JSON.parse(value) as string[]).entries()) {
-      if (turns.isDue) await turns.next();
-      const problem = known.has(id) ? null : await this.#problemOf(tx, { field, principal }, id);
-      if (problem === null) continue;
-      missing += 1;
-      if (missing > maxMissing) return;
+    const ids = JSON.parse(value) as string[];
+    const isAdded = (id: string): boolean => !known.has(id);
+    const refused = await this.#problemsOf(tx, { field, principal }, former === null ? ids : ids.filter(isAdded));
+    for (const [id, problem] of [...refused].slice(0, maxMissing)) {
+      const item = ids.indexOf(id);
       const message = `${field.name}[${item}] points to ${quote(id)}, ${problem}`;
       problems.push({ field: field.name, item, rule: ruleOf(field), message });
     }
   }
 
+  /** Of several ids, those that cannot stand in a field, each with the reason. One statement finds the records that are missing. */
+  async #problemsOf(tx: Transactor, reference: Reference, ids: readonly string[]): Promise<Map<string, string>> {
+    const { field } = reference;
+    const target = typeOf(field).reference === "record" ? this.#collections.get(field.collection ?? "") : undefined;
+    if (target !== undefined) {
+      const missing = await tx.all<{ value: string }>(recordTableOf(target).missing, JSON.stringify(ids));
+      return new Map(missing.map(({ value }) => [value, missingFrom(field)]));
+    }
+    const refused = new Map<string, string>();
+    // The lookup of a file may ask read rules, and there may be hundreds of items.
+    const turns = new LoopTurns();
+    for (const id of ids) {
+      if (turns.isDue()) await turns.next();
+      const problem = await this.#problemOf(tx, reference, id);
+      if (problem !== null) refused.set(id, problem);
+      if (refused.size >= maxMissing) break;
+    }
+    return refused;
+  }
+
   /** The reason why an id cannot stand in a field, as the end of a sentence; null where it can. */
   async #problemOf(tx: Transactor, { field, principal }: Reference, id: string): Promise<string | null> {
     if (typeOf(field).reference === "file") return fileProblems[await this.#lookups.fileStanding(tx, id, principal)];
-    return (await this.#exists(tx, field, id)) ? null : `but there is no such record of "${field.collection}"`;
+    return (await this.#exists(tx, field, id)) ? null : missingFrom(field);
   }
 
   /**
@@ -152,6 +168,10 @@ export class References {
     const row = tx.get(recordTableOf(target).exists, id);
     return row instanceof Promise ? row.then((found) => found !== null) : row !== null;
   }
+}
+
+function missingFrom({ collection }: FieldDefinition): string {
+  return `but there is no such record of "${collection}"`;
 }
 
 function ruleOf(field: FieldDefinition): "file" | "relation" {

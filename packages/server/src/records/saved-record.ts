@@ -12,7 +12,9 @@ export interface TaggedRecord {
 /**
  * A record as it was just written. The answer is the whole record, or the part that a caller gets who may not read it.
  */
-export interface SavedRecord extends TaggedRecord {
+export interface SavedRecord extends Pick<TaggedRecord, "json"> {
+  /** Its `ETag`, made when it is asked for: a batch has none. */
+  readonly tag: () => string;
   readonly record: StoredRecord;
   /** About the bytes of the record, before and after, that wait in memory for the flush. */
   readonly weight: number;

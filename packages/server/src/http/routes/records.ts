@@ -68,7 +68,7 @@ export function recordRoutes(options: {
             throw given;
           }
           const { json, tag } = await records.create(name, principal, given);
-          return exchange.json(201, json, { ETag: tag });
+          return exchange.json(201, json, { ETag: tag() });
         },
       },
     },
@@ -101,7 +101,7 @@ export function recordRoutes(options: {
             record: { id, ifMatch: ifMatchOf(exchange) },
             body: given,
           });
-          return exchange.json(200, json, { ETag: tag });
+          return exchange.json(200, json, { ETag: tag() });
         },
         async DELETE(exchange) {
           const [{ name }, principal] = await admit(exchange, "delete");
