@@ -31,7 +31,7 @@ import { type FileUses, fileColumns, isShownIn, readableFileColumns } from "./fi
 import { indexAdvice } from "./index-advice.ts";
 import { type KeyedList, KeyedLists } from "./keyed-list.ts";
 import { isForEverybody, type ListQuery, parseListQuery } from "./list-query.ts";
-import type { FileShownInput, FileUsesInput, PageInput, QueryInput, RecordInput } from "./plan.ts";
+import type { FileShownInput, FileUsesInput, PageInput, QueryInput, ReadableFileColumn, RecordInput } from "./plan.ts";
 import { readQueryText, selectionParameters } from "./query-text.ts";
 import { ReadScope } from "./read-scope.ts";
 import { type PageOutcome, type RecordOutcome, type Reported, runQuery } from "./run.ts";
@@ -117,6 +117,9 @@ export class Queries {
   readonly #keyedLists: KeyedLists;
   /** By the parameters without their cursor; null where nothing of them makes a query. */
   readonly #prepared = new BoundedMap<string, ListQuery | null>(maxQueries);
+
+  /** The columns of files that the last caller of `isShownNow` may read: a record may name hundreds of files. */
+  #shown: { principal: Principal; epoch: number; columns: ReadableFileColumn[] } | null = null;
 
   constructor(options: QueriesOptions) {
     this.#options = options;
@@ -262,8 +265,12 @@ export class Queries {
 
   /** The same in a transaction of the caller, by the newest records of each collection that point to the file. */
   isShownNow(reader: Reader, fileId: string, principal: Principal): Promise<boolean> {
-    const scope = this.#scope(principal);
-    const columns = readableFileColumns(this.#options.collections, scope, { isProbed: false });
+    const { collections } = this.#options;
+    if (this.#shown?.principal !== principal || this.#shown.epoch !== collections.epoch) {
+      const columns = readableFileColumns(collections, this.#scope(principal), { isProbed: false });
+      this.#shown = { principal, epoch: collections.epoch, columns };
+    }
+    const { columns } = this.#shown;
     const context = { now: Date.now(), user: callerOf(principal) };
     return isShownIn(reader, { columns, fileId, context });
   }
