@@ -1,6 +1,6 @@
-/** Full-text search over HTTP: queries, ranking, snippets, rights, changes, and migrations in both directions. */
+/** Full-text search over HTTP: queries, ranking, snippets, rights and changes. */
 import { describe, expect, test } from "bun:test";
-import type { JsonValue, MigrationPlan } from "@socle/protocol";
+import type { JsonValue } from "@socle/protocol";
 import fc from "fast-check";
 import { openApi } from "../../../test/kit.ts";
 import { randomSeed } from "../../../test/random.ts";
@@ -33,7 +33,6 @@ const api = await openApi({
     },
   ],
 });
-const { service } = api;
 
 /** The content of a cursor, which stands behind its signature. */
 const contentOf = (cursor: string | null): unknown =>
@@ -321,110 +320,6 @@ test("where some records are hidden, the best match comes first, whatever words 
     for (let left = 9; left > 0; left--) await make({ title: hidden, body: hidden }, null);
     expect([hidden, await places(), await paged()]).toEqual([hidden, best, best]);
   }
-});
-
-describe("migrations", () => {
-  const put = (body: object, query = "") =>
-    api.request<{ changes?: MigrationPlan[]; steps?: MigrationPlan["steps"] }>(
-      "PUT",
-      `/api/admin/collections/moving${query}`,
-      { body, token: admin },
-    );
-  const search = async (text: string): Promise<number> =>
-    (await api.request("GET", `/api/moving?search=${text}`)).status === 200
-      ? (await find(text, {}, { collection: "moving" })).items.length
-      : -1;
-
-  test("there and back: records that are there are searched, renames and drops are followed", async () => {
-    await api.request("POST", "/api/admin/collections", { body: { name: "moving", fields }, token: admin });
-    await api.request("POST", "/api/moving", { body: { title: "old words", body: "of the body" } });
-    expect(await search("old")).toBe(-1);
-    const dry = await put({ search: ["title"] }, "?dryRun=true");
-    expect(JSON.stringify(dry.body)).toContain('{"step":"search","fields":["title"],"records":1}');
-    expect(await search("old")).toBe(-1);
-    expect((await put({ search: ["title"] })).status).toBe(200);
-    expect([await search("old"), await search("body")]).toEqual([1, 0]);
-    // A rename keeps the words, and the search goes on.
-    expect(
-      (await put({ fields: [{ name: "name", type: "string", renamedFrom: "title" }, ...fields.slice(1)] })).status,
-    ).toBe(200);
-    await api.request("POST", "/api/moving", { body: { name: "new words" } });
-    expect([await search("old"), await search("new"), await search("words")]).toEqual([1, 1, 2]);
-    expect((await put({ search: ["body", "name"] })).status).toBe(200);
-    expect([await search("old"), await search("body")]).toEqual([1, 1]);
-    // As many fields, and others; a field that begins anew under the name of one that is gone.
-    expect((await put({ search: ["body"] })).status).toBe(200);
-    expect((await put({ search: ["name"] })).status).toBe(200);
-    expect([await search("old"), await search("body")]).toEqual([1, 0]);
-    const [, body = {}, n = {}] = fields;
-    const anew = [{ name: "name", type: "string", renamedFrom: null }, { ...body, renamedFrom: null }, n];
-    const before = (await find("old", {}, { collection: "moving" })).items;
-    expect(
-      (
-        await put({
-          fields: [{ name: "first", type: "string", renamedFrom: "name" }, ...anew.slice(0, 1), body, n],
-          search: ["name"],
-        })
-      ).status,
-    ).toBe(200);
-    expect([before.length, await search("old")]).toEqual([1, 0]);
-    expect(
-      (
-        await put({
-          fields: [{ name: "name", type: "string", renamedFrom: "first" }, body, n],
-          search: ["body", "name"],
-        })
-      ).status,
-    ).toBe(200);
-    expect([await search("old"), await search("body")]).toEqual([1, 1]);
-    // A searched field goes only with the search of it.
-    const [, ...others] = fields;
-    expect((await put({ fields: others })).status).toBe(400);
-    expect((await put({ fields: others, search: ["name"] })).status).toBe(400);
-    expect((await put({ fields: others, search: ["body"] })).status).toBe(200);
-    expect([await search("old"), await search("body")]).toEqual([0, 1]);
-    await api.request("POST", "/api/moving", { body: { body: "fresh" } });
-    expect(await search("fresh")).toBe(1);
-    expect((await put({ search: null })).status).toBe(200);
-    expect(await search("fresh")).toBe(-1);
-    expect((await api.request("POST", "/api/moving", { body: { body: "later" } })).status).toBe(201);
-    expect((await put({ search: ["body"] })).status).toBe(200);
-    expect(await search("later")).toBe(1);
-    expect((await api.request("DELETE", "/api/admin/collections/moving", { token: admin })).status).toBe(204);
-    const left = service.database.rows.all<{ name: string }>(
-      "SELECT name FROM sqlite_schema WHERE name LIKE '%moving%'",
-    );
-    expect(left).toEqual([]);
-  });
-
-  test.each<[unknown, string]>([
-    ["title", "must be an array"],
-    [[1], "must be an array"],
-    [["titel"], "is no field"],
-    [["n"], "of type integer"],
-    [["title", "title"], "twice"],
-    [["id"], "is no field"],
-  ])("search %p is refused", async (value, message) => {
-    const answer = await api.request("POST", "/api/admin/collections", {
-      body: { name: "bad", fields, search: value },
-      token: admin,
-    });
-    expect([answer.status, String(answer.body["error"]?.["message"])]).toEqual([400, expect.stringContaining(message)]);
-  });
-
-  test("fields of names that FTS5 keeps for itself", async () => {
-    const odd = ["rank", "rowid", "oid", "c1", "select"].map((name) => ({ name, type: "string" }));
-    const made = await api.request("POST", "/api/admin/collections", {
-      body: { name: "odd", fields: odd, search: odd.map(({ name }) => name) },
-      token: admin,
-    });
-    expect(made.status).toBe(201);
-    await api.request("POST", "/api/odd", {
-      body: { rank: "one", rowid: "two", oid: "three", c1: "four", select: "five" },
-    });
-    for (const word of ["one", "two", "three", "four", "five"])
-      expect((await find(word, {}, { collection: "odd" })).items.length).toBe(1);
-  });
 });
 
 test("random texts are found by random queries as a model says, and nothing is a 500", async () => {
