@@ -26,3 +26,6 @@ export function App() {
     </MantineProvider>
   );
 }
+
+// In development: a change that reaches the application would leave it without its router, so that the page is loaded again.
+import.meta.hot?.accept(() => location.reload());

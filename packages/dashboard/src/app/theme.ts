@@ -31,6 +31,12 @@ const dark: MantineColorsTuple = [
   "#0e1013",
 ];
 
+/** The list of options scrolls itself, by the arrows of its field. A box around it would need a focus of its own. */
+const scrolledByField = {
+  defaultProps: { withScrollArea: false },
+  styles: { options: { maxHeight: 220, overflowY: "auto" } },
+} as const;
+
 export const theme = createTheme({
   colors: { verdigris, dark },
   primaryColor: "verdigris",
@@ -46,6 +52,15 @@ export const theme = createTheme({
     Tooltip: { defaultProps: { openDelay: 400, withArrow: true } },
     Notification: { defaultProps: { closeButtonProps: { "aria-label": text.common.close } } },
     Drawer: { defaultProps: { attributes: { header: { role: "presentation" } } } },
+    Select: scrolledByField,
+    MultiSelect: scrolledByField,
+    TagsInput: scrolledByField,
+    SegmentedControl: {
+      // Small ones leave as much room beside their words as the others.
+      vars: (_: MantineTheme, { size }: { size?: unknown }) => ({
+        root: size === "xs" ? { "--sc-padding": "2px 10px" } : {},
+      }),
+    },
     Button: {
       // Small buttons have one size of text, compact or not.
       vars: (_: MantineTheme, { size }: { size?: unknown }) => ({

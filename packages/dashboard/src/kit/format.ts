@@ -30,9 +30,9 @@ export function formatBytes(bytes: number): string {
   return `${value.toFixed(digits)} ${units[unit]}`;
 }
 
-/** Milliseconds: 0.4 ms, 12 ms, 1.5 s, 3 min, 2 h. */
+/** Milliseconds: 0 ms, 0.4 ms, 12 ms, 1.5 s, 3 min, 2 h. */
 export function formatDuration(ms: number): string {
-  if (ms < 1) return `${ms.toFixed(1)} ms`;
+  if (ms > 0 && ms < 1) return `${ms.toFixed(1)} ms`;
   if (ms < 1_000) return `${Math.round(ms)} ms`;
   if (ms < 60_000) return `${(ms / 1_000).toFixed(ms < 10_000 ? 1 : 0)} s`;
   if (ms < 3_600_000) return `${Math.round(ms / 60_000)} min`;

@@ -1,6 +1,7 @@
 /** The drawn diagram. Loaded on demand: it brings the libraries for the graph. */
 import "@xyflow/react/dist/style.css";
 import { ActionIcon, Tooltip, useComputedColorScheme } from "@mantine/core";
+import { useMediaQuery } from "@mantine/hooks";
 import { IconMaximize, IconMinus, IconPlus } from "@tabler/icons-react";
 import {
   Background,
@@ -19,6 +20,10 @@ import classes from "./diagram.module.css";
 import { foundIn, type Graph, heightOf, nodeWidth, placesOf } from "./graph.ts";
 
 const words = text.diagram;
+
+/** On a phone the first view is of the middle: all of it would be too small to read. */
+const narrow = "(max-width: 48em)";
+const narrowZoom = 0.7;
 const nodeTypes = { collection: CollectionNode };
 
 interface CanvasProps {
@@ -64,6 +69,7 @@ function edgesOf(graph: Graph, found: ReadonlySet<string> | null): Edge[] {
 
 function Flow({ graph, search }: CanvasProps) {
   const scheme = useComputedColorScheme("light");
+  const isNarrow = useMediaQuery(narrow, false, { getInitialValueInEffect: false });
   const { fitView, zoomIn, zoomOut } = useReactFlow();
   const [nodes, setNodes, onNodesChange] = useNodesState<CollectionNodeType>(nodesOf(graph));
   const found = useMemo(() => foundIn(graph, search), [graph, search]);
@@ -96,7 +102,7 @@ function Flow({ graph, search }: CanvasProps) {
       nodeTypes={nodeTypes}
       colorMode={scheme}
       fitView
-      fitViewOptions={{ padding: 0.1, maxZoom: 1 }}
+      fitViewOptions={{ padding: 0.1, maxZoom: 1, ...(isNarrow && { minZoom: narrowZoom }) }}
       minZoom={0.05}
       maxZoom={2}
       nodesConnectable={false}

@@ -79,6 +79,7 @@ const columns: Column<HandlerFile>[] = [
     key: "loaded",
     header: text.scripts.loaded,
     width: 120,
+    narrow: "hidden",
     render: ({ loadedAt }) =>
       loadedAt === null ? (
         <span className={classes["quiet"]}>{text.common.never}</span>

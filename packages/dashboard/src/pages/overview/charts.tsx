@@ -3,11 +3,17 @@ import "@mantine/charts/styles.css";
 import { BarChart, LineChart } from "@mantine/charts";
 import type { RequestMinute } from "@socle/protocol";
 import { formatCompact, formatDuration } from "../../kit/index.ts";
-import { chartRows } from "./figures.ts";
+import { chartRows, ticksTo } from "./figures.ts";
 import { latencySeries, requestSeries } from "./series.ts";
 
 const height = 168;
 const axis = { interval: 14, tickMargin: 8, minTickGap: 8 };
+
+/** The axis of values ends at a round figure. */
+function valueAxis(width: number, values: readonly (number | null)[]) {
+  const ticks = ticksTo(Math.max(0, ...values.map((value) => value ?? 0)));
+  return { width, ticks, domain: [0, ticks.at(-1) ?? 1] };
+}
 
 /** A number and its unit stay in one line. */
 function unbroken(ms: number): string {
@@ -28,7 +34,10 @@ export function RequestChart({ minutes }: { minutes: readonly RequestMinute[] })
       strokeDasharray="0"
       maxBarWidth={12}
       xAxisProps={axis}
-      yAxisProps={{ width: 48, allowDecimals: false, tickCount: 4 }}
+      yAxisProps={valueAxis(
+        48,
+        minutes.map(({ requests }) => requests),
+      )}
       barChartProps={{ margin: { top: 10 } }}
       barProps={{ isAnimationActive: false }}
       accessibilityLayer={false}
@@ -53,7 +62,10 @@ export function LatencyChart({ minutes }: { minutes: readonly RequestMinute[] })
       gridAxis="x"
       strokeDasharray="0"
       xAxisProps={axis}
-      yAxisProps={{ width: 56, tickCount: 4 }}
+      yAxisProps={valueAxis(
+        56,
+        minutes.map(({ p99 }) => p99),
+      )}
       lineChartProps={{ margin: { top: 10 } }}
       lineProps={{ isAnimationActive: false }}
       accessibilityLayer={false}

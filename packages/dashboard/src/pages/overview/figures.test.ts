@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test";
 import type { FunctionRun, RequestMinute } from "@socle/protocol";
-import { chartRows, figuresOf, latencySummary, latestRuns, requestSummary } from "./figures.ts";
+import { chartRows, figuresOf, latencySummary, latestRuns, requestSummary, ticksTo } from "./figures.ts";
 
 function minute(at: number, requests: number, more: Partial<RequestMinute> = {}): RequestMinute {
   const p = requests === 0 ? null : at;
@@ -35,6 +35,19 @@ test("sums, the busiest and the slowest minute", () => {
   expect(latencySummary(hour)).toMatch(/p50 2 ms, p99 2 ms.*Slowest/);
   expect(chartRows(hour)[0]).toMatchObject({ answered: 2, clientErrors: 2, errors: 1, p50: 1 });
   expect(chartRows(hour)[2]).toMatchObject({ answered: null, p99: null });
+});
+
+test("an axis has round figures, at most five, and the greatest value is below its end", () => {
+  expect(ticksTo(272)).toEqual([0, 100, 200, 300]);
+  expect(ticksTo(1_556)).toEqual([0, 500, 1_000, 1_500, 2_000]);
+  expect(ticksTo(91)).toEqual([0, 50, 100]);
+  for (const nothing of [0, 0.3, 1]) expect(ticksTo(nothing)).toEqual([0, 1]);
+  for (let value = 0; value < 5_000; value += 7) {
+    const ticks = ticksTo(value);
+    expect(ticks.length).toBeLessThanOrEqual(5);
+    expect(ticks.at(-1)).toBeGreaterThanOrEqual(value);
+    expect(ticks.every(Number.isInteger)).toBe(true);
+  }
 });
 
 test("runs come the newest first, each once, those of jobs among them", () => {

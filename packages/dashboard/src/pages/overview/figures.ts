@@ -33,6 +33,15 @@ export function chartRows(minutes: readonly RequestMinute[]) {
   }));
 }
 
+/** At most five round figures from zero to beyond the greatest value, for the axis of a chart. */
+export function ticksTo(greatest: number): number[] {
+  const rough = Math.max(greatest, 1) / 4;
+  const power = 10 ** Math.floor(Math.log10(rough));
+  const round = [1, 2, 5, 10].find((each) => each * power >= rough) ?? 10;
+  const step = Math.max(1, round * power);
+  return Array.from({ length: Math.ceil(Math.max(greatest, 1) / step) + 1 }, (_, n) => n * step);
+}
+
 function greatest(
   minutes: readonly RequestMinute[],
   of: (minute: RequestMinute) => number | null,

@@ -1,5 +1,5 @@
 /** The line below the grid: which rows are on the screen, the way to others, a page that failed. */
-import { Button, Group, NumberInput, Popover, Text, Tooltip, UnstyledButton } from "@mantine/core";
+import { Button, Group, NumberInput, Popover, Text, Tooltip, UnstyledButton, VisuallyHidden } from "@mantine/core";
 import { type FormEvent, type RefObject, useState, useSyncExternalStore } from "react";
 import { messageOf } from "../../kit/index.ts";
 import { text } from "../../texts/index.ts";
@@ -37,7 +37,6 @@ export function Foot(props: {
   onRetry: () => void;
 }) {
   const { rows, visible, scroller, onRetry } = props;
-  const { first, last } = useSyncExternalStore(visible.subscribe, visible.get);
   const [isOpen, setOpen] = useState(false);
   const [wanted, setWanted] = useState<string | number>("");
   const { total } = rows;
@@ -59,20 +58,14 @@ export function Foot(props: {
     event.preventDefault();
     if (typeof wanted === "number") go(wanted - 1);
   };
-  const shownLast = total === undefined ? last + 1 : Math.min(last + 1, total);
-  const range = text.records.rowsShown(first + 1, shownLast);
-  const shown = total === undefined ? range : `${range} ${text.records.rowsOf(total)}`;
   return (
     <div className={classes["foot"]}>
       <Popover opened={isOpen} onChange={setOpen} position="top-start" width={250} trapFocus returnFocus shadow="md">
         <Tooltip label={text.records.goToRow} disabled={isOpen}>
           <Popover.Target>
-            <UnstyledButton
-              className={classes["range"]}
-              onClick={() => setOpen(!isOpen)}
-              aria-label={`${shown}. ${text.records.goToRow}`}
-            >
-              {shown}
+            <UnstyledButton className={classes["range"]} onClick={() => setOpen(!isOpen)}>
+              <Range visible={visible} total={total} />
+              <VisuallyHidden>– {text.records.goToRow}</VisuallyHidden>
             </UnstyledButton>
           </Popover.Target>
         </Tooltip>
@@ -124,4 +117,12 @@ export function Foot(props: {
       )}
     </div>
   );
+}
+
+/** The rows on the screen, in words: drawn with every scroll, and nothing else is. */
+function Range({ visible, total }: { visible: VisibleStore; total: number | undefined }) {
+  const { first, last } = useSyncExternalStore(visible.subscribe, visible.get);
+  const shownLast = total === undefined ? last + 1 : Math.min(last + 1, total);
+  const range = text.records.rowsShown(first + 1, shownLast);
+  return total === undefined ? range : `${range} ${text.records.rowsOf(total)}`;
 }

@@ -60,12 +60,17 @@ export function toFoundRow({ snippet, ...record }: StoredRecord): Row {
   return { ...row, found };
 }
 
-/** The one line of text that a cell shows, with marks for line breaks. */
-export function shownText(text: string): string {
-  return text
-    .slice(0, longestShown)
-    .replaceAll(/\r\n|\r|\n/g, " ⏎ ")
-    .replaceAll("\t", " ");
+/** Pixels of the narrowest letter in the grid's font. */
+const narrowestLetter = 3;
+
+/**
+ * The one line of text that a cell shows, with marks for line breaks.
+ * @param width of the cell in pixels. Letters past its edge are left out: a browser would shape them with each row that comes.
+ */
+export function shownText(text: string, width = Number.POSITIVE_INFINITY): string {
+  const most = Math.min(longestShown, Math.ceil(width / narrowestLetter));
+  const shown = text.length > most ? `${text.slice(0, most - 1).toWellFormed()}…` : text;
+  return shown.replaceAll(/\r\n|\r|\n/g, " ⏎ ").replaceAll("\t", " ");
 }
 
 export function shownJson(value: JsonValue, isCut: boolean): string {

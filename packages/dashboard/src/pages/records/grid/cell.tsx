@@ -47,7 +47,7 @@ export function CellValue({ row, column }: { row: Row; column: PlacedColumn }) {
     default:
       if (value === "") return <span className={classes["null"]}>{text.records.emptyText}</span>;
       return found === undefined ? (
-        <span className={classes["text"]}>{shownText(String(value))}</span>
+        <span className={classes["text"]}>{shownText(String(value), column.size)}</span>
       ) : (
         <Found pieces={found} />
       );

@@ -14,6 +14,7 @@ import type { Rows } from "../data/use-rows.ts";
 import classes from "./grid.module.css";
 import { GridHead } from "./grid-head.tsx";
 import { GridRow, rowHeight, type ShownColumn, selectWidth } from "./grid-row.tsx";
+import { useFastScroll } from "./use-fast-scroll.ts";
 import type { GridState } from "./use-grid-state.ts";
 
 const headHeight = 36;
@@ -56,6 +57,7 @@ export function Grid(props: GridProps) {
   const width = columns.totalWidth + selectWidth;
   const pinnedWidth = selectWidth + (pinned?.size ?? 0);
 
+  useFastScroll(scroller);
   const activeRow = active.row - origin;
   const vertical = useVirtualizer({
     count: spanCount,
