@@ -51,6 +51,8 @@ export const records = {
   selectLoaded: "Select all loaded records",
   readOnly: (field: string) => `The service manages ${field}`,
   saving: "Saving",
+  choiceHint: "A choice is saved, Esc cancels",
+  cellNotSaved: (field: string) => `${field} was not saved`,
   editHint: "Enter saves, Esc cancels",
 
   rowsShown: (first: number, last: number) => `Rows ${first.toLocaleString()}–${last.toLocaleString()}`,
