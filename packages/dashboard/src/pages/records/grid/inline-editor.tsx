@@ -23,6 +23,11 @@ function choosesAtOnce({ type, values, multiple }: PlacedColumn["field"]): boole
   return multiple !== true && (type === "relation" || values !== undefined);
 }
 
+function reasonOf(thrown: unknown, name: string): string {
+  const detail = thrown instanceof SocleError ? thrown.details.find(({ field }) => field === name) : undefined;
+  return detail?.message ?? messageOf(thrown);
+}
+
 export interface EditEnd {
   readonly saved: StoredRecord | null;
   /** Where to go on: the next or the previous cell, or nowhere. */
@@ -80,7 +85,9 @@ export function InlineEditor(props: InlineEditorProps) {
     () => () => {
       const { value, store, isOver } = latest.current;
       if (isOver || value === initial) return;
-      store(value).catch((thrown: unknown) => notifyError(text.records.cellNotSaved(column.name), thrown));
+      store(value).catch((thrown: unknown) =>
+        notifyError(text.records.cellNotSaved(column.name), new Error(reasonOf(thrown, column.name))),
+      );
     },
     [initial, column.name],
   );
@@ -97,9 +104,7 @@ export function InlineEditor(props: InlineEditorProps) {
     try {
       onEnd({ saved: await store(next), step });
     } catch (thrown) {
-      const detail =
-        thrown instanceof SocleError ? thrown.details.find(({ field }) => field === column.name) : undefined;
-      setError(detail?.message ?? messageOf(thrown));
+      setError(reasonOf(thrown, column.name));
       setSaving(false);
       latest.current.isOver = false;
     }

@@ -156,6 +156,13 @@ function Found({ queryKey, search, name, emptyNote, words, items, onItems, onRea
       </Stack>
     );
   }
+  if (data.length === 0 && settled === "" && emptyNote !== undefined) {
+    return (
+      <Text size="sm" c="dimmed" p="sm" role="status">
+        {emptyNote}
+      </Text>
+    );
+  }
   return (
     <>
       <Combobox.Options
@@ -170,11 +177,7 @@ function Found({ queryKey, search, name, emptyNote, words, items, onItems, onRea
             <PickerName {...item} />
           </Combobox.Option>
         ))}
-        {items.length === 0 && (
-          <Combobox.Empty>
-            {settled === "" ? (emptyNote ?? text.editor.nothingFound) : text.editor.nothingFound}
-          </Combobox.Empty>
-        )}
+        {items.length === 0 && <Combobox.Empty>{text.editor.nothingFound}</Combobox.Empty>}
       </Combobox.Options>
       {items.length >= PICKER_LIMIT && (
         <Combobox.Footer>
