@@ -1,4 +1,5 @@
 /** The picture of a stored file: its thumbnail, also of a protected file, which only a request with a token brings. */
+import { SocleError } from "@socle/client";
 import type { StoredFile } from "@socle/protocol";
 import { useQuery } from "@tanstack/react-query";
 import { useEffect, useState } from "react";
@@ -34,7 +35,7 @@ function hasThumbnail({ mimeType }: StoredFile): boolean {
 }
 
 /**
- * A picture of the file. What the browser cannot show is told by the `onError` of its `<img>`.
+ * A picture of the file. The `onError` of its `<img>` tells of a picture that the browser cannot show.
  * @param box of the thumbnail: "200x200". @param isWanted whether it is on the screen.
  */
 export function usePicture(file: StoredFile | undefined, box = "200x200", isWanted = true): Picture {
@@ -45,7 +46,8 @@ export function usePicture(file: StoredFile | undefined, box = "200x200", isWant
     enabled: isImage && isWanted && !isTooLarge,
     staleTime: Number.POSITIVE_INFINITY,
     gcTime: 60_000,
-    retry: false,
+    // A service that has no time for a thumbnail has it a moment later.
+    retry: (failures, error) => failures < 2 && !(error instanceof SocleError && error.status < 500),
     queryFn: async ({ signal }) => {
       if (file === undefined) return null;
       return client.storage.download(file.id, hasThumbnail(file) ? { thumb: box, signal } : { signal });
