@@ -219,6 +219,9 @@ describe("files", () => {
     const blob = await client.storage.upload(new Blob(["x"]), { filename: "a.bin" });
     expect([blob.filename, blob.visibility]).toEqual(["a.bin", "protected"]);
     expect(await (await client.storage.download(blob.id)).text()).toBe("x");
+    // The beginning alone; a file that is shorter comes whole.
+    expect(await (await client.storage.download(file.id, { maxBytes: 2 })).size).toBe(2);
+    expect(await (await client.storage.download(blob.id, { maxBytes: 2 })).text()).toBe("x");
     expect(await (await fetch(client.storage.url(file.id))).text()).toBe("hello");
     expect(client.storage.url(file.id, { thumb: "20x20" })).toBe(`${server.url}${file.url}?thumb=20x20`);
     const { url, expiresAt } = await client.storage.link(blob.id);

@@ -2,7 +2,7 @@
 import { afterAll, expect, test } from "bun:test";
 import { join } from "node:path";
 import { png } from "../packages/server/test/images.ts";
-import { complaintsOf, openDashboard, settled } from "./dashboard.ts";
+import { complaintsOf, openDashboard, settled, violationsOf } from "./dashboard.ts";
 import { post, temporaryFolder } from "./kit.ts";
 
 const dashboard = await openDashboard({
@@ -17,6 +17,11 @@ interface Listed {
   total: number;
 }
 const files = async (): Promise<Listed> => (await api("GET", "/api/admin/storage")) as Listed;
+
+async function until(condition: () => Promise<boolean>): Promise<void> {
+  for (const end = performance.now() + 10_000; !(await condition()); await Bun.sleep(20))
+    if (performance.now() > end) throw new Error("That did not happen");
+}
 
 test("an uploaded image shows its picture, becomes public after a question, names its records, and is deleted", async () => {
   const path = join(folder, "column.png");
@@ -117,5 +122,99 @@ test("a user is made, gets another role, another password, loses a session, and 
   await confirm.click();
   await question.waitFor({ state: "detached" });
   expect((await login("a long password")).status).toBe(401);
+  await page.context().close();
+});
+
+async function upload(file: Blob, name: string): Promise<string> {
+  const form = new FormData();
+  form.set("file", file, name);
+  const headers = { Authorization: `Bearer ${dashboard.token}` };
+  const response = await fetch(`${server.url}/api/storage/upload`, { method: "POST", headers, body: form });
+  expect(response.status).toBe(201);
+  return ((await response.json()) as { id: string }).id;
+}
+
+test("a picture without a preview says so; a text is read no further than it is shown", async () => {
+  const signature = new TextEncoder().encode("GIF89a");
+  const large = new Uint8Array(2 * 1_024 * 1_024 + 1);
+  large.set(signature);
+  const gif = await upload(new Blob([large], { type: "image/gif" }), "large.gif");
+  const broken = await upload(new Blob([signature], { type: "image/gif" }), "broken.gif");
+  const cut = await upload(new Blob([png(300, 200).slice(0, 60)], { type: "image/png" }), "cut.png");
+  const long = await upload(new Blob([`${"é".repeat(512 * 1_024)}The end`], { type: "text/plain" }), "long.txt");
+  const page = await dashboard.open(`/storage?file=${gif}`);
+  const fetched: string[] = [];
+  page.on("request", (request) => {
+    if (request.url().endsWith(gif)) fetched.push(request.url());
+  });
+  await page.getByText(/There is a preview of a picture of this type up to 2(\.0)? MiB/).waitFor();
+  for (const id of [broken, cut]) {
+    await page.goto(`${server.url}/_/storage?file=${id}`);
+    await page.getByText("The picture cannot be shown.", { exact: false }).waitFor();
+    expect(await page.getByRole("dialog").locator(".mantine-Skeleton-root").count()).toBe(0);
+  }
+  expect(fetched).toEqual([]);
+  const answer = page.waitForResponse((response) => response.url().endsWith(`/api/storage/${long}`));
+  await page.goto(`${server.url}/_/storage?file=${long}`);
+  expect((await answer).status()).toBe(206);
+  await page.getByText("Only the first 100 KiB are shown.").waitFor();
+  const shown = await page.getByLabel("Preview of long.txt").innerText();
+  expect(shown).toBe("é".repeat(50 * 1_024));
+  for (const id of [gif, broken, cut, long]) await api("DELETE", `/api/storage/${id}`);
+  await page.context().close();
+});
+
+test("files of an owner are chosen on the page", async () => {
+  const id = await upload(new Blob(["mine"]), "mine.txt");
+  await api("POST", "/api/admin/users", { email: "other@example.com", password: "correct horse battery" });
+  const page = await dashboard.open("/storage");
+  await page.getByRole("button", { name: /^mine\.txt/ }).waitFor();
+  const owner = page.getByPlaceholder("Any owner");
+  await owner.click();
+  await page.getByRole("option", { name: "other@example.com" }).click();
+  await page.getByText("No file matches").waitFor();
+  expect(new URL(page.url()).searchParams.get("user")).toStartWith("usr_");
+  await owner.click();
+  await page.getByRole("option", { name: "admin@example.com" }).click();
+  await page.getByRole("button", { name: /^mine\.txt/ }).waitFor();
+  await page.locator('button[aria-label="Any owner"]').click();
+  await until(async () => !new URL(page.url()).searchParams.has("user"));
+  expect(await violationsOf(page)).toEqual([]);
+  await api("DELETE", `/api/storage/${id}`);
+  await page.context().close();
+});
+
+test("leaving the page asks while an upload is under way, and ends it only when it is told to", async () => {
+  const path = join(folder, "slow.bin");
+  await Bun.write(path, new Uint8Array(64 * 1_024));
+  const page = await dashboard.open("/storage");
+  const release = Promise.withResolvers<void>();
+  await page.route("**/api/storage/upload", async (route) => {
+    await release.promise;
+    await route.continue().catch(() => undefined);
+  });
+  await page.locator("input[type=file]").first().setInputFiles(path);
+  await page.getByText("1 file on the way").waitFor();
+  // Another view is the same page.
+  await page.getByText("Pictures", { exact: true }).click();
+  await page.waitForURL("**/storage?view=grid");
+  await page.getByRole("link", { name: "Users" }).click();
+  const question = page.getByRole("dialog", { name: "Files are on the way" });
+  await question.getByText("the upload stops", { exact: false }).waitFor();
+  await question.getByRole("button", { name: "Stay" }).click();
+  await question.waitFor({ state: "detached" });
+  await page.getByText("1 file on the way").waitFor();
+  await page.getByRole("link", { name: "Users" }).click();
+  await question.getByRole("button", { name: "Leave and stop" }).click();
+  await page.getByRole("heading", { level: 1, name: "Users" }).waitFor();
+  release.resolve();
+  // Once the uploads are over, nothing asks.
+  await page.unroute("**/api/storage/upload");
+  await page.getByRole("link", { name: "Storage" }).click();
+  await page.locator("input[type=file]").first().setInputFiles(path);
+  await page.getByText("1 upload over").waitFor();
+  await page.getByRole("link", { name: "Users" }).click();
+  await page.getByRole("heading", { level: 1, name: "Users" }).waitFor();
+  expect((await files()).items.map(({ filename }) => filename).filter((name) => name === "slow.bin")).toHaveLength(1);
   await page.context().close();
 });

@@ -210,6 +210,13 @@ test("events come as they happen, once each, with the change of a record and of 
   expect([await row.count(), await page.getByRole("listitem").filter({ hasText: "posts.created" }).count()]).toEqual([
     1, 0,
   ]);
+  // They are marked where they come, and told to those who hear the page.
+  expect(await ofAdmin.getAttribute("data-is-new")).toBe("true");
+  await page
+    .getByRole("status")
+    .filter({ hasText: "2 new events at the top of the list" })
+    .waitFor({ state: "attached" });
+  await page.locator("[data-is-new]").first().waitFor({ state: "detached" });
   await row.click();
   const drawer = page.getByRole("dialog", { name: /^(posts|admin\.collection)\.updated$/ });
   await drawer.locator("del", { hasText: "before" }).waitFor();

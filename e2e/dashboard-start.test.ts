@@ -109,6 +109,30 @@ test("a second tab of the browser is signed in by the first; a sign-out ends bot
   await first.getByRole("dialog", { name: "Your session has ended" }).waitFor();
 });
 
+test("a tab that answers late signs in the other one all the same, at the page that was asked for", async () => {
+  const { server } = await openDashboard();
+  const context = await openWindow();
+  const first = await context.newPage();
+  // Its messages come later than a new tab waits, as on a busy machine.
+  await first.addInitScript(`{
+    const add = BroadcastChannel.prototype.addEventListener;
+    BroadcastChannel.prototype.addEventListener = function (type, listener) {
+      add.call(this, type, (event) => setTimeout(() => listener(event), 1_000));
+    };
+  }`);
+  await first.goto(`${server.url}/_/`);
+  await first.getByLabel("Email").fill(admin.email);
+  await first.getByLabel("Password", { exact: true }).fill(admin.password);
+  await first.getByRole("button", { name: "Sign in" }).click();
+  await first.getByRole("heading", { level: 1, name: "Overview" }).waitFor();
+  const second = await context.newPage();
+  await second.goto(`${server.url}/_/users?search=admin`);
+  await second.getByRole("heading", { name: "Sign in to Socle" }).waitFor();
+  await second.getByRole("heading", { level: 1, name: "Users" }).waitFor();
+  expect(second.url()).toBe(`${server.url}/_/users?search=admin`);
+  expect(await second.getByRole("heading", { name: "Sign in to Socle" }).count()).toBe(0);
+});
+
 test.each(["light", "dark"] as const)(
   "the pages before the sign-in, %s: accessible, and narrow ones fit",
   async (theme) => {

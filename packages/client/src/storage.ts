@@ -30,10 +30,14 @@ export class StorageClient {
     return this.#transport.call("POST", "/api/storage/upload", { body: form, signal, onProgress });
   }
 
-  /** The content of a file, or of a thumbnail: `thumb` is its box, "200x200", "200x" or "x200". */
-  async download(id: string, options: { thumb?: string; signal?: AbortSignal } = {}): Promise<Blob> {
-    const { thumb, signal } = options;
-    return (await this.#transport.fetch("GET", path(id, thumb), { signal })).blob();
+  /**
+   * The content of a file, or of a thumbnail: `thumb` is its box, "200x200", "200x" or "x200". With `maxBytes` only the
+   * beginning of it, of so many bytes at most; an empty file is refused then (416).
+   */
+  async download(id: string, options: { thumb?: string; maxBytes?: number; signal?: AbortSignal } = {}): Promise<Blob> {
+    const { thumb, maxBytes, signal } = options;
+    const headers = maxBytes === undefined ? {} : { Range: `bytes=0-${maxBytes - 1}` };
+    return (await this.#transport.fetch("GET", path(id, thumb), { signal, headers })).blob();
   }
 
   /**

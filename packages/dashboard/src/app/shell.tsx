@@ -1,7 +1,7 @@
 /** The frame of all pages behind the sign-in: navigation at the left (a drawer on narrow screens), the page beside it. */
 import "@mantine/notifications/styles.css";
 import { AppShell, Burger, Group, Image, Text } from "@mantine/core";
-import { useDisclosure } from "@mantine/hooks";
+import { useDisclosure, useMediaQuery } from "@mantine/hooks";
 import { ModalsProvider } from "@mantine/modals";
 import { Notifications } from "@mantine/notifications";
 import { Outlet, useRouterState } from "@tanstack/react-router";
@@ -19,11 +19,16 @@ import { UndoBars } from "./undo-bars.tsx";
 const Palette = lazy(async () => ({ default: (await import("./palette.tsx")).Palette }));
 
 export function Shell() {
+  const isNarrow = useMediaQuery("(max-width: 48em)", false, { getInitialValueInEffect: false });
   return (
     <ModalsProvider labels={{ confirm: text.common.confirm, cancel: text.common.cancel }}>
       <Frame />
-      {/* At the left: bars with buttons stand at the right and in the middle. */}
-      <Notifications position="bottom-left" limit={4} className={classes["notifications"] ?? ""} />
+      {/* Bars with buttons stand at the lower edge, at the right and in the middle; on a phone, over its whole width. */}
+      <Notifications
+        position={isNarrow ? "top-center" : "bottom-left"}
+        limit={4}
+        className={classes["notifications"] ?? ""}
+      />
     </ModalsProvider>
   );
 }

@@ -1,18 +1,25 @@
 /** The bars of deletions that can be undone, over the lower edge of every page. */
-import { ActionIcon, Button, Group, RingProgress, Text } from "@mantine/core";
+import { ActionIcon, Button, Group, Progress, RingProgress, Text } from "@mantine/core";
 import { IconX } from "@tabler/icons-react";
 import { useEffect, useState } from "react";
 import { focusPage, messageOf, notifyDone, notifyError } from "../kit/index.ts";
+import type { Failure } from "../service/delete-records.ts";
 import { type Deletion, deleteNow, onDeletes, undoDelete, undoMs, useDeletions } from "../service/deletes.ts";
 import { text } from "../texts/index.ts";
 import classes from "./undo-bars.module.css";
+
+/** Reasons, and records of each, that one notification tells. */
+const mostReasons = 3;
+const mostNamed = 3;
 
 export function UndoBars() {
   const deletions = useDeletions();
   useEffect(
     () =>
-      onDeletes(({ failed, reason }) => {
-        if (failed.length > 0) notifyError(text.records.notDeleted(failed.length), new Error(messageOf(reason)));
+      onDeletes(({ failed, deleted }) => {
+        if (failed.length === 0) return;
+        const all = failed.length + deleted.size;
+        notifyError(text.records.notDeleted(failed.length, all), new Error(reasonsOf(failed)));
       }),
     [],
   );
@@ -26,8 +33,21 @@ export function UndoBars() {
   );
 }
 
+/** Each reason once, with the records that it concerns. */
+function reasonsOf(failed: readonly Failure[]): string {
+  const ids = new Map<string, string[]>();
+  for (const { id, reason } of failed) {
+    const message = messageOf(reason);
+    ids.set(message, [...(ids.get(message) ?? []), id]);
+  }
+  const shown = [...ids].slice(0, mostReasons);
+  return shown
+    .map(([message, of]) => text.records.notDeletedBecause(message, of.slice(0, mostNamed), of.length))
+    .join(" ");
+}
+
 function UndoBar({ deletion }: { deletion: Deletion }) {
-  const { key, collection, ids, dueAt, isRunning, pointers } = deletion;
+  const { key, collection, ids, dueAt, isRunning, done, pointers } = deletion;
   const [now, setNow] = useState(() => Date.now());
   useEffect(() => {
     const timer = setInterval(() => setNow(Date.now()), 250);
@@ -57,8 +77,11 @@ function UndoBar({ deletion }: { deletion: Deletion }) {
       )}
       <div className={classes["words"]} role="status">
         <Text size="sm">
-          {isRunning ? text.records.deleting(ids.length) : text.records.deletedOf(ids.length, collection)}
+          {isRunning ? text.records.deleting(done, ids.length) : text.records.deletedOf(ids.length, collection)}
         </Text>
+        {isRunning && ids.length > 1 && (
+          <Progress size="xs" value={(done / ids.length) * 100} aria-label={text.records.deleteProgress} />
+        )}
         {!isRunning && pointers !== undefined && (pointers === null || pointers.length > 0) && (
           <Text size="xs" className={classes["warning"]}>
             {pointers === null ? text.records.pointersUnknown : text.records.pointers(pointers, ids.length)}

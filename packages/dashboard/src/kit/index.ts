@@ -21,6 +21,7 @@ export {
   formatNumber,
 } from "./format.ts";
 export { JsonEditor } from "./json-editor/index.ts";
+export { LeaveGuard } from "./leave-guard.tsx";
 export { LiveRows } from "./live-rows.tsx";
 export { Mark, StatusMark, type Tone, Warning } from "./mark.tsx";
 export { notifyDone, notifyError, notifyFailure } from "./notify.ts";
@@ -28,7 +29,7 @@ export { FilledPage, Page } from "./page.tsx";
 export { PagedTable, Pager } from "./paged-table.tsx";
 export { offsetOf, pageSize } from "./paging.ts";
 export { Panel } from "./panel.tsx";
-export { useObjectUrl, usePicture } from "./picture.tsx";
+export { maxWhole, useObjectUrl, usePicture } from "./picture.tsx";
 export { QueryView } from "./query-view.tsx";
 export { RunLog } from "./run-log.tsx";
 export { lastStack } from "./run-log-entries.ts";
@@ -41,3 +42,4 @@ export { type TailState, useTail } from "./tail.ts";
 export { TailMark } from "./tail-mark.tsx";
 export { RelativeTime } from "./time.tsx";
 export { Toolbar } from "./toolbar.tsx";
+export { UserSelect } from "./user-select.tsx";

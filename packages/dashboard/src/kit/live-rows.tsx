@@ -22,6 +22,8 @@ interface LiveRowsProps<T> {
   render: (row: T) => ReactNode;
   onOpen: (row: T) => void;
   openKey?: string | undefined;
+  /** Whether the row has just come: it is marked for a moment. */
+  isNew?: ((row: T) => boolean) | undefined;
   /** Called when the other end is near. */
   onOtherEnd?: (() => void) | undefined;
 }
@@ -40,7 +42,7 @@ const steps: { readonly [key: string]: number } = {
 };
 
 export function LiveRows<T>(props: LiveRowsProps<T>) {
-  const { label, rows, rowKey, rowHeight, edge, isAtEdge, onEdge, render, onOpen, openKey, onOtherEnd } = props;
+  const { label, rows, rowKey, rowHeight, edge, isAtEdge, onEdge, render, onOpen, openKey, isNew, onOtherEnd } = props;
   const scroller = useRef<HTMLElement>(null);
   const [activeKey, setActiveKey] = useState<string | null>(null);
   const takesFocus = useRef(false);
@@ -133,6 +135,7 @@ export function LiveRows<T>(props: LiveRowsProps<T>) {
                   tabIndex={index === active ? 0 : -1}
                   data-is-active={index === active || undefined}
                   data-is-open={key === openKey || undefined}
+                  data-is-new={isNew?.(row) || undefined}
                   onFocus={() => setActiveKey(key)}
                   onClick={() => onOpen(row)}
                 >

@@ -47,6 +47,8 @@ export function keyNames(keys: string): string[] {
 function isTyping(target: EventTarget | null): boolean {
   return (
     target instanceof HTMLElement &&
+    // A box that was ticked takes no text: Delete after it is meant for the rows.
+    !(target instanceof HTMLInputElement && target.type === "checkbox") &&
     (target.isContentEditable || ["INPUT", "TEXTAREA", "SELECT"].includes(target.tagName))
   );
 }

@@ -5,11 +5,11 @@
  */
 import { useSyncExternalStore } from "react";
 import { client } from "./client.ts";
+import { deleteRecords, type Failure } from "./delete-records.ts";
 import { countPointers, type Pointers } from "./pointers.ts";
 import { queryClient } from "./queries.ts";
 
 export const undoMs = 10_000;
-const requestsAtOnce = 6;
 /** The most ids of past deletions that are remembered, to tell own events from those of others. */
 const mostRemembered = 5_000;
 
@@ -20,6 +20,8 @@ export interface Deletion {
   /** When the requests go out, as `Date.now()` has it. */
   readonly dueAt: number;
   readonly isRunning: boolean;
+  /** Records that are over, of those whose requests are out. */
+  readonly done: number;
   /** The records that point to them; undefined until that is known, null where nobody has counted. */
   readonly pointers: readonly Pointers[] | null | undefined;
 }
@@ -27,9 +29,8 @@ export interface Deletion {
 interface Outcome {
   readonly collection: string;
   readonly deleted: ReadonlySet<string>;
-  readonly failed: readonly string[];
-  /** Of the last failure. */
-  readonly reason: unknown;
+  /** Those that are there still. */
+  readonly failed: readonly Failure[];
 }
 
 let waiting: readonly Deletion[] = [];
@@ -54,31 +55,19 @@ function remember(id: string): void {
   if (own.size > mostRemembered && oldest !== undefined) own.delete(oldest);
 }
 
-function isGone(error: unknown): boolean {
-  return error instanceof Error && "status" in error && error.status === 404;
-}
-
-async function send({ collection, ids }: Deletion): Promise<Outcome> {
-  const queue = [...ids];
-  const failed: string[] = [];
-  let reason: unknown = null;
-  const work = async (): Promise<void> => {
-    for (let id = queue.shift(); id !== undefined; id = queue.shift()) {
-      remember(id);
-      try {
-        await client.collection(collection).delete(id);
-      } catch (error) {
-        // Somebody else was quicker.
-        if (isGone(error)) continue;
-        own.delete(id);
-        failed.push(id);
-        reason = error;
-      }
-    }
-  };
-  await Promise.all(Array.from({ length: requestsAtOnce }, work));
-  const lost = new Set(failed);
-  return { collection, deleted: new Set(ids.filter((id) => !lost.has(id))), failed, reason };
+async function send({ key, collection, ids }: Deletion): Promise<Outcome> {
+  const records = client.collection(collection);
+  const failed = await deleteRecords(ids, {
+    batch: (part) => client.batch(part.map((id) => ({ method: "delete", collection, id }) as const)),
+    one: (id) => records.delete(id),
+    onStart: (part) => {
+      for (const id of part) remember(id);
+    },
+    onProgress: (done) => change(key, { done }),
+  });
+  for (const { id } of failed) own.delete(id);
+  const lost = new Set(failed.map(({ id }) => id));
+  return { collection, deleted: new Set(ids.filter((id) => !lost.has(id))), failed };
 }
 
 /** The client's requests end with the page; this one does not. */
@@ -110,7 +99,7 @@ export function deleteLater(collection: string, ids: readonly string[]): void {
   lastKey += 1;
   const key = lastKey;
   const dueAt = Date.now() + undoMs;
-  const deletion: Deletion = { key, collection, ids, dueAt, isRunning: false, pointers: undefined };
+  const deletion: Deletion = { key, collection, ids, dueAt, isRunning: false, done: 0, pointers: undefined };
   set([...waiting, deletion]);
   timers.set(
     key,

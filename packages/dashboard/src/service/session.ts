@@ -37,6 +37,8 @@ onTokens((tokens) => {
   if (tokens === null && session.phase === "in" && !isLeaving) set({ phase: "expired", user: session.user });
   // Another tab has signed in again.
   if (tokens !== null && session.phase === "expired" && !isEntering) void resume(session.user);
+  // Another tab has signed in, or has answered after this one had stopped to wait. A failure leaves the form to sign in.
+  if (tokens !== null && session.phase === "out" && !isEntering && !isLeaving) restoreSession().catch(() => undefined);
 });
 
 /** Goes on when the tokens are those of the same admin; another one has to sign in here, too. */

@@ -2,11 +2,10 @@
 import { Select, TagsInput, Text } from "@mantine/core";
 import { DateTimePicker } from "@mantine/dates";
 import "@mantine/dates/styles.css";
-import { useDebouncedValue } from "@mantine/hooks";
-import { keepPreviousData, useQuery } from "@tanstack/react-query";
+import { useQuery } from "@tanstack/react-query";
 import { useState } from "react";
-import { client } from "../../service/client.ts";
-import { collectionsQuery, userQuery } from "../../service/queries.ts";
+import { UserSelect } from "../../kit/index.ts";
+import { collectionsQuery } from "../../service/queries.ts";
 import { text } from "../../texts/index.ts";
 import { isKnownType, typesOf } from "./event-types.ts";
 import type { EventSearch } from "./search.ts";
@@ -31,8 +30,18 @@ export function EventFilters({ search, onChange }: FilterProps) {
   return (
     <>
       <TypeFilter search={search} onChange={onChange} />
-      <UserFilter part="actor" search={search} onChange={onChange} />
-      <UserFilter part="about" search={search} onChange={onChange} />
+      <UserSelect
+        label={text.events.actor}
+        anyLabel={text.events.anyActor}
+        value={search.actor}
+        onChange={(actor) => onChange({ actor })}
+      />
+      <UserSelect
+        label={text.events.aboutUser}
+        anyLabel={text.events.anyAbout}
+        value={search.about}
+        onChange={(about) => onChange({ about })}
+      />
       <TimeFilter search={search} onChange={onChange} />
     </>
   );
@@ -72,43 +81,6 @@ function TypeFilter({ search, onChange }: FilterProps) {
         </Text>
       )}
     </>
-  );
-}
-
-const userTexts = {
-  actor: { label: text.events.actor, any: text.events.anyActor },
-  about: { label: text.events.aboutUser, any: text.events.anyAbout },
-} as const;
-
-/** The user who caused the events, or the one to whom they happened. */
-function UserFilter({ part, search, onChange }: FilterProps & { part: "actor" | "about" }) {
-  const [typed, setTyped] = useState("");
-  const [words] = useDebouncedValue(typed, 200);
-  const id = search[part];
-  const { label, any } = userTexts[part];
-  const { data: chosen } = useQuery({ ...userQuery(id ?? ""), enabled: id !== undefined, retry: false });
-  const { data: found } = useQuery({
-    queryKey: ["users", "picker", words],
-    queryFn: () => client.admin.users.list({ search: words === "" ? undefined : words, limit: 20 }),
-    placeholderData: keepPreviousData,
-  });
-  const users = new Map((found?.items ?? []).map(({ id: each, email }) => [each, email]));
-  if (id !== undefined) users.set(id, chosen?.email ?? id);
-  return (
-    <Select
-      size="xs"
-      w={150}
-      aria-label={label}
-      placeholder={any}
-      data={[...users].map(([value, email]) => ({ value, label: email }))}
-      value={id ?? null}
-      onChange={(value) => onChange({ [part]: value ?? undefined })}
-      searchable
-      onSearchChange={(value) => setTyped(value === chosen?.email ? "" : value)}
-      nothingFoundMessage={text.events.noActor}
-      clearable
-      clearButtonProps={{ "aria-label": any }}
-    />
   );
 }
 

@@ -1,5 +1,5 @@
 /** The event log as it grows (`/_/events`): filters by type, user and time, one event with its change in a drawer. */
-import { Alert, Button, Group, Text } from "@mantine/core";
+import { Alert, Button, Group, Text, VisuallyHidden } from "@mantine/core";
 import { useMediaQuery } from "@mantine/hooks";
 import type { EventEntry } from "@socle/protocol";
 import { IconActivity, IconAlertTriangle, IconArrowUp } from "@tabler/icons-react";
@@ -27,6 +27,7 @@ import { eventQuery } from "./event-query.ts";
 import { EventHead, EventRow } from "./event-row.tsx";
 import classes from "./events.module.css";
 import type { EventSearch } from "./search.ts";
+import { useArrivals } from "./use-arrivals.ts";
 import { useEvents } from "./use-events.ts";
 
 const route = getRouteApi("/inside/events");
@@ -34,7 +35,8 @@ const route = getRouteApi("/inside/events");
 export function EventsPage() {
   const search = route.useSearch();
   const navigate = route.useNavigate();
-  const events = useEvents(search);
+  const arrivals = useArrivals();
+  const events = useEvents(search, arrivals.add);
   const [isAtStart, setAtStart] = useState(true);
   /** The newest event when the start was left. */
   const [seen, setSeen] = useState("");
@@ -80,6 +82,10 @@ export function EventsPage() {
           </Group>
         </Alert>
       )}
+      {/* Without a filter they would talk all the time. */}
+      <VisuallyHidden role="status">
+        {isFiltered && isAtStart && arrivals.told > 0 && text.events.came(arrivals.told)}
+      </VisuallyHidden>
       {events.list === undefined && error === null && <RowsSkeleton rows={14} height={20} />}
       {events.list === undefined && error !== null && <ErrorState error={error} onRetry={events.retry} />}
       {events.list !== undefined && list.length === 0 && (
@@ -109,6 +115,7 @@ export function EventsPage() {
             render={(event) => <EventRow event={event} />}
             onOpen={({ id }) => open(id)}
             openKey={search.event}
+            isNew={({ id }) => arrivals.ids.has(id)}
             onOtherEnd={events.hasOlder ? events.loadOlder : undefined}
           />
           {!isAtStart && (

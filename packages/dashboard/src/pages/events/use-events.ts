@@ -24,7 +24,8 @@ export interface Events {
   retry(): void;
 }
 
-export function useEvents(search: EventSearch): Events {
+/** @param onArrival is called with the events that come while the list is shown, and that its filter lets through. */
+export function useEvents(search: EventSearch, onArrival: (ids: readonly string[]) => void): Events {
   const { type, from, to, actor, about } = search;
   const key = JSON.stringify([type, from, to, actor, about]);
   const [found, setFound] = useState<{ key: string; list: readonly EventEntry[]; total: number } | null>(null);
@@ -74,6 +75,7 @@ export function useEvents(search: EventSearch): Events {
     timer.current = undefined;
     const come = batch.current.splice(0).filter((event) => isWanted(event, current.current.search));
     if (come.length === 0) return;
+    onArrival(come.map(({ id }) => id));
     setFound((before) => {
       if (before?.key !== current.current.key) return before;
       const list = merged(before.list, come);

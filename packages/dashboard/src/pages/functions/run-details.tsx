@@ -1,5 +1,5 @@
 /** Drawer of one run of a function: its state, its error with the place, its log, its ends before. */
-import { Anchor, Button, Group, Text } from "@mantine/core";
+import { Anchor, Button, Code, Group, Text } from "@mantine/core";
 import type { FunctionRun } from "@socle/protocol";
 import { IconHistory, IconRefresh } from "@tabler/icons-react";
 import { useQuery } from "@tanstack/react-query";
@@ -22,6 +22,7 @@ import {
   StatusMark,
 } from "../../kit/index.ts";
 import { useRunLog } from "../../service/run-log.ts";
+import { useScriptFiles } from "../../service/scripts.ts";
 import { text } from "../../texts/index.ts";
 import { collectionOf } from "../events/event-list.ts";
 import { eventQuery } from "../events/event-query.ts";
@@ -58,7 +59,7 @@ function Details({ run, earlier }: { run: FunctionRun; earlier: readonly Functio
   return (
     <>
       <DetailsSection
-        title={text.functions.runOf(run.handler, run.filePath)}
+        title={text.functions.one}
         actions={
           run.canRetry && (
             <Button
@@ -88,6 +89,7 @@ function Details({ run, earlier }: { run: FunctionRun; earlier: readonly Functio
       {error !== null && (
         <DetailsSection title={text.functions.error}>
           <ErrorBlock value={error} />
+          {run.status === "failed" && run.canRetry && <NextStep run={run} />}
         </DetailsSection>
       )}
       <RunLog query={log} runId={run.runId} />
@@ -107,6 +109,25 @@ function Details({ run, earlier }: { run: FunctionRun; earlier: readonly Functio
         </DetailsSection>
       )}
     </>
+  );
+}
+
+/** How the run may end well: whether the service has a newer version of the file, or how it gets one. */
+function NextStep({ run: { filePath, endedAt } }: { run: FunctionRun }) {
+  const files = useScriptFiles("function");
+  const loadedAt = files?.find((file) => file.filePath === filePath)?.loadedAt ?? null;
+  if (loadedAt === null || endedAt === null) return null;
+  const isNewer = Date.parse(loadedAt) > Date.parse(endedAt);
+  return (
+    <Text size="sm" mt="xs" role="status">
+      {isNewer ? (
+        text.functions.loadedSince
+      ) : (
+        <>
+          {text.functions.notLoadedSince} <Code>socle dev</Code> {text.scripts.whenLoaded}
+        </>
+      )}
+    </Text>
   );
 }
 

@@ -13,9 +13,9 @@ import { FileStep } from "./file-step.tsx";
 import { findRecord } from "./find-record.ts";
 import { type FieldMapping, guessMapping, type Match } from "./mapping/mapping.ts";
 import { PreviewStep } from "./preview-step.tsx";
-import { ImportRun } from "./run/import-run.ts";
+import { batchRows, ImportRun } from "./run/import-run.ts";
 import { Lookup } from "./run/lookup.ts";
-import { type ImportPlan, prepareRow } from "./run/prepare.ts";
+import { type ImportPlan, looksUpItself, operationOf, prepareRow } from "./run/prepare.ts";
 import { RunPanel } from "./run-panel.tsx";
 import { readRows } from "./source/source.ts";
 import { type LoadedSource, useSource } from "./use-source.ts";
@@ -59,6 +59,8 @@ export function Importer(props: { collection: CollectionEntry; collections: read
       rows: readRows(loaded.file, loaded.format, loaded.columns),
       prepare: (row) => prepareRow(row, plan, (key) => lookup.resolve(key)),
       send: ({ id, values }) => (id === null ? records.create(values) : records.update(id, values)),
+      sendBatch: (rows) => client.batch(rows.map((row) => operationOf(row, collection.name))),
+      batchRows: looksUpItself(plan) ? 1 : batchRows,
       isSignedIn: () => isSignedIn.current,
       // A service that answers at all is there again.
       isAlive: () =>

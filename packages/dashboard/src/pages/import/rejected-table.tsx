@@ -1,5 +1,6 @@
 /** The rows that were not stored, with the field and the reason. */
 import { Group, Pagination, Table, Text } from "@mantine/core";
+import { useMediaQuery } from "@mantine/hooks";
 import { useState } from "react";
 import { text } from "../../texts/index.ts";
 import classes from "./import.module.css";
@@ -9,15 +10,16 @@ const pageSize = 50;
 
 export function RejectedTable({ rejected }: { rejected: readonly RejectedRow[] }) {
   const [page, setPage] = useState(1);
+  const isNarrow = useMediaQuery("(max-width: 48em)", false, { getInitialValueInEffect: false });
   const shown = rejected.slice((page - 1) * pageSize, page * pageSize);
   return (
     <>
       <div className={classes["frame"]}>
-        <Table verticalSpacing={6} horizontalSpacing="md" className={classes["rejected"]}>
+        <Table verticalSpacing={6} horizontalSpacing={isNarrow ? "xs" : "md"} className={classes["rejected"]}>
           <Table.Thead>
             <Table.Tr>
-              <Table.Th w={88}>{text.import.row}</Table.Th>
-              <Table.Th w={180}>{text.import.rejectedField}</Table.Th>
+              <Table.Th className={classes["rejectedRow"]}>{text.import.row}</Table.Th>
+              <Table.Th className={classes["rejectedField"]}>{text.import.rejectedField}</Table.Th>
               <Table.Th>{text.import.rejectedReason}</Table.Th>
             </Table.Tr>
           </Table.Thead>

@@ -3,10 +3,9 @@ import { Alert, Button, Group, Progress, Stack, Text } from "@mantine/core";
 import { IconAlertTriangle, IconDownload, IconPlayerPause, IconPlayerPlay, IconTable } from "@tabler/icons-react";
 import { Link } from "@tanstack/react-router";
 import { useSyncExternalStore } from "react";
-import { formatDuration, messageOf, Panel } from "../../kit/index.ts";
+import { formatDuration, LeaveGuard, messageOf, Panel } from "../../kit/index.ts";
 import { saveBlob } from "../../kit/save-blob.ts";
 import { text } from "../../texts/index.ts";
-import { LeaveGuard } from "./leave-guard.tsx";
 import { RejectedTable } from "./rejected-table.tsx";
 import type { ImportRun, RunState } from "./run/import-run.ts";
 import type { ImportPlan } from "./run/prepare.ts";
@@ -27,7 +26,12 @@ export function RunPanel(props: { run: ImportRun; source: LoadedSource; plan: Im
 
   return (
     <Stack gap="md">
-      <LeaveGuard isActive={!isOver} />
+      <LeaveGuard
+        isActive={!isOver}
+        title={text.import.leaveTitle}
+        body={text.import.leaveBody}
+        action={text.import.leave}
+      />
       <Panel title={source.file.name}>
         <Stack gap="sm" p="md" pt="xs">
           <Progress

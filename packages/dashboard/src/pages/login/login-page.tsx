@@ -3,8 +3,9 @@ import { Code, Stack, Text } from "@mantine/core";
 import { SocleError } from "@socle/client";
 import { useQuery } from "@tanstack/react-query";
 import { getRouteApi, useRouter } from "@tanstack/react-router";
+import { useEffect } from "react";
 import { client } from "../../service/client.ts";
-import { signIn } from "../../service/session.ts";
+import { signIn, useSession } from "../../service/session.ts";
 import { text } from "../../texts/index.ts";
 import { CredentialsForm } from "./credentials-form.tsx";
 import { FrontPage } from "./front-page.tsx";
@@ -14,6 +15,11 @@ const route = getRouteApi("/login");
 export function LoginPage() {
   const { from } = route.useSearch();
   const router = useRouter();
+  const { phase } = useSession();
+  // Signed in here, or by another tab.
+  useEffect(() => {
+    if (phase === "in") router.history.replace(`/_${from ?? "/"}`);
+  }, [phase, from, router]);
   // The service refuses any token (401) while it waits for its first admin, and knows no set-up (404) afterwards.
   const { error } = useQuery({
     queryKey: ["invitation", ""],
@@ -30,7 +36,6 @@ export function LoginPage() {
         passwordKind="current-password"
         onSubmit={async (credentials) => {
           await signIn(credentials);
-          router.history.replace(`/_${from ?? "/"}`);
         }}
       />
       {hasNoAdmin && (

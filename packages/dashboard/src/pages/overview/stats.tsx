@@ -2,6 +2,8 @@
 import { Paper, Text } from "@mantine/core";
 import type { Overview } from "@socle/protocol";
 import { useQuery } from "@tanstack/react-query";
+import { Link, type LinkProps } from "@tanstack/react-router";
+import type { ReactNode } from "react";
 import { formatCompact, formatDuration } from "../../kit/index.ts";
 import { client } from "../../service/client.ts";
 import { text } from "../../texts/index.ts";
@@ -13,6 +15,8 @@ interface Stat {
   value: string;
   hint: string;
   isBad?: boolean;
+  /** The page that has more about it. */
+  to?: LinkProps;
 }
 
 function statsOf(overview: Overview, failedJobs: number): Stat[] {
@@ -27,12 +31,17 @@ function statsOf(overview: Overview, failedJobs: number): Stat[] {
       value: formatCompact(errors),
       hint: errors === 0 ? text.overview.noErrors : text.overview.errorsHint(percent),
       isBad: errors > 0,
+      to: { to: "/logs", search: { levels: "error" } },
     },
     {
       label: text.overview.failedRuns,
       value: formatCompact(failedRuns),
       hint: text.overview.failedRunsHint,
       isBad: failedRuns > 0,
+      to:
+        overview.deliveries.failed === 0 && failedJobs > 0
+          ? { to: "/jobs" }
+          : { to: "/functions", search: { tab: "runs", status: "failed" } },
     },
     {
       label: text.overview.latency,
@@ -40,7 +49,12 @@ function statsOf(overview: Overview, failedJobs: number): Stat[] {
       hint: latest === null ? text.overview.noLatency : text.overview.latencyHint(formatDuration(latest.p50 ?? 0)),
     },
     { label: text.overview.sockets, value: formatCompact(overview.sockets), hint: text.overview.socketsHint },
-    { label: text.overview.users, value: formatCompact(overview.users), hint: text.overview.usersHint },
+    {
+      label: text.overview.users,
+      value: formatCompact(overview.users),
+      hint: text.overview.usersHint,
+      to: { to: "/users" },
+    },
   ];
 }
 
@@ -58,8 +72,8 @@ export function Stats({ overview }: { overview: Overview }) {
   const failedJobs = useFailedJobs();
   return (
     <Paper component="section" radius="lg" className={classes["stats"]} aria-label={text.overview.now}>
-      {statsOf(overview, failedJobs).map(({ label, value, hint, isBad = false }) => (
-        <div key={label} className={classes["stat"]}>
+      {statsOf(overview, failedJobs).map(({ label, value, hint, isBad = false, to }) => (
+        <Figure key={label} to={to}>
           <Text size="xs" c="dimmed">
             {label}
           </Text>
@@ -69,8 +83,17 @@ export function Stats({ overview }: { overview: Overview }) {
           <Text size="xs" c="dimmed" className="numbers">
             {hint}
           </Text>
-        </div>
+        </Figure>
       ))}
     </Paper>
+  );
+}
+
+function Figure({ to, children }: { to: LinkProps | undefined; children: ReactNode }) {
+  if (to === undefined) return <div className={classes["stat"]}>{children}</div>;
+  return (
+    <Link {...to} className={classes["stat"] ?? ""} data-is-link>
+      {children}
+    </Link>
   );
 }

@@ -4,6 +4,7 @@ import { getRouteApi } from "@tanstack/react-router";
 import { FilledPage, QueryView } from "../../kit/index.ts";
 import { collectionsQuery } from "../../service/queries.ts";
 import { text } from "../../texts/index.ts";
+import { BackToCollections } from "../records/back.tsx";
 import { blankDraft, copyDraft } from "./draft/presets.ts";
 import { NewCollectionForm } from "./new-collection-form.tsx";
 
@@ -13,7 +14,7 @@ export function NewCollectionPage() {
   const { tab = "fields", from } = route.useSearch();
   const query = useQuery(collectionsQuery);
   return (
-    <FilledPage title={text.schema.newTitle}>
+    <FilledPage title={text.schema.newTitle} back={<BackToCollections />}>
       <QueryView query={query}>
         {(collections) => {
           const names = collections.map(({ name }) => name);

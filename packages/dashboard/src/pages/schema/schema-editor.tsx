@@ -10,7 +10,7 @@ import { text } from "../../texts/index.ts";
 import { ChangeBar } from "./change-bar.tsx";
 import { CodeText } from "./code-text.tsx";
 import { isSameDefinition } from "./draft/change.ts";
-import { definitionOf, draftOf } from "./draft/draft.ts";
+import { definitionOf, draftOf, isPlaceholder } from "./draft/draft.ts";
 import { rebased } from "./draft/rebase.ts";
 import { fieldStatus } from "./fields/badges.ts";
 import { jsonOf } from "./json/json-tab.tsx";
@@ -26,7 +26,8 @@ import { type DraftForm, useDraft } from "./use-draft.ts";
 /** "1 new · 2 changed · permissions". */
 function summaryOf({ draft, change }: DraftForm): string {
   const words = text.schema;
-  const statuses = draft.fields.map(fieldStatus);
+  // An empty row is no field yet.
+  const statuses = draft.fields.filter((field) => !isPlaceholder(field)).map(fieldStatus);
   const number = (status: string): number => statuses.filter((each) => each === status).length;
   const parts: string[] = [];
   if (number("new") > 0) parts.push(words.newFields(number("new")));

@@ -2,6 +2,7 @@
 import { Checkbox, Skeleton, Text, UnstyledButton } from "@mantine/core";
 import { useIntersection } from "@mantine/hooks";
 import type { StoredFile } from "@socle/protocol";
+import { useState } from "react";
 import { formatBytes, type Selection, usePicture } from "../../kit/index.ts";
 import { text } from "../../texts/index.ts";
 import { KindIcon } from "./kind-icon.tsx";
@@ -35,7 +36,8 @@ export function FileGrid(props: {
 
 function Tile({ file, selection, onOpen }: { file: StoredFile; selection: Selection; onOpen: () => void }) {
   const { ref, entry } = useIntersection<HTMLLIElement>({ rootMargin: "200px" });
-  const picture = usePicture(file, "400x400", entry?.isIntersecting === true);
+  const { url } = usePicture(file, "400x400", entry?.isIntersecting === true);
+  const [isBroken, setBroken] = useState(false);
   const isSelected = selection.selected.has(file.id);
   return (
     <li ref={ref} className={classes["tile"]} data-is-selected={isSelected || undefined}>
@@ -53,7 +55,11 @@ function Tile({ file, selection, onOpen }: { file: StoredFile; selection: Select
       />
       <UnstyledButton className={classes["tileButton"]} onClick={onOpen}>
         <span className={classes["tilePicture"]}>
-          {picture === null ? <KindIcon mimeType={file.mimeType} size={40} /> : <img src={picture} alt="" />}
+          {url === null || isBroken ? (
+            <KindIcon mimeType={file.mimeType} size={40} />
+          ) : (
+            <img src={url} alt="" onError={() => setBroken(true)} />
+          )}
         </span>
         <span className={classes["tileText"]}>
           <Text span size="sm" truncate title={file.filename}>

@@ -2,7 +2,8 @@
 import { Code, Skeleton, Text } from "@mantine/core";
 import type { StoredFile } from "@socle/protocol";
 import { useQuery } from "@tanstack/react-query";
-import { ErrorState, useObjectUrl, usePicture } from "../../kit/index.ts";
+import { useState } from "react";
+import { ErrorState, formatBytes, maxWhole, useObjectUrl, usePicture } from "../../kit/index.ts";
 import { client } from "../../service/client.ts";
 import { text } from "../../texts/index.ts";
 import classes from "./storage.module.css";
@@ -26,17 +27,32 @@ export function Preview({ file }: { file: StoredFile }) {
 }
 
 function ImagePreview({ file }: { file: StoredFile }) {
-  const picture = usePicture(file, "800x800");
-  if (picture === null) return <Skeleton height={220} aria-hidden />;
-  return <img src={picture} alt={text.storage.previewOf(file.filename)} className={classes["preview"]} />;
+  const { url, missing } = usePicture(file, "800x800");
+  const [isBroken, setBroken] = useState(false);
+  if (missing !== null || isBroken)
+    return (
+      <Text size="sm" c="dimmed">
+        {missing === "too large" ? text.storage.largeImage(formatBytes(maxWhole)) : text.storage.noImage}
+      </Text>
+    );
+  if (url === null) return <Skeleton height={220} aria-hidden />;
+  return (
+    <img
+      src={url}
+      alt={text.storage.previewOf(file.filename)}
+      className={classes["preview"]}
+      onError={() => setBroken(true)}
+    />
+  );
 }
 
-function useContent(file: StoredFile) {
+/** @param maxBytes of the beginning; all of it without. */
+function useContent(file: StoredFile, maxBytes?: number) {
   return useQuery({
-    queryKey: ["storage", "content", file.id],
+    queryKey: ["storage", "content", file.id, maxBytes],
     staleTime: Number.POSITIVE_INFINITY,
     gcTime: 30_000,
-    queryFn: ({ signal }) => client.storage.download(file.id, { signal }),
+    queryFn: ({ signal }) => client.storage.download(file.id, { signal, ...(maxBytes !== undefined && { maxBytes }) }),
   });
 }
 
@@ -56,12 +72,13 @@ function MediaPreview({ file }: { file: StoredFile }) {
 }
 
 function TextPreview({ file }: { file: StoredFile }) {
-  const query = useContent(file);
+  const query = useContent(file, maxText);
   const beginning = useQuery({
     queryKey: ["storage", "text", file.id, query.data?.size],
     enabled: query.data !== undefined,
     staleTime: Number.POSITIVE_INFINITY,
-    queryFn: () => query.data?.slice(0, maxText).text() ?? "",
+    // A character that is cut at the end is left out.
+    queryFn: async () => new TextDecoder().decode(await query.data?.arrayBuffer(), { stream: true }),
   });
   if (query.isError) return <ErrorState error={query.error} onRetry={query.refetch} />;
   if (beginning.data === undefined) return <Skeleton height={120} aria-hidden />;

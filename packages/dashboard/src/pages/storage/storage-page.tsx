@@ -3,7 +3,7 @@ import { Button, FileButton, Group, SegmentedControl, Select, Text } from "@mant
 import { Dropzone } from "@mantine/dropzone";
 import "@mantine/dropzone/styles.css";
 import { type StoredFile, VISIBILITIES, type Visibility } from "@socle/protocol";
-import { IconCloudUpload, IconPhoto, IconTrash, IconUpload, IconX } from "@tabler/icons-react";
+import { IconCloudUpload, IconPhoto, IconTrash, IconUpload } from "@tabler/icons-react";
 import { useQuery } from "@tanstack/react-query";
 import { getRouteApi } from "@tanstack/react-router";
 import { useState } from "react";
@@ -16,13 +16,14 @@ import {
   formatBytes,
   formatNumber,
   IdText,
+  LeaveGuard,
   PagedTable,
   Pager,
   RelativeTime,
   SearchBox,
   Toolbar,
+  UserSelect,
 } from "../../kit/index.ts";
-import { userQuery } from "../../service/queries.ts";
 import { text } from "../../texts/index.ts";
 import { askToDelete, FileDetails } from "./file-details.tsx";
 import { FileGrid } from "./file-grid.tsx";
@@ -31,7 +32,7 @@ import { fileListQuery, fileQuery } from "./queries.ts";
 import type { StorageSearch } from "./search.ts";
 import classes from "./storage.module.css";
 import { UploadList } from "./upload-list.tsx";
-import { useUploads } from "./use-uploads.ts";
+import { isOpen, useUploads } from "./use-uploads.ts";
 import { VisibilityMark } from "./visibility-mark.tsx";
 
 const route = getRouteApi("/inside/storage");
@@ -147,7 +148,12 @@ export function StoragePage() {
           clearable
           clearButtonProps={{ "aria-label": text.storage.anyVisibility }}
         />
-        {search.user !== undefined && <OwnerFilter id={search.user} onClear={() => filter({ user: undefined })} />}
+        <UserSelect
+          label={text.storage.owner}
+          anyLabel={text.storage.anyOwner}
+          value={search.user}
+          onChange={(user) => filter({ user })}
+        />
         <SegmentedControl
           size="xs"
           ml="auto"
@@ -181,6 +187,12 @@ export function StoragePage() {
         </>
       )}
       <UploadList uploads={uploads} />
+      <LeaveGuard
+        isActive={uploads.list.some(isOpen)}
+        title={text.storage.leaveTitle}
+        body={text.storage.leaveBody(uploads.list.filter(isOpen).length)}
+        action={text.storage.leave}
+      />
       <DetailsDrawer
         isOpen={search.file !== undefined}
         onClose={() => set({ file: undefined })}
@@ -201,15 +213,5 @@ function UploadButton({ onFiles }: { onFiles: (files: readonly File[]) => void }
         </Button>
       )}
     </FileButton>
-  );
-}
-
-/** The files of one user are shown; a click shows those of all. */
-function OwnerFilter({ id, onClear }: { id: string; onClear: () => void }) {
-  const { data } = useQuery({ ...userQuery(id), retry: false });
-  return (
-    <Button size="xs" variant="light" rightSection={<IconX size={13} />} onClick={onClear}>
-      {text.storage.ownedBy(data?.email ?? id)}
-    </Button>
   );
 }

@@ -4,12 +4,12 @@ import { IconCheck, IconRefresh, IconX } from "@tabler/icons-react";
 import { formatBytes } from "../../kit/index.ts";
 import { text } from "../../texts/index.ts";
 import classes from "./storage.module.css";
-import type { Upload, Uploads } from "./use-uploads.ts";
+import { isOpen, type Upload, type Uploads } from "./use-uploads.ts";
 
 export function UploadList({ uploads }: { uploads: Uploads }) {
   const { list, clear } = uploads;
   if (list.length === 0) return null;
-  const open = list.filter(({ state }) => state.phase === "waiting" || state.phase === "sending").length;
+  const open = list.filter(isOpen).length;
   return (
     <section className={classes["uploads"]} aria-label={text.storage.uploads}>
       <Group justify="space-between" className={classes["uploadsHead"]} wrap="nowrap">

@@ -20,6 +20,11 @@ export interface Upload {
 
 const width = 3;
 
+/** Whether it ends with the page: it waits, or is under way. */
+export function isOpen({ state }: Upload): boolean {
+  return state.phase === "waiting" || state.phase === "sending";
+}
+
 export interface Uploads {
   readonly list: readonly Upload[];
   add(files: readonly File[], visibility: Visibility): void;
@@ -92,7 +97,7 @@ export function useUploads(): Uploads {
       next();
     },
     clear() {
-      set(list.current.filter(({ state }) => state.phase === "waiting" || state.phase === "sending"));
+      set(list.current.filter(isOpen));
     },
   };
 }

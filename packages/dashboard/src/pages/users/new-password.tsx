@@ -9,12 +9,17 @@ import { text } from "../../texts/index.ts";
 import { generatePassword } from "./password.ts";
 
 interface NewPasswordProps {
+  label?: string;
+  /** Said beside the length. */
+  hint?: string;
+  autoFocus?: boolean;
   value: string;
   onChange: (value: string) => void;
   error: string | undefined;
 }
 
-export function NewPassword({ value, onChange, error }: NewPasswordProps) {
+export function NewPassword(props: NewPasswordProps) {
+  const { label = text.users.password, hint, autoFocus = false, value, onChange, error } = props;
   const { data: config } = useQuery(configQuery);
   const least = config?.keys.find(({ key }) => key === "auth.passwordMinLength")?.value;
   const minLength = typeof least === "number" ? least : null;
@@ -22,8 +27,9 @@ export function NewPassword({ value, onChange, error }: NewPasswordProps) {
   return (
     <Stack gap={8}>
       <PasswordInput
-        label={text.users.password}
-        description={minLength === null ? undefined : text.users.passwordHint(minLength)}
+        label={label}
+        description={[minLength === null ? "" : text.users.passwordHint(minLength), hint ?? ""].join(" ").trim()}
+        autoFocus={autoFocus}
         autoComplete="new-password"
         required
         withAsterisk={false}

@@ -4,7 +4,7 @@ import { SocleError } from "@socle/client";
 import type { User } from "@socle/protocol";
 import { IconCheck } from "@tabler/icons-react";
 import { useMutation } from "@tanstack/react-query";
-import { type FormEvent, useState } from "react";
+import { type FormEvent, useRef, useState } from "react";
 import { CopyAction, DetailsSection, messageOf } from "../../kit/index.ts";
 import { client } from "../../service/client.ts";
 import { text } from "../../texts/index.ts";
@@ -13,6 +13,7 @@ import { refreshUsers } from "./queries.ts";
 
 export function UserPassword({ user }: { user: User }) {
   const [isOpen, setOpen] = useState(false);
+  const wasOpen = useRef(false);
   const [password, setPassword] = useState("");
   const reset = useMutation({
     mutationFn: () => client.admin.users.setPassword(user.id, password),
@@ -34,7 +35,18 @@ export function UserPassword({ user }: { user: User }) {
       title={text.users.passwordTitle}
       actions={
         !isOpen && (
-          <Button size="compact-xs" variant="default" onClick={() => setOpen(true)}>
+          <Button
+            size="compact-xs"
+            variant="default"
+            // After the form has closed, the focus is back here.
+            ref={(button) => {
+              if (button !== null && wasOpen.current) button.focus();
+            }}
+            onClick={() => {
+              wasOpen.current = true;
+              setOpen(true);
+            }}
+          >
             {text.users.resetPassword}
           </Button>
         )
@@ -58,7 +70,7 @@ export function UserPassword({ user }: { user: User }) {
             <CopyAction value={password} label={text.users.copyPassword} />
           </Group>
           <Group justify="flex-end">
-            <Button size="xs" variant="default" onClick={close}>
+            <Button size="xs" variant="default" onClick={close} autoFocus>
               {text.common.close}
             </Button>
           </Group>
@@ -68,6 +80,9 @@ export function UserPassword({ user }: { user: User }) {
         <form onSubmit={submit}>
           <Stack gap="sm">
             <NewPassword
+              label={text.users.newPassword}
+              hint={text.users.resetHint}
+              autoFocus
               value={password}
               onChange={setPassword}
               error={error === null ? undefined : (detail?.message ?? messageOf(error))}

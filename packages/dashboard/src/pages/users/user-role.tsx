@@ -58,9 +58,13 @@ export function UserRole({ user, isOwn, onOwnLoss }: UserRoleProps) {
       value={change.isPending ? change.variables : user.role}
       onChange={choose}
       allowDeselect={false}
-      disabled={change.isPending}
+      // Disabled, it would lose the focus.
+      readOnly={change.isPending}
+      aria-busy={change.isPending}
+      description={text.users.roleHints[user.role]}
+      inputWrapperOrder={["input", "description", "error"]}
       error={change.error === null ? null : messageOf(change.error)}
-      styles={{ error: { width: "max-content", maxWidth: 320 } }}
+      styles={{ description: { width: "max-content", maxWidth: 320 }, error: { width: "max-content", maxWidth: 320 } }}
     />
   );
 }

@@ -96,6 +96,8 @@ export const editor = {
   searchOrPaste: "Search, or paste an id",
   searching: "Searching",
   searchFailed: "The search failed:",
+  noTargets: (collection: string) => `${collection} has no records yet.`,
+  makeTarget: "Make one in another tab",
   nothingFound: "Nothing is found.",
   newestShown: (n: number) => `The newest ${n} are shown. Search for others.`,
   firstShown: (n: number) => `The first ${n} are shown. Search for more of the name.`,

@@ -51,6 +51,8 @@ export const records = {
   selectLoaded: "Select all loaded records",
   readOnly: (field: string) => `The service manages ${field}`,
   saving: "Saving",
+  choiceHint: "A choice is saved, Esc cancels",
+  cellNotSaved: (field: string) => `${field} was not saved`,
   editHint: "Enter saves, Esc cancels",
 
   rowsShown: (first: number, last: number) => `Rows ${first.toLocaleString()}–${last.toLocaleString()}`,
@@ -145,10 +147,17 @@ export const records = {
       pointers.length === 1 && pointers[0]?.records === 1 ? "points" : "point"
     } to ${targets === 1 ? "it" : "them"}, and will keep an id that leads nowhere.`,
   pointersUnknown: "Other records may point to them, and will keep ids that lead nowhere.",
-  deleting: (n: number) => `Deleting ${count(n, "record")}`,
+  deleting: (done: number, all: number) =>
+    all === 1 ? "Deleting 1 record" : `${done.toLocaleString()} of ${all.toLocaleString()} records deleted`,
+  deleteProgress: "Progress of the deletion",
   deleteNow: "Delete now",
   undone: "Nothing was deleted",
-  notDeleted: (n: number) => `${count(n, "record")} could not be deleted`,
+  notDeleted: (n: number, all: number) =>
+    all === 1
+      ? "The record could not be deleted"
+      : `${n.toLocaleString()} of ${all.toLocaleString()} records could not be deleted`,
+  notDeletedBecause: (message: string, ids: readonly string[], n: number) =>
+    `${message} (${ids.join(", ")}${n > ids.length ? `, and ${(n - ids.length).toLocaleString()} more` : ""})`,
   secondsLeft: (n: number) => `${count(n, "second")} left to undo`,
 
   newRecords: (n: number) => `${count(n, "new record")}`,

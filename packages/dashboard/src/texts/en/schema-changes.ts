@@ -66,7 +66,7 @@ export const problems = {
   noName: "A name is needed.",
   nameStart: "A name begins with a letter.",
   nameLong: "A name has at most 63 characters.",
-  namePattern: "A name has only letters, digits and _.",
+  namePattern: "Only letters, digits and _",
   reserved: (name: string) => `"${name}" is reserved for the service.`,
   collectionTaken: (name: string) => `There is a collection "${name}" already.`,
   systemField: (name: string) => `Every record has "${name}" already.`,

@@ -16,7 +16,7 @@ export const types = {
 export const fields = {
   list: "Fields",
   add: "Add field",
-  addHint: "Enter in a name: the type, then the next field.",
+  addHint: "Press Enter after a name to choose its type, and again for the next field.",
   name: "Name of the field",
   nameOf: (name: string) => `Name of field ${name}`,
   namePlaceholder: "field name",
@@ -80,6 +80,8 @@ export const fields = {
   target: "Points to",
   targetHint: "A change is refused while a record has a value in this field.",
   pickTarget: "Choose a collection",
+  newTargetHint:
+    "The collection has to be there. Two that point to each other: create this one without the field, then the other, then add the field.",
   usersTarget: "users (the accounts of the service)",
   owner: "Shows the owner",
   ownerHint: "Filled with the user who creates the record; only admins can change it. One field per collection.",

@@ -16,6 +16,8 @@ export const common = {
   never: "never",
   none: "none",
   refresh: "Refresh",
+  stay: "Stay",
+  noUser: "No user has that email",
   retry: "Try again",
   save: "Save",
   search: "Search",

@@ -121,14 +121,13 @@ export const importing = {
   wholeRow: "whole row",
   download: "Download rejected rows",
   downloadHint:
-    "The rows as they were, with their problems in a column “error”. Correct them and import the file again.",
+    "The download has these rows as they were, with the reason in a column “error”. Correct them, and import the download.",
   keptOnly: (kept: number, all: number) =>
     `The first ${kept.toLocaleString()} of ${all.toLocaleString()} rejected rows are kept; the others are only counted.`,
   pages: "Pages of rejected rows",
   leaveTitle: "The import is not over",
   leaveBody: "If you leave the page, the import stops. What is stored stays stored.",
   leave: "Leave and stop",
-  stay: "Stay",
   // Rows and values
   column: (n: number) => `Column ${n}`,
   tooManyCells: (cells: number, columns: number) => `The row has ${cells} cells; there are ${columns} columns`,

@@ -4,9 +4,9 @@ import type { FieldDefinition } from "@socle/protocol";
 import { guessMapping } from "../mapping/mapping.ts";
 import type { FileFormat, SourceRow } from "../source/source.ts";
 import { detectFormat, readColumns, readRows } from "../source/source.ts";
-import { ImportRun, maxKept, type RejectedRow, type RunOptions } from "./import-run.ts";
+import { batchRows, ImportRun, maxKept, type RejectedRow, type RunOptions } from "./import-run.ts";
 import { Lookup } from "./lookup.ts";
-import { type ImportPlan, prepareRow } from "./prepare.ts";
+import { type ImportPlan, looksUpItself, type Prepared, prepareRow } from "./prepare.ts";
 import { rejectedFile } from "./rejected-file.ts";
 
 function failure(status: number, retryAfter?: number): SocleError {
@@ -14,9 +14,20 @@ function failure(status: number, retryAfter?: number): SocleError {
   return new SocleError(new Response(null, { status, headers }), { code: "bad_request", message: `HTTP ${status}` });
 }
 
+/** The answer of a batch of which some operations have values that are refused. */
+function refusal(operations: readonly number[]): SocleError {
+  return new SocleError(new Response(null, { status: 400 }), {
+    code: "validation_error",
+    message: "not valid",
+    details: operations.map((operation) => ({ operation, field: "n", rule: "max", message: "n is too large" })),
+  });
+}
+
 async function* rowsOf(count: number): AsyncGenerator<SourceRow, void> {
   for (let i = 0; i < count; i++) yield { number: i + 2, cells: [i], problem: null, part: (i + 1) / count };
 }
+
+const numberOf = ({ values }: Prepared): number => Number(values["n"]);
 
 function runOf(options: Partial<RunOptions>): ImportRun {
   let time = 0;
@@ -24,6 +35,7 @@ function runOf(options: Partial<RunOptions>): ImportRun {
     rows: rowsOf(10),
     prepare: async ({ cells }) => ({ id: null, values: { n: Number(cells[0]) }, problems: [] }),
     send: async () => undefined,
+    sendBatch: async () => undefined,
     isSignedIn: () => true,
     isAlive: async () => undefined,
     now: () => time,
@@ -34,57 +46,132 @@ function runOf(options: Partial<RunOptions>): ImportRun {
   });
 }
 
-test("10,000 rows of which 7 are refused", async () => {
+test("10,000 rows of which 7 are refused: in batches, in the order of the file", async () => {
   const bad = new Set([3, 77, 500, 1_234, 5_000, 9_998, 9_999]);
+  const stored: number[] = [];
+  let requests = 0;
   let open = 0;
   let most = 0;
   const run = runOf({
     rows: rowsOf(10_000),
-    send: async ({ values }) => {
+    sendBatch: async (rows) => {
+      requests += 1;
       most = Math.max(most, ++open);
       await new Promise((resolve) => setTimeout(resolve, 0));
       open -= 1;
-      if (bad.has(Number(values["n"]))) throw failure(400);
+      const refused = rows.flatMap((row, i) => (bad.has(numberOf(row)) ? [i] : []));
+      if (refused.length > 0) throw refusal(refused);
+      stored.push(...rows.map(numberOf));
+    },
+    send: async () => {
+      throw new Error("No row goes alone.");
     },
   });
   await run.start();
-  const { phase, stored, rejected, kept, part } = run.state();
-  expect({ phase, stored, rejected, part }).toEqual({ phase: "done", stored: 9_993, rejected: 7, part: 1 });
-  expect(kept.map(({ row }) => row.number - 2).sort((a, b) => a - b)).toEqual([...bad]);
-  expect(most).toBe(6);
+  const { phase, rejected, kept, part } = run.state();
+  expect({ phase, stored: run.state().stored, rejected, part }).toEqual({
+    phase: "done",
+    stored: 9_993,
+    rejected: 7,
+    part: 1,
+  });
+  expect(kept.map(({ row }) => row.number - 2)).toEqual([...bad]);
+  expect(kept[0]?.problems).toEqual([expect.objectContaining({ field: "n", message: "n is too large" })]);
+  expect(stored).toEqual(Array.from({ length: 10_000 }, (_, i) => i).filter((n) => !bad.has(n)));
+  // A batch with rows that are refused goes out a second time, without them.
+  expect(requests).toBe(10_000 / batchRows + 5);
+  expect(most).toBe(1);
+});
+
+test("a refusal that does not name all of its rows makes them go one by one, six at a time", async () => {
+  const alone: number[] = [];
+  let batches = 0;
+  let open = 0;
+  let most = 0;
+  const run = runOf({
+    rows: rowsOf(2 * batchRows),
+    sendBatch: async (rows) => {
+      batches += 1;
+      if (rows.some((row) => numberOf(row) === 7)) throw failure(403);
+    },
+    send: async (row) => {
+      most = Math.max(most, ++open);
+      await new Promise((resolve) => setTimeout(resolve, 0));
+      open -= 1;
+      if (numberOf(row) === 7) throw failure(403);
+      alone.push(numberOf(row));
+    },
+  });
+  await run.start();
+  expect(run.state()).toMatchObject({ phase: "done", stored: 2 * batchRows - 1, rejected: 1 });
+  expect(run.state().kept.map(({ row }) => row.number)).toEqual([9]);
+  expect(alone.length).toBe(batchRows - 1);
+  expect([batches, most]).toEqual([2, 6]);
+});
+
+test("a value that a batch would take for a reference goes alone", async () => {
+  const inBatches: unknown[] = [];
+  const alone: unknown[] = [];
+  const run = runOf({
+    rows: rowsOf(3),
+    prepare: async ({ cells }) => ({ id: null, values: { json: cells[0] === 1 ? { $ref: 0 } : null }, problems: [] }),
+    sendBatch: async (rows) => inBatches.push(...rows.map(({ values }) => values["json"])),
+    send: async ({ values }) => alone.push(values["json"]),
+  });
+  await run.start();
+  expect(run.state()).toMatchObject({ phase: "done", stored: 3, rejected: 0 });
+  expect(inBatches).toEqual([null, null]);
+  expect(alone).toEqual([{ $ref: 0 }]);
 });
 
 test("a limit, a lost session and a stopped service make it wait, not fail", async () => {
-  const failures = [failure(429, 2), failure(503), failure(401), failure(401)];
+  const failures = [failure(401), failure(401), failure(429, 2), failure(503), failure(401)];
   let tries = 0;
   let signedIn = false;
   const sent: unknown[] = [];
+  const attempt = async (rows: readonly Prepared[]): Promise<void> => {
+    tries += 1;
+    const error = failures.shift();
+    if (error !== undefined) throw error;
+    sent.push(...rows.map(numberOf));
+  };
   const run = runOf({
     isSignedIn: () => {
       signedIn = !signedIn;
       return !signedIn;
     },
-    send: async ({ values }) => {
-      tries += 1;
-      const error = failures.shift();
-      if (error !== undefined) throw error;
-      sent.push(values["n"]);
-    },
+    sendBatch: attempt,
+    send: (row) => attempt([row]),
   });
   await run.start();
   expect(run.state()).toMatchObject({ phase: "done", stored: 10, rejected: 0 });
   expect(sent.length).toBe(10);
   expect(new Set(sent).size).toBe(10);
-  expect(tries).toBe(14);
+  // Two of the lost session, one that is turned away, and then each row alone, two of them twice.
+  expect(tries).toBe(15);
+});
+
+test("a service without time for batches gets rows one by one", async () => {
+  let batches = 0;
+  const run = runOf({
+    rows: rowsOf(5 * batchRows),
+    sendBatch: async () => {
+      batches += 1;
+      throw failure(503);
+    },
+  });
+  await run.start();
+  expect(run.state()).toMatchObject({ phase: "done", stored: 5 * batchRows, rejected: 0 });
+  expect(batches).toBe(3);
 });
 
 test("a creation without an answer is not tried again, an update is", async () => {
   const broken = (id: string | null): ImportRun => {
     let isFirst = true;
     return runOf({
-      rows: rowsOf(2),
+      rows: rowsOf(batchRows + 2),
       prepare: async () => ({ id, values: {}, problems: [] }),
-      send: async () => {
+      sendBatch: async () => {
         if (!isFirst) return;
         isFirst = false;
         throw new TypeError("broken");
@@ -93,32 +180,32 @@ test("a creation without an answer is not tried again, an update is", async () =
   };
   const creating = broken(null);
   await creating.start();
-  expect(creating.state()).toMatchObject({ stored: 1, rejected: 1 });
+  // The batch is there or not: each of its rows is told.
+  expect(creating.state()).toMatchObject({ stored: 2, rejected: batchRows });
   const updating = broken("rec_1");
   await updating.start();
-  expect(updating.state()).toMatchObject({ stored: 2, rejected: 0 });
+  expect(updating.state()).toMatchObject({ stored: batchRows + 2, rejected: 0 });
 });
 
-test("cancelling sends nothing more", async () => {
+test("cancelling sends nothing more, and counts what was stored", async () => {
   let sent = 0;
   const run: ImportRun = runOf({
     rows: rowsOf(1_000),
-    send: async () => {
-      sent += 1;
-      if (sent === 20) run.cancel();
+    sendBatch: async (rows) => {
+      sent += rows.length;
+      if (sent === 2 * batchRows) run.cancel();
     },
   });
   await run.start();
-  expect(run.state().phase).toBe("cancelled");
-  expect(sent).toBeLessThan(30);
-  expect(run.state().stored).toBe(sent);
+  expect(run.state()).toMatchObject({ phase: "cancelled", stored: 2 * batchRows, rejected: 0, part: 0.2 });
+  expect(sent).toBe(2 * batchRows);
 });
 
 test("rejected rows are kept up to a bound, then only counted", async () => {
   const run = runOf({
     rows: rowsOf(maxKept + 50),
-    send: async () => {
-      throw failure(400);
+    sendBatch: async (rows) => {
+      throw refusal(rows.map((_, i) => i));
     },
   });
   await run.start();
@@ -156,6 +243,9 @@ test("a relation is looked up once; what is not found is a problem of its field"
   const prepare = (name: string) =>
     prepareRow({ number: 2, cells: [name], problem: null, part: 1 }, plan, (key) => lookup.resolve(key));
   expect(await prepare("Ada")).toEqual({ id: null, values: { author: "rec_1" }, problems: [] });
+  // Only a row that points to rows before it goes alone.
+  expect(looksUpItself(plan)).toBe(false);
+  expect(looksUpItself({ ...plan, collection: "authors" })).toBe(true);
   expect((await prepare("Ada")).values).toEqual({ author: "rec_1" });
   expect((await prepare("Bob")).problems).toEqual([{ field: "author", message: expect.stringContaining("“Bob”") }]);
   expect(asked).toEqual(["Ada", "Bob"]);

@@ -1,15 +1,26 @@
 /**
- * One run of an import: rows go out a few at a time, and what stops them (a limit of the service, a lost session, a
- * broken connection) makes the run wait rather than fail. It knows nothing of React; whoever shows it subscribes.
+ * One run of an import: rows go out in batches, in the order of the file, and what stops them (a limit of the service, a
+ * lost session, a broken connection) makes the run wait rather than fail. It knows nothing of React; whoever shows it
+ * subscribes.
+ *
+ * A batch is stored as a whole or not at all. Rows whose values are refused are taken out of it, and the others sent again;
+ * where the service does not tell all of them, the rows of that batch go out one by one.
  */
 import { SocleError } from "@socle/client";
+import { inParallel, mayReference, refusedOperations } from "../../../service/batches.ts";
 import { text } from "../../../texts/index.ts";
 import type { SourceRow } from "../source/source.ts";
 import type { Prepared, RowProblem } from "./prepare.ts";
 import { Speed } from "./speed.ts";
 
-/** Requests that are out at a time. */
+/** Rows of a batch: few, because a connection that breaks leaves all of them in doubt. */
+export const batchRows = 100;
+/** Characters of the cells of a batch, far from the service's limit of its body. */
+const batchCharacters = 1_048_576;
+/** Requests that are out at a time for rows that are looked up or sent one by one. */
 const concurrency = 6;
+/** Batches in a row that the service had no time for, after which rows go out one by one. */
+const mostTurnedAway = 3;
 /** Rejected rows that are kept, by number and by the characters of their cells: what is more is only counted. */
 export const maxKept = 10_000;
 const maxKeptCharacters = 64 * 1_048_576;
@@ -44,12 +55,34 @@ export interface RunOptions {
   rows: AsyncGenerator<SourceRow, void>;
   prepare: (row: SourceRow) => Promise<Prepared>;
   send: (prepared: Prepared) => Promise<unknown>;
+  /** Stores all of them or none, and rejects with the problems of each (`refusedOperations`). */
+  sendBatch: (prepared: readonly Prepared[]) => Promise<unknown>;
+  /** Rows of a batch: 1 where a row is found by the values of those before it. */
+  batchRows?: number;
   isSignedIn: () => boolean;
   /** Rejects while the service does not answer. */
   isAlive: () => Promise<unknown>;
   now?: () => number;
   sleep?: (ms: number) => Promise<void>;
 }
+
+/** The end of a request: `turned away` is a limit of the service, after the wait that it asked for. */
+type Answer<T> =
+  | { readonly kind: "done"; readonly value: T }
+  | { readonly kind: "refused"; readonly error: SocleError }
+  | { readonly kind: "turned away" }
+  | { readonly kind: "unanswered" }
+  | { readonly kind: "cancelled" };
+
+/** A row that can be sent. */
+interface Entry {
+  /** Its place in its batch. */
+  readonly at: number;
+  readonly prepared: Prepared;
+}
+
+/** The end of a row: no problems where it is stored, null where it was not sent. */
+type RowEnd = readonly RowProblem[] | null;
 
 const sleepFor = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms));
 
@@ -64,9 +97,12 @@ export class ImportRun {
   #isCancelled = false;
   #waitUntil = 0;
   #toldAt = 0;
+  #turnedAway = 0;
+  /** Why the file cannot be read on. */
+  #broken: { readonly reason: unknown } | null = null;
 
   constructor(options: RunOptions) {
-    this.#options = { now: Date.now, sleep: sleepFor, ...options };
+    this.#options = { now: Date.now, sleep: sleepFor, batchRows, ...options };
     this.#speed = new Speed(this.#options.now());
     this.#state = {
       phase: "running",
@@ -105,11 +141,13 @@ export class ImportRun {
 
   /** Resolves when the run is over, however it ended. */
   async start(): Promise<void> {
-    const ends = await Promise.allSettled(Array.from({ length: concurrency }, () => this.#work()));
-    const broken = ends.find((end) => end.status === "rejected");
-    if (broken !== undefined) this.#set({ phase: "failed", error: broken.reason });
-    else if (this.#isCancelled) this.#set({ phase: "cancelled" });
-    else this.#set({ phase: "done", part: 1 });
+    try {
+      await this.#work();
+      if (this.#isCancelled) this.#set({ phase: "cancelled" });
+      else this.#set({ phase: "done", part: 1 });
+    } catch (reason) {
+      this.#set({ phase: "failed", error: reason });
+    }
     await this.#options.rows.return();
   }
 
@@ -117,11 +155,30 @@ export class ImportRun {
     for (;;) {
       await this.#hold();
       if (this.#isCancelled) return;
-      // A file that cannot be read on ends this worker; the others finish what they have, and find no more rows.
-      const next = await this.#options.rows.next();
-      if (next.done === true) return;
-      await this.#store(next.value);
+      const rows = await this.#read();
+      await this.#store(rows);
+      if (this.#isCancelled) return;
+      if (this.#broken !== null) throw this.#broken.reason;
+      if (rows.length === 0) return;
     }
+  }
+
+  /** The next rows of the file: none at its end. */
+  async #read(): Promise<readonly SourceRow[]> {
+    const rows: SourceRow[] = [];
+    let size = 0;
+    try {
+      while (rows.length < this.#options.batchRows && size < batchCharacters) {
+        const next = await this.#options.rows.next();
+        if (next.done === true) break;
+        rows.push(next.value);
+        size += sizeOf(next.value);
+      }
+    } catch (reason) {
+      // The rows before that are stored.
+      this.#broken = { reason };
+    }
+    return rows;
   }
 
   /** Waits while the run is paused or the service has asked to wait. */
@@ -139,8 +196,24 @@ export class ImportRun {
     }
   }
 
-  async #store(row: SourceRow): Promise<void> {
-    const problems = await this.#problemsOf(row);
+  async #store(rows: readonly SourceRow[]): Promise<void> {
+    const ends: RowEnd[] = rows.map(() => null);
+    try {
+      const entries: Entry[] = [];
+      await inParallel([...rows.entries()], concurrency, async ([at, row]) => {
+        const prepared = await this.#prepare(row);
+        if (prepared === null) return;
+        if (prepared.problems.length > 0) ends[at] = prepared.problems;
+        else entries.push({ at, prepared });
+      });
+      entries.sort((a, b) => a.at - b.at);
+      await this.#send(entries, ends);
+    } finally {
+      for (const [at, row] of rows.entries()) this.#count(row, ends[at] ?? null);
+    }
+  }
+
+  #count(row: SourceRow, problems: RowEnd): void {
     if (problems === null) return;
     const { stored, rejected, part } = this.#state;
     const next = { part: Math.max(part, row.part) };
@@ -152,39 +225,76 @@ export class ImportRun {
     }
   }
 
-  /** Empty when the row is stored; null when the run was cancelled before it was sent. */
-  async #problemsOf(row: SourceRow): Promise<readonly RowProblem[] | null> {
-    const prepared = await this.#insist(() => this.#options.prepare(row), true);
-    if (prepared === null) return null;
-    if (Array.isArray(prepared)) return prepared;
-    if (prepared.problems.length > 0) return prepared.problems;
-    const sent = await this.#insist(async () => {
-      await this.#options.send(prepared);
-      return [];
-    }, prepared.id !== null);
-    return sent;
+  /** Null when the run was cancelled before that. */
+  async #prepare(row: SourceRow): Promise<Prepared | null> {
+    const answer = await this.#insist(() => this.#options.prepare(row), { isRepeatable: true, isPatient: true });
+    if (answer.kind === "done") return answer.value;
+    if (answer.kind !== "refused") return null;
+    return { id: null, values: {}, problems: problemsOf(answer.error) };
+  }
+
+  /** Sends them in a batch, without those that are refused, or else one by one; writes the end of each. */
+  async #send(entries: readonly Entry[], ends: RowEnd[]): Promise<void> {
+    const alone = entries.filter(({ prepared }) => mayReference(prepared.values));
+    let open = entries.filter((entry) => !alone.includes(entry));
+    while (open.length > 1 && this.#turnedAway < mostTurnedAway) {
+      const prepared = open.map((entry) => entry.prepared);
+      const answer = await this.#insist(() => this.#options.sendBatch(prepared), {
+        isRepeatable: prepared.every(({ id }) => id !== null),
+        isPatient: false,
+      });
+      if (answer.kind === "cancelled") return;
+      if (answer.kind === "turned away") {
+        this.#turnedAway += 1;
+        break;
+      }
+      this.#turnedAway = 0;
+      const refused = answer.kind === "refused" ? refusedOperations(answer.error) : null;
+      if (answer.kind === "refused" && refused === null) break;
+      for (const [i, { at }] of open.entries()) {
+        if (refused === null) ends[at] = answer.kind === "done" ? [] : [unanswered];
+        else if (refused.has(i)) ends[at] = refused.get(i) ?? null;
+      }
+      open = refused === null ? [] : open.filter((_, i) => !refused.has(i));
+    }
+    await inParallel([...open, ...alone], concurrency, async ({ at, prepared }) => {
+      ends[at] = await this.#sendAlone(prepared);
+    });
+  }
+
+  async #sendAlone(prepared: Prepared): Promise<RowEnd> {
+    const answer = await this.#insist(() => this.#options.send(prepared), {
+      isRepeatable: prepared.id !== null,
+      isPatient: true,
+    });
+    if (answer.kind === "done") return [];
+    if (answer.kind === "refused") return problemsOf(answer.error);
+    return answer.kind === "unanswered" ? [unanswered] : null;
   }
 
   /**
-   * Tries until there is an answer. Null when the run was cancelled; problems where the service has refused.
-   * @param isRepeatable whether doing it twice does no harm.
+   * Tries until there is an answer.
+   * @param how.isRepeatable whether doing it twice does no harm. @param how.isPatient whether it is tried again after a limit of
+   * the service; otherwise it is turned away.
    */
-  async #insist<T>(attempt: () => Promise<T>, isRepeatable: boolean): Promise<T | RowProblem[] | null> {
+  async #insist<T>(attempt: () => Promise<T>, how: { isRepeatable: boolean; isPatient: boolean }): Promise<Answer<T>> {
     for (let failures = 0; ; failures++) {
       await this.#hold();
-      if (this.#isCancelled) return null;
+      if (this.#isCancelled) return { kind: "cancelled" };
       try {
-        return await attempt();
+        return { kind: "done", value: await attempt() };
       } catch (error) {
         const isBroken =
           error instanceof TypeError || (error instanceof SocleError && [502, 504].includes(error.status));
         if (isBroken) {
           await this.#awaitService(failures);
-          if (!isRepeatable) return [{ field: null, message: text.import.unanswered }];
+          if (!how.isRepeatable) return { kind: "unanswered" };
         } else if (!(error instanceof SocleError)) throw error;
         else if (error.status === 401) await this.#awaitSession();
-        else if (error.status === 429 || error.status === 503) this.#wait(error.retryAfter, failures);
-        else return problemsOf(error);
+        else if (error.status === 429 || error.status === 503) {
+          this.#wait(error.retryAfter, failures);
+          if (!how.isPatient) return { kind: "turned away" };
+        } else return { kind: "refused", error };
       }
     }
   }
@@ -241,6 +351,15 @@ export class ImportRun {
     };
     for (const listener of this.#listeners) listener();
   }
+}
+
+const unanswered: RowProblem = { field: null, message: text.import.unanswered };
+
+/** About the characters of a row. */
+function sizeOf({ cells }: SourceRow): number {
+  let size = 0;
+  for (const cell of cells) size += typeof cell === "string" ? cell.length : JSON.stringify(cell ?? null).length;
+  return size;
 }
 
 function problemsOf(error: SocleError): RowProblem[] {

@@ -60,6 +60,27 @@ export async function prepareRow(row: SourceRow, plan: ImportPlan, resolve: Reso
   return { id, values, problems };
 }
 
+/** The operation of a batch that stores a row without problems. */
+export function operationOf({ id, values }: Prepared, collection: string) {
+  return id === null
+    ? ({ method: "create", collection, body: values } as const)
+    : ({ method: "update", collection, id, body: values } as const);
+}
+
+/** Whether rows point to records that rows before them create: a parent by its name. */
+export function looksUpItself({ collection, mappings, match }: ImportPlan): boolean {
+  return (
+    match === null &&
+    mappings.some(
+      ({ field, source, conversion }) =>
+        source.kind !== "skip" &&
+        field.type === "relation" &&
+        field.collection === collection &&
+        conversion.relationBy !== "id",
+    )
+  );
+}
+
 function notFound({ collection, field, value }: LookupKey): string {
   return text.import.notFound(collection, field, String(value));
 }

@@ -4,6 +4,7 @@ import type { FieldDefinition, JsonValue } from "@socle/protocol";
 import { IconArrowBackUp } from "@tabler/icons-react";
 import { memo, useCallback } from "react";
 import { text } from "../../../texts/index.ts";
+import { ChangedField } from "./controls/clear-button.tsx";
 import classes from "./editor.module.css";
 import { FieldControl } from "./field-control.tsx";
 import { shortValue } from "./naming.ts";
@@ -44,15 +45,17 @@ export const FieldRow = memo(function FieldRow(props: FieldRowProps) {
           </Tooltip>
         </div>
       )}
-      <FieldControl
-        field={field}
-        value={value}
-        label={field.name}
-        error={error}
-        autoFocus={autoFocus}
-        onChange={change}
-        {...(field.type === "json" && { typed, onTyped: type })}
-      />
+      <ChangedField value={isChanged}>
+        <FieldControl
+          field={field}
+          value={value}
+          label={field.name}
+          error={error}
+          autoFocus={autoFocus}
+          onChange={change}
+          {...(field.type === "json" && { typed, onTyped: type })}
+        />
+      </ChangedField>
       {theirs !== undefined && (
         <p className={classes["theirs"]}>
           {text.editor.theirs} <span className="mono">{shortValue(theirs, 200)}</span>

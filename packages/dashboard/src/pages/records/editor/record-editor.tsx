@@ -194,7 +194,7 @@ function LoadedEditor(props: LoadedEditorProps) {
           {form.isDirty ? text.editor.changes(form.changed.length) : quiet}
         </Text>
         <Button variant="default" onClick={close}>
-          {text.common.cancel}
+          {record !== null && !form.isDirty ? text.common.close : text.common.cancel}
         </Button>
         <Button
           onClick={() => save(false)}

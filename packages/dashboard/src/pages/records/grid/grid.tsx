@@ -120,6 +120,13 @@ export function Grid(props: GridProps) {
     cell?.focus({ preventScroll: true });
   });
 
+  // A cell that is changed is whole on the screen first, also after a double click on the part of it that was.
+  useLayoutEffect(() => {
+    if (!editing || activeRow < 0 || activeColumn < 0) return;
+    vertical.scrollToIndex(activeRow, { align: "auto" });
+    horizontal.scrollToIndex(activeColumn, { align: "auto" });
+  }, [editing, activeRow, activeColumn, vertical, horizontal]);
+
   const activateHeader = useCallback((column: number) => actions.activate({ row: -1, column }), [actions]);
   const selection = selected.size === 0 ? "none" : selected.size >= items.length ? "all" : "some";
   return (

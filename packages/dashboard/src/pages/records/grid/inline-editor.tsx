@@ -3,7 +3,7 @@ import { Loader } from "@mantine/core";
 import { SocleError } from "@socle/client";
 import type { JsonValue, StoredRecord } from "@socle/protocol";
 import { type KeyboardEvent, useEffect, useLayoutEffect, useRef, useState } from "react";
-import { messageOf } from "../../../kit/index.ts";
+import { messageOf, notifyError } from "../../../kit/index.ts";
 import { client } from "../../../service/client.ts";
 import { text } from "../../../texts/index.ts";
 import type { PlacedColumn } from "../columns/use-columns.ts";
@@ -17,6 +17,16 @@ const editorWidth = 260;
 const editorHeight = 60;
 /** A complaint may need two more lines. */
 const roomBelow = 36;
+
+/** Whether a choice is the whole of the change: a record, one of several values. */
+function choosesAtOnce({ type, values, multiple }: PlacedColumn["field"]): boolean {
+  return multiple !== true && (type === "relation" || values !== undefined);
+}
+
+function reasonOf(thrown: unknown, name: string): string {
+  const detail = thrown instanceof SocleError ? thrown.details.find(({ field }) => field === name) : undefined;
+  return detail?.message ?? messageOf(thrown);
+}
 
 export interface EditEnd {
   readonly saved: StoredRecord | null;
@@ -39,6 +49,7 @@ export function InlineEditor(props: InlineEditorProps) {
   const [value, setValue] = useState(initial);
   const [error, setError] = useState<string | undefined>(undefined);
   const [isSaving, setSaving] = useState(false);
+  const isChoice = choosesAtOnce(column.field);
   const frame = useRef<HTMLDivElement>(null);
   // At the right edge of the grid it grows to the left, at the lower edge upwards.
   const [edges, setEdges] = useState<{ isEnd: boolean; isLow: boolean } | null>(null);
@@ -46,6 +57,8 @@ export function InlineEditor(props: InlineEditorProps) {
     const own = frame.current?.getBoundingClientRect();
     const grid = frame.current?.closest('[role="grid"]')?.getBoundingClientRect();
     if (own === undefined || grid === undefined) return;
+    // A double click selects a word, which would be one of the control now.
+    window.getSelection()?.removeAllRanges();
     setEdges({ isEnd: own.right > grid.right, isLow: own.top + editorHeight + roomBelow > grid.bottom });
   }, []);
   useEffect(() => {
@@ -59,22 +72,46 @@ export function InlineEditor(props: InlineEditorProps) {
     if (control instanceof HTMLInputElement && control.type === "text") control.select();
   }, [edges]);
 
-  const save = async (step: 1 | -1 | 0): Promise<void> => {
+  const store = (next: JsonValue): Promise<StoredRecord> =>
+    client.collection(collection).update(row.id, { [column.name]: next });
+  const latest = useRef({ value, store, isOver: false });
+  latest.current = { ...latest.current, value, store };
+  const end = (ended: EditEnd): void => {
+    latest.current.isOver = true;
+    onEnd(ended);
+  };
+  // Another cell was clicked: the value is kept, as it is with Tab.
+  useEffect(
+    () => () => {
+      const { value, store, isOver } = latest.current;
+      if (isOver || value === initial) return;
+      store(value).catch((thrown: unknown) =>
+        notifyError(text.records.cellNotSaved(column.name), new Error(reasonOf(thrown, column.name))),
+      );
+    },
+    [initial, column.name],
+  );
+
+  const save = async (step: 1 | -1 | 0, next: JsonValue = value): Promise<void> => {
     if (isSaving) return;
-    if (value === initial) {
-      onEnd({ saved: null, step });
+    if (next === initial) {
+      end({ saved: null, step });
       return;
     }
     setSaving(true);
+    latest.current.isOver = true;
     setError(undefined);
     try {
-      onEnd({ saved: await client.collection(collection).update(row.id, { [column.name]: value }), step });
+      onEnd({ saved: await store(next), step });
     } catch (thrown) {
-      const detail =
-        thrown instanceof SocleError ? thrown.details.find(({ field }) => field === column.name) : undefined;
-      setError(detail?.message ?? messageOf(thrown));
+      setError(reasonOf(thrown, column.name));
       setSaving(false);
+      latest.current.isOver = false;
     }
+  };
+  const change = (next: JsonValue): void => {
+    setValue(next);
+    if (isChoice) void save(0, next);
   };
 
   const onKeyDown = (event: KeyboardEvent): void => {
@@ -84,7 +121,7 @@ export function InlineEditor(props: InlineEditorProps) {
     if (event.defaultPrevented) return;
     if (event.key === "Escape") {
       event.preventDefault();
-      onEnd({ saved: null, step: 0 });
+      end({ saved: null, step: 0 });
     } else if (event.key === "Enter" && !event.shiftKey) {
       event.preventDefault();
       void save(0);
@@ -107,14 +144,14 @@ export function InlineEditor(props: InlineEditorProps) {
       style={{ width: Math.max(column.size, editorWidth) }}
     >
       {/* Not before it has its place: the browser scrolls to what gets the focus, and the page with it. */}
-      {edges !== null && (
-        <FieldControl field={column.field} value={value} onChange={setValue} error={error} autoFocus />
-      )}
+      {edges !== null && <FieldControl field={column.field} value={value} onChange={change} error={error} autoFocus />}
       <div className={classes["editorHint"]}>
         {isSaving ? (
           <>
             <Loader size={10} /> {text.records.saving}
           </>
+        ) : isChoice ? (
+          text.records.choiceHint
         ) : (
           text.records.editHint
         )}

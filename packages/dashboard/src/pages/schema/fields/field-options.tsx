@@ -91,7 +91,7 @@ export const FieldOptions = memo(function FieldOptions(props: FieldOptionsProps)
         </SimpleGrid>
       )}
       {regex && (
-        <SimpleGrid cols={{ base: 1, sm: 2 }} spacing="md">
+        <SimpleGrid cols={{ base: 1, sm: 2 }} spacing="md" {...(field.regex === "" && { cols: 1, maw: 420 })}>
           <TextInput
             size="xs"
             label={words.regex}
@@ -159,7 +159,9 @@ function TargetOptions(props: {
         size="xs"
         label={words.target}
         placeholder={words.pickTarget}
-        description={field.stored === null ? undefined : words.targetHint}
+        description={
+          field.stored !== null ? words.targetHint : field.collection === "" ? words.newTargetHint : undefined
+        }
         inputWrapperOrder={["label", "input", "description", "error"]}
         data={names.map((name) => ({ value: name, label: name === "users" ? words.usersTarget : name }))}
         value={field.collection === "" ? null : field.collection}

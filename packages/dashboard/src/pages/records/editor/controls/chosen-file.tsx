@@ -27,7 +27,7 @@ interface ChosenFileProps {
 
 export function ChosenFile({ id, isCompact = false, actions }: ChosenFileProps) {
   const query = useQuery(fileQuery(id));
-  const picture = usePicture(isCompact ? undefined : query.data);
+  const { url: picture } = usePicture(isCompact ? undefined : query.data);
   const download = useMutation({
     mutationFn: async (file: StoredFile) => saveBlob(await client.storage.download(file.id), file.filename),
     onError: notifyFailure,

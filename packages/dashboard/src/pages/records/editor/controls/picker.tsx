@@ -27,6 +27,8 @@ interface PickerProps {
   isRequired: boolean;
   /** Says that nothing is chosen, where null would say too little. */
   emptyText?: string | undefined;
+  /** Where there is nothing to choose from: how to get something. */
+  emptyNote?: ReactNode;
   rightSection?: ReactNode;
   /** Names the search in the cache. */
   queryKey: readonly string[];
@@ -96,6 +98,8 @@ export function Picker(props: PickerProps) {
             onKeyDown={(event) => {
               // The dropdown lies at the end of the page: Tab goes on from the control.
               if (event.key === "Tab") combobox.closeDropdown();
+              // The keys of the list are not those of what is around the control, such as a cell.
+              if (event.key === "Enter" || event.key === "Escape") event.stopPropagation();
             }}
           />
           {combobox.dropdownOpened && (
@@ -107,14 +111,14 @@ export function Picker(props: PickerProps) {
   );
 }
 
-interface FoundProps extends Pick<PickerProps, "queryKey" | "search" | "name"> {
+interface FoundProps extends Pick<PickerProps, "queryKey" | "search" | "name" | "emptyNote"> {
   words: string;
   items: readonly PickerItem[];
   onItems: (items: readonly PickerItem[]) => void;
   onReady: () => void;
 }
 
-function Found({ queryKey, search, name, words, items, onItems, onReady }: FoundProps) {
+function Found({ queryKey, search, name, emptyNote, words, items, onItems, onReady }: FoundProps) {
   const [settled] = useDebouncedValue(words.trim(), 200);
   const query = useQuery({
     queryKey: ["picker", ...queryKey, settled],
@@ -124,11 +128,14 @@ function Found({ queryKey, search, name, words, items, onItems, onReady }: Found
   });
   const { data } = query;
   // biome-ignore lint/correctness/useExhaustiveDependencies: other items are the reason.
+  useEffect(() => onItems(data ?? []), [data]);
+  // Once they are in the list, the first of them is marked: Enter takes it.
+  // biome-ignore lint/correctness/useExhaustiveDependencies: other items are the reason.
   useEffect(() => {
-    onItems(data ?? []);
+    if (items.length === 0) return undefined;
     const frame = requestAnimationFrame(onReady);
     return () => cancelAnimationFrame(frame);
-  }, [data]);
+  }, [items]);
 
   if (query.isError && data === undefined) {
     return (
@@ -147,6 +154,13 @@ function Found({ queryKey, search, name, words, items, onItems, onReady }: Found
         <Skeleton height={28} />
         <Skeleton height={28} />
       </Stack>
+    );
+  }
+  if (data.length === 0 && settled === "" && emptyNote !== undefined) {
+    return (
+      <Text size="sm" c="dimmed" p="sm" role="status">
+        {emptyNote}
+      </Text>
     );
   }
   return (

@@ -10,7 +10,7 @@ import { ClearButton } from "./clear-button.tsx";
 import { type ControlProps, isCompact } from "./control.ts";
 import classes from "./controls.module.css";
 import { Picker, type PickerItem, PickerName } from "./picker.tsx";
-import { type Chosen, isMissing, RelationActions, readChosen, searchTarget } from "./relation-target.tsx";
+import { type Chosen, isMissing, NoTargets, RelationActions, readChosen, searchTarget } from "./relation-target.tsx";
 
 /** @param props `emptyText`: see `Picker`. */
 export function RelationControl(props: ControlProps & { emptyText?: string }) {
@@ -71,6 +71,7 @@ export function RelationControl(props: ControlProps & { emptyText?: string }) {
       emptyText={props.emptyText}
       queryKey={["relation", targetName]}
       search={(words, signal) => (target === undefined ? Promise.resolve([]) : searchTarget(target, words, signal))}
+      emptyNote={isUsers ? undefined : <NoTargets name={targetName} />}
       onPick={pick}
       rightSection={
         id === null ? null : (

@@ -1,5 +1,5 @@
 /** The target of a relation: its records by name, searched for a picker, with the link to one. */
-import { ActionIcon, Group, HoverCard, Text } from "@mantine/core";
+import { ActionIcon, Anchor, Group, HoverCard, Text } from "@mantine/core";
 import { SocleError } from "@socle/client";
 import type { CollectionEntry, FieldDefinition, JsonValue, StoredRecord } from "@socle/protocol";
 import { IconExternalLink, IconInfoCircle } from "@tabler/icons-react";
@@ -71,6 +71,24 @@ export async function searchTarget(
 
 export function isMissing(error: unknown): boolean {
   return error instanceof SocleError && error.status === 404;
+}
+
+/** Where the collection has no record to point to: the way to its first one, in a tab of its own. */
+export function NoTargets({ name }: { name: string }) {
+  return (
+    <>
+      {text.editor.noTargets(name)}{" "}
+      <Anchor
+        size="sm"
+        underline="always"
+        renderRoot={(props) => (
+          <Link to="/collections/$name" params={{ name }} search={{ record: "new" }} target="_blank" {...props} />
+        )}
+      >
+        {text.editor.makeTarget}
+      </Anchor>
+    </>
+  );
 }
 
 /** Preview, link and id of the chosen record. */

@@ -9,7 +9,7 @@ import classes from "./controls.module.css";
 import { ItemList } from "./item-list.tsx";
 import { hasRoom, itemsOf, withItem } from "./items.ts";
 import { Picker, PickerName } from "./picker.tsx";
-import { type Chosen, isMissing, RelationActions, readChosen, searchTarget } from "./relation-target.tsx";
+import { type Chosen, isMissing, NoTargets, RelationActions, readChosen, searchTarget } from "./relation-target.tsx";
 
 export function RelationsControl({ field, value, onChange, error, label, autoFocus }: ControlProps) {
   const targetName = field.collection ?? "";
@@ -37,6 +37,7 @@ export function RelationsControl({ field, value, onChange, error, label, autoFoc
           emptyText={text.editor.addItem}
           queryKey={["relation", targetName]}
           search={(words, signal) => (target === undefined ? Promise.resolve([]) : searchTarget(target, words, signal))}
+          emptyNote={isUsers ? undefined : <NoTargets name={targetName} />}
           onPick={(item) => {
             // The name is known: the list shows it before the record is read.
             queryClient.setQueryData<Chosen>(["relation", targetName, item.id], {

@@ -1,0 +1,47 @@
+/** A filter by one user: found by a part of the email, held as an id. */
+import { Select } from "@mantine/core";
+import { useDebouncedValue } from "@mantine/hooks";
+import { keepPreviousData, useQuery } from "@tanstack/react-query";
+import { useState } from "react";
+import { client } from "../service/client.ts";
+import { userQuery } from "../service/queries.ts";
+import { text } from "../texts/index.ts";
+
+interface UserSelectProps {
+  /** The accessible name. */
+  label: string;
+  /** Shown while there is none; also the name of the button that takes it away. */
+  anyLabel: string;
+  /** The id of the user. */
+  value: string | undefined;
+  onChange: (id: string | undefined) => void;
+}
+
+export function UserSelect({ label, anyLabel, value, onChange }: UserSelectProps) {
+  const [typed, setTyped] = useState("");
+  const [words] = useDebouncedValue(typed, 200);
+  const { data: chosen } = useQuery({ ...userQuery(value ?? ""), enabled: value !== undefined, retry: false });
+  const { data: found } = useQuery({
+    queryKey: ["users", "picker", words],
+    queryFn: () => client.admin.users.list({ search: words === "" ? undefined : words, limit: 20 }),
+    placeholderData: keepPreviousData,
+  });
+  const users = new Map((found?.items ?? []).map(({ id, email }) => [id, email]));
+  if (value !== undefined) users.set(value, chosen?.email ?? value);
+  return (
+    <Select
+      size="xs"
+      w={150}
+      aria-label={label}
+      placeholder={anyLabel}
+      data={[...users].map(([id, email]) => ({ value: id, label: email }))}
+      value={value ?? null}
+      onChange={(id) => onChange(id ?? undefined)}
+      searchable
+      onSearchChange={(search) => setTyped(search === chosen?.email ? "" : search)}
+      nothingFoundMessage={text.common.noUser}
+      clearable
+      clearButtonProps={{ "aria-label": anyLabel }}
+    />
+  );
+}

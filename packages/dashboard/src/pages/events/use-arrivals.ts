@@ -1,0 +1,47 @@
+/** The events that have just come: marked in the list for a moment, and counted for those who hear the page. */
+import { useEffect, useRef, useState } from "react";
+
+/** How long a row is marked. */
+const markMs = 2_000;
+/** Events that come within this time are told together. */
+const tellMs = 2_000;
+
+export interface Arrivals {
+  readonly ids: ReadonlySet<string>;
+  /** Events that came within the last moments, told once those are over; 0 for none. */
+  readonly told: number;
+  add(ids: readonly string[]): void;
+}
+
+const none: ReadonlySet<string> = new Set();
+
+export function useArrivals(): Arrivals {
+  const [ids, setIds] = useState(none);
+  const [told, setTold] = useState(0);
+  const waiting = useRef(0);
+  const timers = useRef<{ mark?: ReturnType<typeof setTimeout>; tell?: ReturnType<typeof setTimeout> }>({});
+  useEffect(() => {
+    const { current } = timers;
+    return () => {
+      clearTimeout(current.mark);
+      clearTimeout(current.tell);
+    };
+  }, []);
+  const tell = (): void => {
+    delete timers.current.tell;
+    setTold(waiting.current);
+    waiting.current = 0;
+  };
+  return {
+    ids,
+    told,
+    add(come) {
+      setIds((before) => new Set([...before, ...come]));
+      clearTimeout(timers.current.mark);
+      timers.current.mark = setTimeout(() => setIds(none), markMs);
+      if (waiting.current === 0) setTold(0);
+      waiting.current += come.length;
+      timers.current.tell ??= setTimeout(tell, tellMs);
+    },
+  };
+}

@@ -1,0 +1,41 @@
+/** Batches of changes, of which each may be refused: the problems of its operations, and values that a batch would read otherwise. */
+import { SocleError } from "@socle/client";
+import type { ErrorDetail } from "@socle/protocol";
+
+/** Problems that the service tells of one batch: there may be more. */
+const mostTold = 1_000;
+
+/**
+ * The operations whose values the service refused, by their number, each with its problems. The others may be sent again.
+ * @returns null where the error is another one, or leaves out some: then each operation is to be tried for itself.
+ */
+export function refusedOperations(error: unknown): ReadonlyMap<number, readonly ErrorDetail[]> | null {
+  if (!(error instanceof SocleError) || error.code !== "validation_error") return null;
+  if (error.details.length === 0 || error.details.length >= mostTold) return null;
+  const refused = new Map<number, ErrorDetail[]>();
+  for (const detail of error.details) {
+    if (detail.operation === undefined) return null;
+    const known = refused.get(detail.operation);
+    if (known === undefined) refused.set(detail.operation, [detail]);
+    else known.push(detail);
+  }
+  return refused;
+}
+
+/** Whether a batch might take a part of the values for a reference to another of its operations. */
+export function mayReference(values: object): boolean {
+  return JSON.stringify(values).includes('"$ref"');
+}
+
+/** Does the work on each item, some at a time, in their order. */
+export async function inParallel<T>(
+  items: readonly T[],
+  width: number,
+  work: (item: T) => Promise<void>,
+): Promise<void> {
+  const queue = items.values();
+  const worker = async (): Promise<void> => {
+    for (const item of queue) await work(item);
+  };
+  await Promise.all(Array.from({ length: width }, worker));
+}

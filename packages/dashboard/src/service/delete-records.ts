@@ -1,0 +1,61 @@
+/**
+ * Deletes many records in batches. A batch is done as a whole or not at all: where one of its records is refused, or gone, the
+ * records of that batch are deleted one by one, so that each failure is told with its own reason.
+ */
+import { inParallel } from "./batches.ts";
+
+/** Records of a batch: few enough that the progress is seen, and that other writes need not wait long. */
+export const batchSize = 250;
+const requestsAtOnce = 6;
+
+export interface DeleteRequests {
+  /** Deletes all of them or none. */
+  batch(ids: readonly string[]): Promise<unknown>;
+  one(id: string): Promise<unknown>;
+  /** Called with the ids that are about to be deleted. */
+  onStart(ids: readonly string[]): void;
+  /** Called with the number of records that are over, deleted or not. */
+  onProgress(done: number): void;
+}
+
+export interface Failure {
+  readonly id: string;
+  readonly reason: unknown;
+}
+
+function isGone(error: unknown): boolean {
+  return error instanceof Error && "status" in error && error.status === 404;
+}
+
+/** Answers those that are there still, each with its reason. One that somebody else has deleted is no failure. */
+export async function deleteRecords(ids: readonly string[], requests: DeleteRequests): Promise<readonly Failure[]> {
+  const failures: Failure[] = [];
+  let done = 0;
+  const over = (count: number): void => {
+    done += count;
+    requests.onProgress(done);
+  };
+  const deleteOne = async (id: string): Promise<void> => {
+    try {
+      await requests.one(id);
+    } catch (reason) {
+      if (!isGone(reason)) failures.push({ id, reason });
+    }
+    over(1);
+  };
+  for (let from = 0; from < ids.length; from += batchSize) {
+    const part = ids.slice(from, from + batchSize);
+    requests.onStart(part);
+    const isDone = part.length > 1 && (await succeeds(requests.batch(part)));
+    if (isDone) over(part.length);
+    else await inParallel(part, requestsAtOnce, deleteOne);
+  }
+  return failures;
+}
+
+async function succeeds(request: Promise<unknown>): Promise<boolean> {
+  return request.then(
+    () => true,
+    () => false,
+  );
+}
