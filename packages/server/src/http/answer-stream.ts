@@ -2,6 +2,8 @@
 import { overloaded, releasedMemory } from "../kernel/index.ts";
 import { type Answers, countedBytes, type Hold } from "./answers.ts";
 
+const encoder = new TextEncoder();
+
 /**
  * Larger pieces leave in parts, because the runtime copies bytes that a socket cannot take at once. Each part that has
  * gone is progress, by which a slow client is told from one that takes nothing.
@@ -127,6 +129,24 @@ export function streamOf(
     },
     { highWaterMark: 0 },
   );
+}
+
+/** From so many bytes on, the runtime sends the headers of a late answer one by one, with four system calls for each. */
+const uncorkedBytes = 15 * 1024;
+/** The most bytes of a character in UTF-8 that is one unit of a text. */
+const unitBytes = 3;
+
+/** The body of an answer that is given after the turn of its request: from some length on a stream, which leaves with its headers. */
+export function lateBody(body: string | Uint8Array): string | Uint8Array | ReadableStream<Uint8Array> {
+  if (typeof body === "string" && body.length * unitBytes < uncorkedBytes) return body;
+  const bytes = typeof body === "string" ? encoder.encode(body) : body;
+  if (bytes.byteLength < uncorkedBytes) return bytes;
+  return new ReadableStream({
+    start(controller) {
+      controller.enqueue(bytes);
+      controller.close();
+    },
+  });
 }
 
 /** One piece: all that there is. */

@@ -1,8 +1,8 @@
 /** Exchange: one request with its parameters, its caller, its limits, and the headers of its answer. */
 import type { ErrorBody } from "@socle/protocol";
-import { AppError, excerpt, JsonText, type Principal, type SignedIn } from "../kernel/index.ts";
+import { AppError, excerpt, JsonText, type Principal, presentTurn, type SignedIn } from "../kernel/index.ts";
 import type { FileBody } from "../storage/index.ts";
-import { onePiece, type Pieces, partsOf, streamOf } from "./answer-stream.ts";
+import { lateBody, onePiece, type Pieces, partsOf, streamOf } from "./answer-stream.ts";
 import { type Answers, countedBytes, type Hold, NoRoom } from "./answers.ts";
 import { type Bodies, SlowBody } from "./bodies.ts";
 import type { Callers } from "./callers.ts";
@@ -47,6 +47,8 @@ export class Exchange {
   countedBy: "all" | "address" | null = null;
   /** The answer is made, and goes. */
   #isMade = false;
+  /** The turn of the event loop in which the request came. */
+  readonly #turn = presentTurn();
 
   constructor(
     request: Request,
@@ -124,7 +126,10 @@ export class Exchange {
   json(status: number, body: object, headers: Readonly<Record<string, string>> = {}): Response {
     const { text } = body instanceof JsonText ? body : JsonText.of(body);
     if (text.length > countedBytes) return this.#large(status, text, { ...jsonType, ...headers });
-    return new Response(text, { status, headers: Object.assign(this.#headers("application/json"), headers) });
+    return new Response(this.#body(text), {
+      status,
+      headers: Object.assign(this.#headers("application/json"), headers),
+    });
   }
 
   /**
@@ -146,7 +151,13 @@ export class Exchange {
         ? body.length > countedBytes
         : body instanceof Uint8Array && body.byteLength > countedBytes;
     if (isLarge && (typeof body === "string" || body instanceof Uint8Array)) return this.#large(status, body, headers);
-    return new Response(body, { status, headers: this.#with(headers) });
+    const isOwn = typeof body === "string" || body instanceof Uint8Array;
+    return new Response(isOwn ? this.#body(body) : body, { status, headers: this.#with(headers) });
+  }
+
+  /** The body of an answer that is not large, as the runtime sends it soonest. */
+  #body(body: string | Uint8Array): string | Uint8Array | ReadableStream<Uint8Array> {
+    return this.#isHead || presentTurn() === this.#turn ? body : lateBody(body);
   }
 
   /**

@@ -33,4 +33,4 @@ export { isSameSecret, Secret } from "./secret.ts";
 export { allOf, count, excerpt, nearest, oneOf, printable, quote } from "./text.ts";
 export { compareText, containsText, isAscii } from "./text-match.ts";
 export { threadEntry } from "./thread-entry.ts";
-export { LoopTurns, nextTurn, stepsPerLook } from "./turn.ts";
+export { LoopTurns, nextTurn, presentTurn, stepsPerLook } from "./turn.ts";
