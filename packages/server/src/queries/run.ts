@@ -12,7 +12,7 @@ import { runGroups } from "./run-groups.ts";
 import { concealValues, type Row } from "./shape.ts";
 import { snippetOf } from "./snippet.ts";
 import { groupsSql } from "./sql/groups.ts";
-import { positionOf, type SortPosition, segmentsAfter } from "./sql/keyset.ts";
+import { keyNames, positionOf, type SortPosition, segmentsAfter } from "./sql/keyset.ts";
 import {
   countSql,
   ownerAlias,
@@ -47,6 +47,7 @@ function runPage(run: Run, plan: PagePlan, cursor: CursorPosition | null): PageO
   const last = hasMore ? rows.at(-1) : undefined;
   const next = last === undefined ? null : nextOf(run, plan, last);
   const total = plan.isCounted ? countRows(run, plan) : null;
+  if (plan.search !== null) dropPositions(plan, rows);
   const snippets = takeSnippets(plan, rows);
   const records = new Expander(run).records(selection, rows);
   const items = snippets === null ? records : records.map((record, i) => ({ ...record, snippet: snippets[i] }));
@@ -85,10 +86,17 @@ function readRows(
 /** The last record of a page, with the values that the list is sorted by: most rows have them, before they are decoded. */
 function nextOf(run: Run, plan: PagePlan, row: Row): PageOutcome["next"] {
   const id = String(row["id"]);
-  const values = plan.sort.keys.map(({ field }) => (field === undefined ? undefined : row[field]));
+  const columns = plan.search === null ? plan.sort.keys.map(({ field = "" }) => field) : keyNames(plan.sort);
+  const values = columns.map((name) => row[name]);
   if (values.every(isValue)) return { id, values };
   const position = readPosition(run, plan, id);
   return position === null ? null : { id, values: position.values };
+}
+
+/** Takes the positions of a search out of its rows. */
+function dropPositions({ sort }: PagePlan, rows: readonly Row[]): void {
+  const names = ["_seq", ...keyNames(sort)];
+  for (const row of rows) for (const name of names) delete row[name];
 }
 
 function isValue(value: unknown): value is Value {

@@ -52,7 +52,12 @@ export function orderBy({ keys, seq, isSeqDescending }: SortPlan): SqlPart {
   };
 }
 
-/** The columns of a position: `_seq`, `_k0`, `_k1`, …. No field has such a name. */
+/** The names of the sort keys among the columns of a position: `_k0`, `_k1`, …. No field has such a name. */
+export function keyNames({ keys }: SortPlan): string[] {
+  return keys.map((_, i) => `_k${i}`);
+}
+
+/** The columns of a position: `_seq`, which no field is called, and the sort keys. */
 export function positionColumns({ keys, seq }: SortPlan): SqlPart {
   return {
     text: [`${seq} AS _seq`, ...keys.map(({ text }, i) => `${text} AS _k${i}`)].join(", "),

@@ -1,7 +1,7 @@
 /** The statements of a page of records: the page itself, the position of its cursor, the count, and one record. */
 import type { PagePlan, RecordInput, SqlPart } from "../plan.ts";
 import { ofKeysSql } from "./keyed.ts";
-import { orderBy, positionColumns, positionOrder } from "./keyset.ts";
+import { keyNames, orderBy, positionColumns, positionOrder } from "./keyset.ts";
 import { bind, conditionSql, type Run, type Statement } from "./statement.ts";
 
 /** The owner and the time of the last change among the columns of one record. No field has such a name. */
@@ -32,6 +32,8 @@ export function pageSql(
   // Positions are put in order without the columns of the records, which are read for the page alone.
   const found = keyed === null ? matchesSql(plan, condition, extent) : ofKeysSql(plan, keyed, { segment, limit });
   const texts = search?.snippets.map(({ column }, i) => `, ${column} AS ${snippetAlias(i)}`) ?? [];
+  // A rank costs as much as the search: it is kept for the cursor.
+  if (search !== null) texts.push(...["_seq", ...keyNames(sort)].map((name) => `, _found.${name}`));
   const records = `${selection.table} ON ${selection.table}._seq = _found._seq`;
   return {
     sql: `SELECT ${selection.columns.text}${texts.join("")} FROM (${found.text}) AS _found CROSS JOIN ${records} ORDER BY ${positionOrder(sort, "_found.")}`,
