@@ -6,12 +6,15 @@ import { Database } from "bun:sqlite";
 import { cpSync, mkdirSync, realpathSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { executable, serve, socle, temporaryFolder } from "../../kit.ts";
+import { readLog } from "../tracer/log.ts";
 import { tracedCommand } from "../tracer/traced.ts";
 import { type Cut, Disk } from "./disk.ts";
 import type { Run } from "./run.ts";
 
 export interface Restore {
   readonly disk: Disk;
+  /** The entry of the log behind the one that gives the list of moves its name: from then on, a start makes them. */
+  readonly listed: number;
   /** Digests of what was there before, and of what was restored. */
   readonly before: string;
   readonly after: string;
@@ -64,7 +67,9 @@ export async function makeRestore({ cwd: old, ledger }: Run, { isEmpty }: { isEm
     stdio: ["ignore", "ignore", "inherit"],
   });
   if ((await child.exited) !== 0) throw new Error("The traced restore has failed");
-  return { disk: new Disk(target, output), before, after: digest(plain) };
+  const list = readLog(output).findIndex((entry) => entry.op === "rename" && entry.to.endsWith("/moves.json"));
+  if (list < 0) throw new Error("The traced restore has written no list of moves");
+  return { disk: new Disk(target, output), listed: list + 1, before, after: digest(plain) };
 }
 
 /** Rebuilds the folder after a cut, and answers what is wrong. */

@@ -45,15 +45,21 @@ export function firstCuts({ ledger }: Run): Cut[] {
   });
 }
 
-/** Cuts of a restore: at its end, among the moves before that, and anywhere. */
-export function restoreCuts({ disk: { entries } }: Restore, seed: number, count: number): Cut[] {
+/** Cuts of a restore behind its list of moves: each is other luck with the names. */
+const cutsAsListed = 8;
+
+/** Cuts of a restore: where its moves are listed, at its end, among the moves before that, and anywhere. */
+export function restoreCuts({ disk: { entries }, listed }: Restore, seed: number, count: number): Cut[] {
   const random = randomNumbers(seed);
   const moves = Math.min(entries, 60);
-  return Array.from({ length: count }, (_, i): Cut => {
+  // The list of moves may be on disk before anything else of its folder.
+  const asListed = Array.from({ length: cutsAsListed }, (): Cut => ({ at: listed, luck: "some", names: 0.5, random }));
+  const others = Array.from({ length: count }, (_, i): Cut => {
     if (i % 3 === 0) return { at: entries, luck: "nothing", names: i % 2 === 0 ? 0 : 0.5, random };
     if (i % 3 === 1) return { at: entries - Math.floor(random() * moves), luck: "some", names: 0.5, random };
     return { ...randomLuck(random), at: Math.floor(random() * (entries + 1)), random };
   });
+  return [...asListed, ...others];
 }
 
 /** Rebuilds the folder after a cut and looks at it. Answers what is wrong. */

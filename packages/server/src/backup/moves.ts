@@ -13,6 +13,8 @@ const listName = "moves.json";
 
 /** Writes the moves down in a folder, and makes them. From the first on, they will all be made. */
 export function makeMoves(folder: string, moves: readonly Move[]): void {
+  // The list may be on disk before the other names of its folder, and what it names must be there by then.
+  for (const source of new Set(moves.map(([from]) => dirname(from)))) if (existsSync(source)) syncFolder(source);
   const path = join(folder, listName);
   const file = openSync(`${path}.new`, "w", 0o600);
   writeSync(file, JSON.stringify(moves));
