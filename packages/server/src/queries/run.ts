@@ -20,6 +20,7 @@ import {
   positionSql,
   recordSql,
   seqBeforeSql,
+  seqSql,
   snippetAlias,
   updatedAlias,
 } from "./sql/page.ts";
@@ -119,15 +120,17 @@ function takeSnippets({ search }: PagePlan, rows: Row[]): { [field: string]: str
 
 /** The position of a cursor. Values that were too long for it are read again. */
 function resolve(run: Run, plan: PagePlan, { id, values, digest }: CursorPosition): SortPosition {
+  if (values !== null) return { seq: seqOf(run, plan, id), values };
   const position = readPosition(run, plan, id);
-  if (values !== null) return { seq: position?.seq ?? gapOf(run, plan, id), values };
   if (position === null || digestOf(position.values) !== digest)
     throw refuseParameter("cursor", "the record that it stands at has changed or is gone; begin with the first page");
   return position;
 }
 
-/** The place of a record that is gone: just after the one whose id comes before its own. Ids rise with creation. */
-function gapOf({ reader }: Run, { selection: { table } }: PagePlan, id: string): number {
+/** The place of a record; of one that is gone, just after the one whose id comes before its own. Ids rise with creation. */
+function seqOf({ reader }: Run, { selection: { table } }: PagePlan, id: string): number {
+  const found = reader.get<{ seq: number }>(seqSql(table), id);
+  if (found !== null) return found.seq;
   return (reader.get<{ seq: number }>(seqBeforeSql(table), id)?.seq ?? 0) + 0.5;
 }
 

@@ -66,7 +66,8 @@ export class References {
       if (field === undefined || typeof value !== "string") continue;
       const former = before?.[field.name] ?? null;
       if (field.multiple === true) {
-        await this.#checkItems(tx, { field, principal }, { value, former, problems });
+        const checking = this.#checkItems(tx, { field, principal }, { value, former, problems });
+        if (checking instanceof Promise) await checking;
         continue;
       }
       const problem = value === former ? null : await this.#problemOf(tx, { field, principal }, value);
@@ -76,31 +77,38 @@ export class References {
     }
   }
 
-  async #checkItems(
+  #checkItems(
     tx: Transactor,
     { field, principal }: Reference,
     { value, former, problems }: { value: string; former: JsonValue; problems: ErrorDetail[] },
-  ): Promise<void> {
+  ): Awaitable<void> {
     const known = new Set(Array.isArray(former) ? former : []);
     // A stored value is the JSON of an array of ids.
     const ids = JSON.parse(value) as string[];
     const isAdded = (id: string): boolean => !known.has(id);
-    const refused = await this.#problemsOf(tx, { field, principal }, former === null ? ids : ids.filter(isAdded));
-    for (const [id, problem] of [...refused].slice(0, maxMissing)) {
-      const item = ids.indexOf(id);
-      const message = `${field.name}[${item}] points to ${quote(id)}, ${problem}`;
-      problems.push({ field: field.name, item, rule: ruleOf(field), message });
-    }
+    const tell = (refused: ReadonlyMap<string, string>): void => {
+      for (const [id, problem] of [...refused].slice(0, maxMissing)) {
+        const item = ids.indexOf(id);
+        const message = `${field.name}[${item}] points to ${quote(id)}, ${problem}`;
+        problems.push({ field: field.name, item, rule: ruleOf(field), message });
+      }
+    };
+    const refused = this.#problemsOf(tx, { field, principal }, former === null ? ids : ids.filter(isAdded));
+    return refused instanceof Promise ? refused.then(tell) : tell(refused);
   }
 
   /** Of several ids, those that cannot stand in a field, each with the reason. One statement finds the records that are missing. */
-  async #problemsOf(tx: Transactor, reference: Reference, ids: readonly string[]): Promise<Map<string, string>> {
+  #problemsOf(tx: Transactor, reference: Reference, ids: readonly string[]): Awaitable<Map<string, string>> {
     const { field } = reference;
     const target = typeOf(field).reference === "record" ? this.#collections.get(field.collection ?? "") : undefined;
-    if (target !== undefined) {
-      const missing = await tx.all<{ value: string }>(recordTableOf(target).missing, JSON.stringify(ids));
-      return new Map(missing.map(({ value }) => [value, missingFrom(field)]));
-    }
+    if (target === undefined) return this.#problemsOfEach(tx, reference, ids);
+    const told = (missing: readonly { value: string }[]): Map<string, string> =>
+      new Map(missing.map(({ value }) => [value, missingFrom(field)]));
+    const missing = tx.all<{ value: string }>(recordTableOf(target).missing, JSON.stringify(ids));
+    return missing instanceof Promise ? missing.then(told) : told(missing);
+  }
+
+  async #problemsOfEach(tx: Transactor, reference: Reference, ids: readonly string[]): Promise<Map<string, string>> {
     const refused = new Map<string, string>();
     // The lookup of a file may ask read rules, and there may be hundreds of items.
     const turns = new LoopTurns();

@@ -83,6 +83,11 @@ export function positionSql({ context }: Run, { selection: { table }, sort, sear
   };
 }
 
+/** The `seq` of a record. */
+export function seqSql(table: string): string {
+  return `SELECT _seq AS seq FROM ${table} WHERE ${table}.id = ?`;
+}
+
 /** The last `seq` before an id. Ids rise with creation. */
 export function seqBeforeSql(table: string): string {
   return `SELECT _seq AS seq FROM ${table} WHERE ${table}.id < ? ORDER BY ${table}.id DESC LIMIT 1`;
