@@ -177,11 +177,16 @@ export default job;
 };
 `,
       "endpoints/slow.ts": `export const POST: Endpoint = (_request, { db }) =>
-  new Response(async function* () {
-    yield "begun";
-    await Bun.sleep(200);
-    await db.collection("notes").create({ text: "slow" });
-  } as unknown as ReadableStream);
+  new Response(
+    new ReadableStream({
+      async start(controller) {
+        controller.enqueue(new TextEncoder().encode("begun"));
+        await Bun.sleep(200);
+        await db.collection("notes").create({ text: "slow" });
+        controller.close();
+      },
+    }),
+  );
 `,
       "functions/notes/wait.ts": `export const beforeCreate: BeforeCreate<"notes"> = async ({ record }) => {
   if (record.text === "waits") await Bun.sleep(200);

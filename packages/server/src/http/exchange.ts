@@ -302,7 +302,7 @@ export class Exchange {
     if (code === "unauthorized") headers["WWW-Authenticate"] = "Bearer";
     if (error instanceof SlowBody) headers["Connection"] = "close";
     Object.assign(headers, special.headers);
-    return new Response(JSON.stringify(body), { status: special.status ?? statusOf(error), headers });
+    return new Response(this.#body(JSON.stringify(body)), { status: special.status ?? statusOf(error), headers });
   }
 
   /** Some headers on top of those that every answer carries; names in `Vary` add up. */
